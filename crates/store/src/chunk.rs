@@ -1,0 +1,105 @@
+//! Compact, immutable pieces of memory that hold the records of several messages.
+//!
+//! A chunk is filled once, from one batch, and freed when the last [`Location`] in it is dropped.
+//! Chunks are small ([`CHUNK_TARGET_BYTES`]), so that a message that is never acknowledged pins
+//! little besides itself.
+
+use crate::{MemoryGauge, MessageRef, StoreError};
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// A chunk is closed when its records reach this size.
+pub const CHUNK_TARGET_BYTES: usize = 16 * 1024;
+
+/// What a chunk costs besides its records: its own header and the allocator's rounding.
+const CHUNK_OVERHEAD_BYTES: usize = 96;
+
+#[derive(Debug)]
+struct Chunk {
+    records: Box<[u8]>,
+    /// The body of the chunk's only message, if it is kept without a copy.
+    beside: Bytes,
+    gauge: Arc<MemoryGauge>,
+}
+
+impl Chunk {
+    fn footprint_bytes(&self) -> usize {
+        self.records.len() + self.beside.len() + CHUNK_OVERHEAD_BYTES
+    }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        self.gauge.sub(self.footprint_bytes());
+    }
+}
+
+/// Where one message is kept: 16 octets, which is all a waiting message costs its queue.
+///
+/// `marks` belongs to the holder: the broker notes there what it has to remember about this copy of
+/// the message in this queue.
+#[derive(Clone, Debug)]
+pub struct Location {
+    chunk: Arc<Chunk>,
+    offset: u32,
+    /// Notes of the holder; a store neither reads nor changes them.
+    pub marks: u32,
+}
+
+impl Location {
+    /// The message kept here.
+    pub fn message(&self) -> MessageRef<'_> {
+        MessageRef::parse(&self.chunk.records, self.offset as usize, &self.chunk.beside)
+    }
+}
+
+/// Fills chunks from a run of messages.
+pub(crate) struct ChunkWriter<'a> {
+    gauge: &'a Arc<MemoryGauge>,
+    records: Vec<u8>,
+    offsets: Vec<u32>,
+}
+
+impl<'a> ChunkWriter<'a> {
+    pub(crate) fn new(gauge: &'a Arc<MemoryGauge>) -> Self {
+        ChunkWriter { gauge, records: Vec::new(), offsets: Vec::new() }
+    }
+
+    /// Adds a message; its location appears in `locations` when the chunk is closed.
+    pub(crate) fn push(
+        &mut self,
+        message: &MessageRef<'_>,
+        locations: &mut Vec<Location>,
+    ) -> Result<usize, StoreError> {
+        let len = message.record_len();
+        if message.shares_body() || self.records.len() + len > CHUNK_TARGET_BYTES {
+            self.close(locations);
+        }
+        let offset = self.records.len();
+        message.write(&mut self.records)?;
+        self.offsets.push(offset as u32);
+        if let Some(body) = message.shared_body.filter(|_| message.shares_body()) {
+            self.close_with(body.clone(), locations);
+        }
+        Ok(len)
+    }
+
+    /// Ends the current chunk, if it holds anything.
+    pub(crate) fn close(&mut self, locations: &mut Vec<Location>) {
+        if !self.offsets.is_empty() {
+            self.close_with(Bytes::new(), locations);
+        }
+    }
+
+    fn close_with(&mut self, beside: Bytes, locations: &mut Vec<Location>) {
+        let records = self.records.as_slice().into();
+        self.records.clear();
+        let chunk = Arc::new(Chunk { records, beside, gauge: Arc::clone(self.gauge) });
+        self.gauge.add(chunk.footprint_bytes());
+        locations.extend(self.offsets.drain(..).map(|offset| Location {
+            chunk: Arc::clone(&chunk),
+            offset,
+            marks: 0,
+        }));
+    }
+}

@@ -1,0 +1,94 @@
+//! What the in-memory store promises: messages come back as they went in, and memory is counted.
+
+use bytes::Bytes;
+use courser_store::chunk::CHUNK_TARGET_BYTES;
+use courser_store::record::SHARED_BODY_MIN_BYTES;
+use courser_store::{Location, MemoryGauge, MemoryStore, MessageRef, Store};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+fn keep(store: &MemoryStore, messages: &[(Vec<u8>, Vec<u8>, Bytes)]) -> Vec<Location> {
+    let mut locations = Vec::new();
+    store
+        .append(
+            &mut messages.iter().map(|(address, header, body)| MessageRef {
+                address,
+                header,
+                body,
+                shared_body: Some(body),
+            }),
+            &mut locations,
+        )
+        .expect("kept");
+    locations
+}
+
+proptest! {
+    #[test]
+    fn messages_come_back_as_they_were_appended(
+        messages in prop::collection::vec(
+            (
+                prop::collection::vec(any::<u8>(), 0..60),
+                prop::collection::vec(any::<u8>(), 0..300),
+                (0..SHARED_BODY_MIN_BYTES + 100, any::<u8>()).prop_map(|(len, octet)| Bytes::from(vec![octet; len])),
+            ),
+            0..40,
+        )
+    ) {
+        let gauge = Arc::new(MemoryGauge::default());
+        let store = MemoryStore::new(Arc::clone(&gauge));
+        let locations = keep(&store, &messages);
+        prop_assert_eq!(locations.len(), messages.len());
+        for (location, (address, header, body)) in locations.iter().zip(&messages) {
+            let message = store.read(location).expect("readable");
+            prop_assert_eq!(message.address, &address[..]);
+            prop_assert_eq!(message.header, &header[..]);
+            prop_assert_eq!(message.body, &body[..]);
+        }
+        drop(locations);
+        prop_assert_eq!(gauge.used_bytes(), 0);
+    }
+}
+
+#[test]
+fn the_index_of_a_waiting_message_is_sixteen_octets() {
+    assert_eq!(size_of::<Location>(), 16);
+}
+
+#[test]
+fn a_large_body_is_shared_and_not_copied() {
+    let store = MemoryStore::default();
+    let body = Bytes::from(vec![7; SHARED_BODY_MIN_BYTES]);
+    let locations = keep(&store, &[(vec![0, 0], vec![0; 14], body.clone())]);
+    assert_eq!(locations[0].message().body.as_ptr(), body.as_ptr());
+}
+
+#[test]
+fn one_unsettled_message_pins_no_more_than_its_chunk() {
+    let gauge = Arc::new(MemoryGauge::default());
+    let store = MemoryStore::new(Arc::clone(&gauge));
+    let message = (vec![0, 0], vec![0; 14], Bytes::from(vec![7; 1000]));
+    let mut locations = keep(&store, &vec![message; 10_000]);
+    assert!(gauge.used_bytes() > 10_000_000);
+    locations.truncate(1);
+    assert!(gauge.used_bytes() < 2 * CHUNK_TARGET_BYTES as u64);
+}
+
+#[test]
+fn the_lsn_of_a_batch_is_durable_once_it_is_kept() {
+    let store = MemoryStore::default();
+    let mut locations = Vec::new();
+    let message = MessageRef { address: &[0, 0], header: &[0; 14], body: b"x", shared_body: None };
+    let first = store.append(&mut [message].into_iter(), &mut locations).expect("kept");
+    let second = store.append(&mut [message].into_iter(), &mut locations).expect("kept");
+    assert!(first < second);
+    assert!(store.durable() >= second);
+}
+
+#[test]
+fn exchange_and_routing_key_are_read_from_the_address() {
+    let address = b"\x05topic\x04a.b.";
+    let message = MessageRef { address, header: &[], body: &[], shared_body: None };
+    assert_eq!(message.exchange(), b"topic");
+    assert_eq!(message.routing_key(), b"a.b.");
+}
