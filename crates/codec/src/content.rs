@@ -1,0 +1,84 @@
+//! Content headers: class, body size and properties of a message (section 4.2.6.1 of the specification).
+
+use crate::error::{DecodeError, DecodeErrorKind};
+use crate::frame::{FrameKind, write_frame_header};
+use crate::generated::constants::FRAME_END;
+use crate::value::wire_len;
+use crate::{Frame, RawProperties, Sink};
+
+/// Octets of a content header before the property flags.
+pub const CONTENT_HEADER_FIXED_LEN: usize = 12;
+
+/// A content header; its properties stay encoded until they are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContentHeader<'a> {
+    /// Class of the method that the content belongs to: `basic::CLASS_ID`.
+    pub class_id: u16,
+    /// Octets in all body frames together.
+    pub body_size: u64,
+    /// The properties, undecoded.
+    pub properties: RawProperties<'a>,
+}
+
+impl<'a> ContentHeader<'a> {
+    /// Reads the payload of a header frame. The properties are not looked into.
+    ///
+    /// # Errors
+    /// When the payload is too short to have property flags, or its weight is not 0.
+    #[inline]
+    pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
+        let Some((fixed, properties)) = payload.split_first_chunk::<CONTENT_HEADER_FIXED_LEN>()
+        else {
+            return Err(DecodeError::new(payload.len(), DecodeErrorKind::Truncated));
+        };
+        let &[class0, class1, weight0, weight1, ref body_size @ ..] = fixed;
+        let weight = u16::from_be_bytes([weight0, weight1]);
+        if weight != 0 {
+            return Err(DecodeError::new(2, DecodeErrorKind::NonZeroWeight(weight)));
+        }
+        Ok(Self {
+            class_id: u16::from_be_bytes([class0, class1]),
+            body_size: u64::from_be_bytes(*body_size),
+            properties: RawProperties::from_encoded(properties)
+                .map_err(|e| e.shifted(CONTENT_HEADER_FIXED_LEN))?,
+        })
+    }
+
+    /// Octets of the payload.
+    #[inline]
+    #[must_use]
+    pub const fn encoded_len(&self) -> usize {
+        CONTENT_HEADER_FIXED_LEN + self.properties.as_bytes().len()
+    }
+
+    /// Writes the payload.
+    #[inline]
+    pub fn encode(&self, sink: &mut impl Sink) {
+        sink.put_u16(self.class_id);
+        sink.put_u16(0);
+        sink.put_u64(self.body_size);
+        sink.put(self.properties.as_bytes());
+    }
+}
+
+/// Writes a header frame; `properties` are encoded ones, with their flags.
+#[inline]
+pub fn write_content_header_frame(
+    channel: u16,
+    class_id: u16,
+    body_size: u64,
+    properties: RawProperties<'_>,
+    sink: &mut impl Sink,
+) {
+    let header = ContentHeader {
+        class_id,
+        body_size,
+        properties,
+    };
+    let payload_len = header.encoded_len();
+    sink.put_with(Frame::OVERHEAD + payload_len, |window| {
+        write_frame_header(FrameKind::Header, channel, wire_len(payload_len), window);
+        header.encode(window);
+        window.put_u8(FRAME_END);
+    });
+}

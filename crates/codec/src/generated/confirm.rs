@@ -1,0 +1,120 @@
+//! Class `confirm`: Confirms of publishes on a channel.
+//!
+//! Generated from `spec/amqp-0-9-1.toml` by `cargo run -p courser-codegen`; not to be edited.
+
+use crate::frame::write_method_frame;
+use crate::reader::Reader;
+use crate::{DecodeError, Sink};
+
+/// Number of the class.
+pub const CLASS_ID: u16 = 85;
+
+/// `confirm.select`: Asks the server to confirm every publish from now on.
+///
+/// Sent by clients; RabbitMQ's addition to AMQP 0-9-1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Select {
+    /// Send no reply.
+    pub nowait: bool,
+}
+
+impl Select {
+    /// Number of the class.
+    pub const CLASS_ID: u16 = CLASS_ID;
+    /// Number of the method in its class.
+    pub const METHOD_ID: u16 = 10;
+    /// Class and method by name.
+    pub const NAME: &'static str = "confirm.select";
+
+    /// Reads the arguments, which follow class and method number in a payload.
+    ///
+    /// # Errors
+    /// When the arguments are cut short, or octets follow the last one.
+    #[inline]
+    pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(args);
+        let bits = reader.u8()?;
+        reader.finish()?;
+        Ok(Self {
+            nowait: bits & 1 != 0,
+        })
+    }
+
+    /// Octets of the arguments.
+    #[inline]
+    #[must_use]
+    pub const fn encoded_len(&self) -> usize {
+        1
+    }
+
+    /// Writes the arguments.
+    #[inline]
+    pub fn encode(&self, sink: &mut impl Sink) {
+        sink.put_with(self.encoded_len(), |window| self.fill(window));
+    }
+
+    #[inline]
+    fn fill(&self, sink: &mut impl Sink) {
+        sink.put_u8(u8::from(self.nowait));
+    }
+
+    /// Writes a whole method frame.
+    #[inline]
+    pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
+        let ids = (Self::CLASS_ID, Self::METHOD_ID);
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
+            self.fill(window)
+        });
+    }
+}
+
+/// `confirm.select-ok`: Publishes are confirmed from now on, numbered from 1.
+///
+/// Sent by servers; RabbitMQ's addition to AMQP 0-9-1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SelectOk;
+
+impl SelectOk {
+    /// Number of the class.
+    pub const CLASS_ID: u16 = CLASS_ID;
+    /// Number of the method in its class.
+    pub const METHOD_ID: u16 = 11;
+    /// Class and method by name.
+    pub const NAME: &'static str = "confirm.select-ok";
+
+    /// Reads the arguments, which follow class and method number in a payload.
+    ///
+    /// # Errors
+    /// When the arguments are cut short, or octets follow the last one.
+    #[inline]
+    pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
+        let reader = Reader::new(args);
+        reader.finish()?;
+        Ok(Self)
+    }
+
+    /// Octets of the arguments.
+    #[inline]
+    #[must_use]
+    pub const fn encoded_len(&self) -> usize {
+        0
+    }
+
+    /// Writes the arguments.
+    #[inline]
+    pub fn encode(&self, sink: &mut impl Sink) {
+        sink.put_with(self.encoded_len(), |window| self.fill(window));
+    }
+
+    #[inline]
+    fn fill(&self, _sink: &mut impl Sink) {}
+
+    /// Writes a whole method frame.
+    #[inline]
+    pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
+        let ids = (Self::CLASS_ID, Self::METHOD_ID);
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
+            self.fill(window)
+        });
+    }
+}

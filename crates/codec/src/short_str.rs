@@ -1,0 +1,167 @@
+//! Short strings as borrowed views: at most 255 octets, by convention UTF-8.
+
+use core::fmt;
+use core::str::Utf8Error;
+
+/// A borrowed short string: at most 255 octets, any octets.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ShortStr<'a>(&'a [u8]);
+
+/// Text that does not fit into a short string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLong {
+    /// Length of the text in octets.
+    pub len: usize,
+}
+
+impl fmt::Display for TooLong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} octets in a short string, which holds at most {}",
+            self.len,
+            ShortStr::MAX_LEN
+        )
+    }
+}
+
+impl core::error::Error for TooLong {}
+
+impl<'a> ShortStr<'a> {
+    /// The longest that there is, in octets.
+    pub const MAX_LEN: usize = 255;
+    /// The empty string.
+    pub const EMPTY: Self = Self(b"");
+
+    /// A short string of these octets.
+    ///
+    /// # Errors
+    /// When there are more than 255.
+    #[inline]
+    pub const fn new(octets: &'a [u8]) -> Result<Self, TooLong> {
+        if octets.len() > Self::MAX_LEN {
+            Err(TooLong { len: octets.len() })
+        } else {
+            Ok(Self(octets))
+        }
+    }
+
+    /// A short string of as much of `text` as fits, cut at the end of a character.
+    #[must_use]
+    pub fn cut(text: &'a str) -> Self {
+        Self(&text.as_bytes()[..text.floor_char_boundary(Self::MAX_LEN)])
+    }
+
+    /// A short string of a literal, checked when the program is compiled.
+    ///
+    /// # Panics
+    /// When `text` has more than 255 octets.
+    #[must_use]
+    pub const fn from_static(text: &'static str) -> ShortStr<'static> {
+        assert!(
+            text.len() <= Self::MAX_LEN,
+            "a short string holds at most 255 octets"
+        );
+        ShortStr(text.as_bytes())
+    }
+
+    /// For octets whose number came from one octet.
+    #[inline]
+    pub(crate) const fn from_checked(octets: &'a [u8]) -> Self {
+        debug_assert!(octets.len() <= Self::MAX_LEN);
+        Self(octets)
+    }
+
+    /// The octets.
+    #[inline]
+    #[must_use]
+    pub const fn as_bytes(self) -> &'a [u8] {
+        self.0
+    }
+
+    /// The text, if it is any.
+    ///
+    /// # Errors
+    /// When the octets are not UTF-8.
+    pub const fn to_str(self) -> Result<&'a str, Utf8Error> {
+        core::str::from_utf8(self.0)
+    }
+
+    /// Length in octets.
+    #[inline]
+    #[must_use]
+    pub const fn len(self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are no octets.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Length in octets as on the wire.
+    #[inline]
+    pub(crate) const fn wire_len(self) -> u8 {
+        debug_assert!(self.0.len() <= Self::MAX_LEN);
+        self.0.len() as u8
+    }
+}
+
+impl<'a> TryFrom<&'a str> for ShortStr<'a> {
+    type Error = TooLong;
+
+    fn try_from(text: &'a str) -> Result<Self, TooLong> {
+        Self::new(text.as_bytes())
+    }
+}
+
+impl<'a> TryFrom<&'a [u8]> for ShortStr<'a> {
+    type Error = TooLong;
+
+    fn try_from(octets: &'a [u8]) -> Result<Self, TooLong> {
+        Self::new(octets)
+    }
+}
+
+impl AsRef<[u8]> for ShortStr<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self.0
+    }
+}
+
+impl PartialEq<str> for ShortStr<'_> {
+    fn eq(&self, other: &str) -> bool {
+        self.0 == other.as_bytes()
+    }
+}
+
+impl PartialEq<&str> for ShortStr<'_> {
+    fn eq(&self, other: &&str) -> bool {
+        self.0 == other.as_bytes()
+    }
+}
+
+/// The text, with U+FFFD for what is not UTF-8.
+impl fmt::Display for ShortStr<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.to_str() {
+            Ok(text) => f.pad(text),
+            Err(_) => self.0.utf8_chunks().try_for_each(|chunk| {
+                f.write_str(chunk.valid())?;
+                if chunk.invalid().is_empty() {
+                    Ok(())
+                } else {
+                    f.write_str("\u{fffd}")
+                }
+            }),
+        }
+    }
+}
+
+impl fmt::Debug for ShortStr<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.0.escape_ascii())
+    }
+}
