@@ -70,11 +70,7 @@ pub fn write_content_header_frame(
     properties: RawProperties<'_>,
     sink: &mut impl Sink,
 ) {
-    let header = ContentHeader {
-        class_id,
-        body_size,
-        properties,
-    };
+    let header = ContentHeader { class_id, body_size, properties };
     let payload_len = header.encoded_len();
     sink.put_with(Frame::OVERHEAD + payload_len, |window| {
         write_frame_header(FrameKind::Header, channel, wire_len(payload_len), window);

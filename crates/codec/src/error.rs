@@ -45,10 +45,7 @@ impl DecodeError {
     /// The same error, seen from a slice that begins `octets` earlier.
     #[must_use]
     pub const fn shifted(self, octets: usize) -> Self {
-        Self {
-            offset: self.offset + octets,
-            kind: self.kind,
-        }
+        Self { offset: self.offset + octets, kind: self.kind }
     }
 }
 
@@ -64,10 +61,9 @@ impl fmt::Display for DecodeErrorKind {
             Self::Truncated => f.write_str("input ends within a value"),
             Self::TrailingOctets => f.write_str("octets behind the last field"),
             Self::UnknownClass(id) => write!(f, "unknown class {id}"),
-            Self::UnknownMethod {
-                class_id,
-                method_id,
-            } => write!(f, "unknown method {method_id} of class {class_id}"),
+            Self::UnknownMethod { class_id, method_id } => {
+                write!(f, "unknown method {method_id} of class {class_id}")
+            }
             Self::UnknownFieldType(tag) => write!(f, "unknown field type '{}'", tag.escape_ascii()),
             Self::TooDeep => write!(f, "tables nested deeper than {}", crate::MAX_NESTING),
             Self::UnknownPropertyFlags(flags) => write!(f, "unknown property flags {flags:#06x}"),

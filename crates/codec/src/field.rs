@@ -55,9 +55,7 @@ impl FieldTable {
     /// A table without entries.
     #[must_use]
     pub const fn new() -> Self {
-        Self {
-            entries: Vec::new(),
-        }
+        Self { entries: Vec::new() }
     }
 
     /// Sets the value of a key: in its place when the key is there, behind all others when not.
@@ -88,19 +86,13 @@ impl FieldTable {
     #[must_use]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Option<&FieldValue> {
         let key = key.as_ref();
-        self.entries
-            .iter()
-            .find(|(name, _)| name.as_bytes() == key)
-            .map(|(_, value)| value)
+        self.entries.iter().find(|(name, _)| name.as_bytes() == key).map(|(_, value)| value)
     }
 
     /// Takes the first entry with this key out.
     pub fn remove(&mut self, key: impl AsRef<[u8]>) -> Option<FieldValue> {
         let key = key.as_ref();
-        let at = self
-            .entries
-            .iter()
-            .position(|(name, _)| name.as_bytes() == key)?;
+        let at = self.entries.iter().position(|(name, _)| name.as_bytes() == key)?;
         Some(self.entries.remove(at).1)
     }
 
@@ -167,8 +159,7 @@ impl FieldValue {
     /// The text, when the value is a long string of UTF-8.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
-        self.as_long_str()
-            .and_then(|octets| core::str::from_utf8(octets).ok())
+        self.as_long_str().and_then(|octets| core::str::from_utf8(octets).ok())
     }
 
     /// The truth value, when it is one.

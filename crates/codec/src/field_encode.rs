@@ -16,9 +16,7 @@ impl FieldTable {
     /// Octets of the encoded entries alone.
     #[must_use]
     pub fn entries_len(&self) -> usize {
-        self.iter()
-            .map(|(key, value)| 1 + key.len() + value.encoded_len())
-            .sum()
+        self.iter().map(|(key, value)| 1 + key.len() + value.encoded_len()).sum()
     }
 
     /// Writes the length and the entries.
@@ -77,9 +75,7 @@ impl FieldValue {
         field_type::rabbitmq_name(match self {
             Self::Array(_) => field_type::ARRAY,
             Self::Table(_) => field_type::TABLE,
-            other => other
-                .as_scalar()
-                .map_or(field_type::VOID, |value| value.tag()),
+            other => other.as_scalar().map_or(field_type::VOID, |value| value.tag()),
         })
     }
 

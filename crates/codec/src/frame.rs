@@ -87,14 +87,9 @@ impl<'a> Frame<'a> {
             return Ok(None);
         };
         match rest.first() {
-            Some(&FRAME_END) => Ok(Some((
-                Self {
-                    kind,
-                    channel,
-                    payload,
-                },
-                payload_len + Self::OVERHEAD,
-            ))),
+            Some(&FRAME_END) => {
+                Ok(Some((Self { kind, channel, payload }, payload_len + Self::OVERHEAD)))
+            }
             Some(&octet) => Err(FrameError::BadEnd(octet)),
             None => Ok(None),
         }
@@ -163,19 +158,7 @@ pub(crate) fn write_method_frame<S: Sink>(
         let [l0, l1, l2, l3] = wire_len(4 + args_len).to_be_bytes();
         let [class0, class1] = ids.0.to_be_bytes();
         let [method0, method1] = ids.1.to_be_bytes();
-        window.put(&[
-            FRAME_METHOD,
-            c0,
-            c1,
-            l0,
-            l1,
-            l2,
-            l3,
-            class0,
-            class1,
-            method0,
-            method1,
-        ]);
+        window.put(&[FRAME_METHOD, c0, c1, l0, l1, l2, l3, class0, class1, method0, method1]);
         fill(window);
         window.put_u8(FRAME_END);
     });

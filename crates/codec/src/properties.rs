@@ -28,10 +28,7 @@ pub(crate) enum PropertyKind {
 
 impl RawProperties<'static> {
     /// No property at all.
-    pub const EMPTY: Self = Self {
-        flags: 0,
-        encoded: &[0, 0],
-    };
+    pub const EMPTY: Self = Self { flags: 0, encoded: &[0, 0] };
 }
 
 impl Default for RawProperties<'_> {

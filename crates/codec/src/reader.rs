@@ -15,10 +15,7 @@ pub(crate) struct Reader<'a> {
 impl<'a> Reader<'a> {
     #[inline]
     pub(crate) const fn new(input: &'a [u8]) -> Self {
-        Self {
-            rest: input,
-            input_len: input.len(),
-        }
+        Self { rest: input, input_len: input.len() }
     }
 
     /// How many octets were taken so far.
@@ -100,10 +97,6 @@ impl<'a> Reader<'a> {
     /// Checks that nothing is left.
     #[inline]
     pub(crate) fn finish(&self) -> Result<(), DecodeError> {
-        if self.rest.is_empty() {
-            Ok(())
-        } else {
-            self.fail(DecodeErrorKind::TrailingOctets)
-        }
+        if self.rest.is_empty() { Ok(()) } else { self.fail(DecodeErrorKind::TrailingOctets) }
     }
 }

@@ -58,10 +58,7 @@ impl<'a> ShortStr<'a> {
     /// When `text` has more than 255 octets.
     #[must_use]
     pub const fn from_static(text: &'static str) -> ShortStr<'static> {
-        assert!(
-            text.len() <= Self::MAX_LEN,
-            "a short string holds at most 255 octets"
-        );
+        assert!(text.len() <= Self::MAX_LEN, "a short string holds at most 255 octets");
         ShortStr(text.as_bytes())
     }
 
@@ -150,11 +147,7 @@ impl fmt::Display for ShortStr<'_> {
             Ok(text) => f.pad(text),
             Err(_) => self.0.utf8_chunks().try_for_each(|chunk| {
                 f.write_str(chunk.valid())?;
-                if chunk.invalid().is_empty() {
-                    Ok(())
-                } else {
-                    f.write_str("\u{fffd}")
-                }
+                if chunk.invalid().is_empty() { Ok(()) } else { f.write_str("\u{fffd}") }
             }),
         }
     }

@@ -104,9 +104,7 @@ impl<'w> Window<'w> {
     #[inline]
     fn advance(&mut self, len: usize) -> &mut [MaybeUninit<u8>] {
         let room = core::mem::take(&mut self.room);
-        let Some((head, rest)) = room.split_at_mut_checked(len) else {
-            overflow()
-        };
+        let Some((head, rest)) = room.split_at_mut_checked(len) else { overflow() };
         self.room = rest;
         head
     }
@@ -158,29 +156,19 @@ impl<'b> SliceSink<'b> {
     /// A sink that fills `buffer` from the front.
     #[must_use]
     pub fn new(buffer: &'b mut [u8]) -> Self {
-        Self {
-            buffer,
-            len: 0,
-            overflowed: false,
-        }
+        Self { buffer, len: 0, overflowed: false }
     }
 
     /// What was written, or `None` if it did not fit.
     #[must_use]
     pub fn finish(self) -> Option<&'b [u8]> {
-        if self.overflowed {
-            None
-        } else {
-            self.buffer.get(..self.len)
-        }
+        if self.overflowed { None } else { self.buffer.get(..self.len) }
     }
 
     /// Room for `len` octets, or `None` from the first time on that there is not enough.
     fn advance(&mut self, len: usize) -> Option<&mut [u8]> {
-        let end = self
-            .len
-            .checked_add(len)
-            .filter(|&end| !self.overflowed && end <= self.buffer.len());
+        let end =
+            self.len.checked_add(len).filter(|&end| !self.overflowed && end <= self.buffer.len());
         let Some(end) = end else {
             self.overflowed = true;
             return None;

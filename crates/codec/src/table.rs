@@ -234,10 +234,7 @@ impl<'a> Iterator for TableIter<'a> {
         if self.0.is_empty() {
             return None;
         }
-        let entry = self
-            .0
-            .short_str()
-            .and_then(|key| Ok((key, Value::read(&mut self.0)?)));
+        let entry = self.0.short_str().and_then(|key| Ok((key, Value::read(&mut self.0)?)));
         if entry.is_err() {
             self.0 = Reader::new(&[]);
         }

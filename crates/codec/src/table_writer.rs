@@ -33,12 +33,11 @@ impl<'v> TableWriter<'v> {
     /// Appends an entry.
     pub fn put<'a>(&mut self, key: ShortStr<'_>, value: impl Into<Value<'a>>) -> &mut Self {
         let value = value.into();
-        self.out
-            .put_with(1 + key.len() + value.encoded_len(), |window| {
-                window.put_u8(key.wire_len());
-                window.put(key.as_bytes());
-                value.encode(window);
-            });
+        self.out.put_with(1 + key.len() + value.encoded_len(), |window| {
+            window.put_u8(key.wire_len());
+            window.put(key.as_bytes());
+            value.encode(window);
+        });
         self
     }
 

@@ -79,10 +79,9 @@ impl<'a> Value<'a> {
             field_type::I64 | field_type::I64_ALSO_READ => Self::I64(reader.u64()? as i64),
             field_type::F32 => Self::F32(f32::from_bits(reader.u32()?)),
             field_type::F64 => Self::F64(f64::from_bits(reader.u64()?)),
-            field_type::DECIMAL => Self::Decimal(Decimal {
-                scale: reader.u8()?,
-                digits: reader.u32()?,
-            }),
+            field_type::DECIMAL => {
+                Self::Decimal(Decimal { scale: reader.u8()?, digits: reader.u32()? })
+            }
             field_type::ARRAY => Self::Array(Array::from_elements(reader.long_str()?)),
             field_type::TIMESTAMP => Self::Timestamp(reader.u64()?),
             field_type::TABLE => Self::Table(reader.table()?),

@@ -20,24 +20,16 @@ fn a_publish_has_the_octets_of_the_specification() {
     };
     let mut out = Vec::new();
     publish.write_frame(7, &mut out);
-    assert_eq!(
-        out,
-        b"\x01\x00\x07\x00\x00\x00\x0d\x00\x3c\x00\x28\x00\x00\x01x\x03key\x01\xce"
-    );
+    assert_eq!(out, b"\x01\x00\x07\x00\x00\x00\x0d\x00\x3c\x00\x28\x00\x00\x01x\x03key\x01\xce");
     let (frame, used) = Frame::parse(&out, 4096).unwrap().unwrap();
-    assert_eq!(
-        (frame.kind, frame.channel, used),
-        (FrameKind::Method, 7, out.len())
-    );
+    assert_eq!((frame.kind, frame.channel, used), (FrameKind::Method, 7, out.len()));
     assert_eq!(Method::decode(frame.payload), Ok(publish.into()));
 }
 
 #[test]
 fn a_declare_with_arguments_comes_back() {
-    let arguments = FieldTable::new()
-        .with("x-message-ttl", 60_000)
-        .with("x-dead-letter-exchange", "dlx")
-        .with(
+    let arguments =
+        FieldTable::new().with("x-message-ttl", 60_000).with("x-dead-letter-exchange", "dlx").with(
             "nested",
             FieldTable::new().with("list", vec![FieldValue::Void, FieldValue::U16(65_535)]),
         );
@@ -55,14 +47,7 @@ fn a_declare_with_arguments_comes_back() {
     let back = queue::Declare::decode(&args).unwrap();
     assert_eq!(back, declare);
     assert_eq!(back.arguments.to_owned().unwrap(), arguments);
-    assert_eq!(
-        back.arguments
-            .get("x-message-ttl")
-            .unwrap()
-            .unwrap()
-            .as_integer(),
-        Some(60_000)
-    );
+    assert_eq!(back.arguments.get("x-message-ttl").unwrap().unwrap().as_integer(), Some(60_000));
 }
 
 #[test]
@@ -92,10 +77,7 @@ fn single_properties_are_found_without_the_others() {
     write_content_header_frame(1, basic::CLASS_ID, 5, raw, &mut frame);
     let (frame, _) = Frame::parse(&frame, 0).unwrap().unwrap();
     let header = ContentHeader::parse(frame.payload).unwrap();
-    assert_eq!(
-        (header.class_id, header.body_size, header.properties),
-        (60, 5, raw)
-    );
+    assert_eq!((header.class_id, header.body_size, header.properties), (60, 5, raw));
 }
 
 #[test]
@@ -104,10 +86,7 @@ fn a_frame_is_taken_only_when_it_is_whole() {
         assert_eq!(Frame::parse(&HEARTBEAT_FRAME[..end], 4096), Ok(None));
     }
     let (frame, used) = Frame::parse(&HEARTBEAT_FRAME, 4096).unwrap().unwrap();
-    assert_eq!(
-        (frame.kind, used, frame.payload.len()),
-        (FrameKind::Heartbeat, 8, 0)
-    );
+    assert_eq!((frame.kind, used, frame.payload.len()), (FrameKind::Heartbeat, 8, 0));
 }
 
 #[test]
@@ -115,24 +94,15 @@ fn what_is_no_frame_is_refused_at_once() {
     assert_eq!(Frame::parse(b"G", 4096), Err(FrameError::UnknownType(b'G')));
     assert_eq!(
         Frame::parse(b"\x03\0\x01\0\0\x0f\xf9", 4096),
-        Err(FrameError::TooLarge {
-            size: 4097,
-            max: 4096
-        })
+        Err(FrameError::TooLarge { size: 4097, max: 4096 })
     );
     assert_eq!(Frame::parse(b"\x03\0\x01\0\0\x0f\xf8", 4096), Ok(None));
-    assert_eq!(
-        Frame::parse(b"\x08\0\0\0\0\0\0\xcd", 4096),
-        Err(FrameError::BadEnd(0xcd))
-    );
+    assert_eq!(Frame::parse(b"\x08\0\0\0\0\0\0\xcd", 4096), Err(FrameError::BadEnd(0xcd)));
 }
 
 #[test]
 fn a_slice_sink_says_when_there_was_not_enough_room() {
-    let ack = basic::Ack {
-        delivery_tag: 1,
-        multiple: false,
-    };
+    let ack = basic::Ack { delivery_tag: 1, multiple: false };
     let mut buffer = [0; 21];
     let mut sink = SliceSink::new(&mut buffer);
     ack.write_frame(1, &mut sink);

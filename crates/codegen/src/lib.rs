@@ -38,10 +38,7 @@ pub struct Target {
 }
 
 /// Every language that is written.
-pub const TARGETS: &[Target] = &[Target {
-    name: "rust",
-    render: rust::render,
-}];
+pub const TARGETS: &[Target] = &[Target { name: "rust", render: rust::render }];
 
 /// Where the description lies, from the root of the repository.
 pub const SPEC_PATH: &str = "spec/amqp-0-9-1.toml";

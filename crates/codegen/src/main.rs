@@ -9,9 +9,8 @@ fn main() -> ExitCode {
     let mut languages: Vec<String> = env::args().skip(1).collect();
     let check_only = languages.iter().any(|argument| argument == "--check");
     languages.retain(|argument| argument != "--check");
-    if let Some(unknown) = languages
-        .iter()
-        .find(|name| TARGETS.iter().all(|target| target.name != *name))
+    if let Some(unknown) =
+        languages.iter().find(|name| TARGETS.iter().all(|target| target.name != *name))
     {
         let known: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
         eprintln!("no writer for {unknown:?}; there are: {}", known.join(", "));

@@ -267,11 +267,8 @@ struct FieldEntry {
 /// What is wrong with it, for people.
 pub fn parse(text: &str) -> Result<Protocol, String> {
     let document: Document = toml::from_str(text).map_err(|error| error.to_string())?;
-    let domains: BTreeMap<String, DomainEntry> = document
-        .domain
-        .into_iter()
-        .map(|domain| (domain.name.clone(), domain))
-        .collect();
+    let domains: BTreeMap<String, DomainEntry> =
+        document.domain.into_iter().map(|domain| (domain.name.clone(), domain)).collect();
     let classes = document
         .class
         .into_iter()
@@ -320,12 +317,7 @@ fn resolve_class(
             .ok_or_else(|| format!("{class}: property {:?} has no flag", property.name))?;
         let field =
             resolve_field(property, domains).map_err(|problem| format!("{class}: {problem}"))?;
-        Ok(Property {
-            name: field.name,
-            wire: field.wire,
-            flag,
-            doc: field.doc,
-        })
+        Ok(Property { name: field.name, wire: field.wire, flag, doc: field.doc })
     });
     let properties = properties.collect::<Result<_, String>>()?;
     Ok(Class {
@@ -342,13 +334,7 @@ fn resolve_field(
     entry: FieldEntry,
     domains: &BTreeMap<String, DomainEntry>,
 ) -> Result<Field, String> {
-    let FieldEntry {
-        name,
-        r#type: declared,
-        reserved,
-        mut doc,
-        ..
-    } = entry;
+    let FieldEntry { name, r#type: declared, reserved, mut doc, .. } = entry;
     let (wire, domain) = match domains.get(&declared) {
         Some(domain) => {
             if doc.is_empty() {
@@ -365,13 +351,7 @@ fn resolve_field(
     if doc.is_empty() && !reserved {
         return Err(format!("{name:?} has no doc"));
     }
-    Ok(Field {
-        name,
-        wire,
-        domain,
-        reserved,
-        doc,
-    })
+    Ok(Field { name, wire, domain, reserved, doc })
 }
 
 fn elementary(name: &str) -> Option<Wire> {
@@ -391,25 +371,16 @@ fn elementary(name: &str) -> Option<Wire> {
 
 fn check(protocol: &Protocol) -> Result<(), String> {
     unique("frame type", protocol.frames.iter().map(|frame| frame.id))?;
-    unique(
-        "reply code",
-        protocol.reply_codes.iter().map(|code| code.value),
-    )?;
-    let tags = protocol
-        .field_types
-        .iter()
-        .flat_map(|kind| [Some(kind.tag), kind.also_read])
-        .flatten();
+    unique("reply code", protocol.reply_codes.iter().map(|code| code.value))?;
+    let tags =
+        protocol.field_types.iter().flat_map(|kind| [Some(kind.tag), kind.also_read]).flatten();
     unique("field type", tags.clone())?;
     if let Some(tag) = tags.clone().find(|tag| !tag.is_ascii_alphabetic()) {
         return Err(format!("field type {tag:?} is no letter"));
     }
     unique("class", protocol.classes.iter().map(|class| class.id))?;
     for class in &protocol.classes {
-        unique(
-            &format!("method of {}", class.name),
-            class.methods.iter().map(|method| method.id),
-        )?;
+        unique(&format!("method of {}", class.name), class.methods.iter().map(|method| method.id))?;
         let mut flags = class.properties.iter().map(|property| property.flag);
         if !flags.clone().is_sorted_by(|first, second| first > second)
             || flags.any(|flag| !(2..=15).contains(&flag))
@@ -422,10 +393,7 @@ fn check(protocol: &Protocol) -> Result<(), String> {
         for method in &class.methods {
             let known = |reply: &String| class.methods.iter().any(|other| other.name == *reply);
             if let Some(reply) = method.replies.iter().find(|reply| !known(reply)) {
-                return Err(format!(
-                    "{}.{}: unknown reply {reply:?}",
-                    class.name, method.name
-                ));
+                return Err(format!("{}.{}: unknown reply {reply:?}", class.name, method.name));
             }
         }
     }

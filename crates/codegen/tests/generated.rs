@@ -10,11 +10,7 @@ fn the_committed_sources_are_what_the_description_says() {
         for file in (target.render)(&protocol).expect("rendered sources") {
             let committed = std::fs::read_to_string(root.join(&file.path)).unwrap_or_default();
             let hint = "run `cargo run -p courser-codegen`";
-            assert!(
-                committed == file.text,
-                "{} is out of date: {hint}",
-                file.path.display()
-            );
+            assert!(committed == file.text, "{} is out of date: {hint}", file.path.display());
         }
     }
 }

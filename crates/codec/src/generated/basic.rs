@@ -41,11 +41,7 @@ impl Qos {
         let prefetch_count = reader.u16()?;
         let bits = reader.u8()?;
         reader.finish()?;
-        Ok(Self {
-            prefetch_size,
-            prefetch_count,
-            global: bits & 1 != 0,
-        })
+        Ok(Self { prefetch_size, prefetch_count, global: bits & 1 != 0 })
     }
 
     /// Octets of the arguments.
@@ -72,9 +68,7 @@ impl Qos {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -123,9 +117,7 @@ impl QosOk {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -215,9 +207,7 @@ impl<'a> Consume<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -273,9 +263,7 @@ impl<'a> ConsumeOk<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -308,10 +296,7 @@ impl<'a> Cancel<'a> {
         let consumer_tag = reader.short_str()?;
         let bits = reader.u8()?;
         reader.finish()?;
-        Ok(Self {
-            consumer_tag,
-            nowait: bits & 1 != 0,
-        })
+        Ok(Self { consumer_tag, nowait: bits & 1 != 0 })
     }
 
     /// Octets of the arguments.
@@ -338,9 +323,7 @@ impl<'a> Cancel<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -396,9 +379,7 @@ impl<'a> CancelOk<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -437,12 +418,7 @@ impl<'a> Publish<'a> {
         let routing_key = reader.short_str()?;
         let bits = reader.u8()?;
         reader.finish()?;
-        Ok(Self {
-            exchange,
-            routing_key,
-            mandatory: bits & 1 != 0,
-            immediate: bits & 2 != 0,
-        })
+        Ok(Self { exchange, routing_key, mandatory: bits & 1 != 0, immediate: bits & 2 != 0 })
     }
 
     /// Octets of the arguments.
@@ -472,9 +448,7 @@ impl<'a> Publish<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -513,12 +487,7 @@ impl<'a> Return<'a> {
         let exchange = reader.short_str()?;
         let routing_key = reader.short_str()?;
         reader.finish()?;
-        Ok(Self {
-            reply_code,
-            reply_text,
-            exchange,
-            routing_key,
-        })
+        Ok(Self { reply_code, reply_text, exchange, routing_key })
     }
 
     /// Octets of the arguments.
@@ -549,9 +518,7 @@ impl<'a> Return<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -593,13 +560,7 @@ impl<'a> Deliver<'a> {
         let exchange = reader.short_str()?;
         let routing_key = reader.short_str()?;
         reader.finish()?;
-        Ok(Self {
-            consumer_tag,
-            delivery_tag,
-            redelivered: bits & 1 != 0,
-            exchange,
-            routing_key,
-        })
+        Ok(Self { consumer_tag, delivery_tag, redelivered: bits & 1 != 0, exchange, routing_key })
     }
 
     /// Octets of the arguments.
@@ -631,9 +592,7 @@ impl<'a> Deliver<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -667,10 +626,7 @@ impl<'a> Get<'a> {
         let queue = reader.short_str()?;
         let bits = reader.u8()?;
         reader.finish()?;
-        Ok(Self {
-            queue,
-            no_ack: bits & 1 != 0,
-        })
+        Ok(Self { queue, no_ack: bits & 1 != 0 })
     }
 
     /// Octets of the arguments.
@@ -698,9 +654,7 @@ impl<'a> Get<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -742,13 +696,7 @@ impl<'a> GetOk<'a> {
         let routing_key = reader.short_str()?;
         let message_count = reader.u32()?;
         reader.finish()?;
-        Ok(Self {
-            delivery_tag,
-            redelivered: bits & 1 != 0,
-            exchange,
-            routing_key,
-            message_count,
-        })
+        Ok(Self { delivery_tag, redelivered: bits & 1 != 0, exchange, routing_key, message_count })
     }
 
     /// Octets of the arguments.
@@ -779,9 +727,7 @@ impl<'a> GetOk<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -833,9 +779,7 @@ impl GetEmpty {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -868,10 +812,7 @@ impl Ack {
         let delivery_tag = reader.u64()?;
         let bits = reader.u8()?;
         reader.finish()?;
-        Ok(Self {
-            delivery_tag,
-            multiple: bits & 1 != 0,
-        })
+        Ok(Self { delivery_tag, multiple: bits & 1 != 0 })
     }
 
     /// Octets of the arguments.
@@ -897,9 +838,7 @@ impl Ack {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -932,10 +871,7 @@ impl Reject {
         let delivery_tag = reader.u64()?;
         let bits = reader.u8()?;
         reader.finish()?;
-        Ok(Self {
-            delivery_tag,
-            requeue: bits & 1 != 0,
-        })
+        Ok(Self { delivery_tag, requeue: bits & 1 != 0 })
     }
 
     /// Octets of the arguments.
@@ -961,9 +897,7 @@ impl Reject {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -993,9 +927,7 @@ impl RecoverAsync {
         let mut reader = Reader::new(args);
         let bits = reader.u8()?;
         reader.finish()?;
-        Ok(Self {
-            requeue: bits & 1 != 0,
-        })
+        Ok(Self { requeue: bits & 1 != 0 })
     }
 
     /// Octets of the arguments.
@@ -1020,9 +952,7 @@ impl RecoverAsync {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -1052,9 +982,7 @@ impl Recover {
         let mut reader = Reader::new(args);
         let bits = reader.u8()?;
         reader.finish()?;
-        Ok(Self {
-            requeue: bits & 1 != 0,
-        })
+        Ok(Self { requeue: bits & 1 != 0 })
     }
 
     /// Octets of the arguments.
@@ -1079,9 +1007,7 @@ impl Recover {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -1130,9 +1056,7 @@ impl RecoverOk {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -1167,11 +1091,7 @@ impl Nack {
         let delivery_tag = reader.u64()?;
         let bits = reader.u8()?;
         reader.finish()?;
-        Ok(Self {
-            delivery_tag,
-            multiple: bits & 1 != 0,
-            requeue: bits & 2 != 0,
-        })
+        Ok(Self { delivery_tag, multiple: bits & 1 != 0, requeue: bits & 2 != 0 })
     }
 
     /// Octets of the arguments.
@@ -1197,8 +1117,6 @@ impl Nack {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }

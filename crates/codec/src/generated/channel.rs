@@ -57,9 +57,7 @@ impl Open {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -111,9 +109,7 @@ impl OpenOk {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -143,9 +139,7 @@ impl Flow {
         let mut reader = Reader::new(args);
         let bits = reader.u8()?;
         reader.finish()?;
-        Ok(Self {
-            active: bits & 1 != 0,
-        })
+        Ok(Self { active: bits & 1 != 0 })
     }
 
     /// Octets of the arguments.
@@ -170,9 +164,7 @@ impl Flow {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -202,9 +194,7 @@ impl FlowOk {
         let mut reader = Reader::new(args);
         let bits = reader.u8()?;
         reader.finish()?;
-        Ok(Self {
-            active: bits & 1 != 0,
-        })
+        Ok(Self { active: bits & 1 != 0 })
     }
 
     /// Octets of the arguments.
@@ -229,9 +219,7 @@ impl FlowOk {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -270,12 +258,7 @@ impl<'a> Close<'a> {
         let class_id = reader.u16()?;
         let method_id = reader.u16()?;
         reader.finish()?;
-        Ok(Self {
-            reply_code,
-            reply_text,
-            class_id,
-            method_id,
-        })
+        Ok(Self { reply_code, reply_text, class_id, method_id })
     }
 
     /// Octets of the arguments.
@@ -304,9 +287,7 @@ impl<'a> Close<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -355,8 +336,6 @@ impl CloseOk {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }

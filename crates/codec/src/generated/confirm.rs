@@ -35,9 +35,7 @@ impl Select {
         let mut reader = Reader::new(args);
         let bits = reader.u8()?;
         reader.finish()?;
-        Ok(Self {
-            nowait: bits & 1 != 0,
-        })
+        Ok(Self { nowait: bits & 1 != 0 })
     }
 
     /// Octets of the arguments.
@@ -62,9 +60,7 @@ impl Select {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -113,8 +109,6 @@ impl SelectOk {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }

@@ -48,13 +48,7 @@ impl<'a> Start<'a> {
         let mechanisms = reader.long_str()?;
         let locales = reader.long_str()?;
         reader.finish()?;
-        Ok(Self {
-            version_major,
-            version_minor,
-            server_properties,
-            mechanisms,
-            locales,
-        })
+        Ok(Self { version_major, version_minor, server_properties, mechanisms, locales })
     }
 
     /// Octets of the arguments.
@@ -85,9 +79,7 @@ impl<'a> Start<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -126,12 +118,7 @@ impl<'a> StartOk<'a> {
         let response = reader.long_str()?;
         let locale = reader.short_str()?;
         reader.finish()?;
-        Ok(Self {
-            client_properties,
-            mechanism,
-            response,
-            locale,
-        })
+        Ok(Self { client_properties, mechanism, response, locale })
     }
 
     /// Octets of the arguments.
@@ -165,9 +152,7 @@ impl<'a> StartOk<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -223,9 +208,7 @@ impl<'a> Secure<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -281,9 +264,7 @@ impl<'a> SecureOk<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -319,11 +300,7 @@ impl Tune {
         let frame_max = reader.u32()?;
         let heartbeat = reader.u16()?;
         reader.finish()?;
-        Ok(Self {
-            channel_max,
-            frame_max,
-            heartbeat,
-        })
+        Ok(Self { channel_max, frame_max, heartbeat })
     }
 
     /// Octets of the arguments.
@@ -350,9 +327,7 @@ impl Tune {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -388,11 +363,7 @@ impl TuneOk {
         let frame_max = reader.u32()?;
         let heartbeat = reader.u16()?;
         reader.finish()?;
-        Ok(Self {
-            channel_max,
-            frame_max,
-            heartbeat,
-        })
+        Ok(Self { channel_max, frame_max, heartbeat })
     }
 
     /// Octets of the arguments.
@@ -419,9 +390,7 @@ impl TuneOk {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -481,9 +450,7 @@ impl<'a> Open<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -535,9 +502,7 @@ impl OpenOk {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -576,12 +541,7 @@ impl<'a> Close<'a> {
         let class_id = reader.u16()?;
         let method_id = reader.u16()?;
         reader.finish()?;
-        Ok(Self {
-            reply_code,
-            reply_text,
-            class_id,
-            method_id,
-        })
+        Ok(Self { reply_code, reply_text, class_id, method_id })
     }
 
     /// Octets of the arguments.
@@ -610,9 +570,7 @@ impl<'a> Close<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -661,9 +619,7 @@ impl CloseOk {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -719,9 +675,7 @@ impl<'a> Blocked<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -770,9 +724,7 @@ impl Unblocked {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -833,9 +785,7 @@ impl<'a> UpdateSecret<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -884,8 +834,6 @@ impl UpdateSecretOk {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }

@@ -99,9 +99,7 @@ impl<'a> Declare<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -150,9 +148,7 @@ impl DeclareOk {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -188,11 +184,7 @@ impl<'a> Delete<'a> {
         let exchange = reader.short_str()?;
         let bits = reader.u8()?;
         reader.finish()?;
-        Ok(Self {
-            exchange,
-            if_unused: bits & 1 != 0,
-            nowait: bits & 2 != 0,
-        })
+        Ok(Self { exchange, if_unused: bits & 1 != 0, nowait: bits & 2 != 0 })
     }
 
     /// Octets of the arguments.
@@ -220,9 +212,7 @@ impl<'a> Delete<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -271,9 +261,7 @@ impl DeleteOk {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -316,13 +304,7 @@ impl<'a> Bind<'a> {
         let bits = reader.u8()?;
         let arguments = reader.table()?;
         reader.finish()?;
-        Ok(Self {
-            destination,
-            source,
-            routing_key,
-            nowait: bits & 1 != 0,
-            arguments,
-        })
+        Ok(Self { destination, source, routing_key, nowait: bits & 1 != 0, arguments })
     }
 
     /// Octets of the arguments.
@@ -358,9 +340,7 @@ impl<'a> Bind<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -409,9 +389,7 @@ impl BindOk {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -454,13 +432,7 @@ impl<'a> Unbind<'a> {
         let bits = reader.u8()?;
         let arguments = reader.table()?;
         reader.finish()?;
-        Ok(Self {
-            destination,
-            source,
-            routing_key,
-            nowait: bits & 1 != 0,
-            arguments,
-        })
+        Ok(Self { destination, source, routing_key, nowait: bits & 1 != 0, arguments })
     }
 
     /// Octets of the arguments.
@@ -496,9 +468,7 @@ impl<'a> Unbind<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -547,8 +517,6 @@ impl UnbindOk {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }

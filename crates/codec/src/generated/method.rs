@@ -597,13 +597,9 @@ fn unknown(class_id: u16, method_id: u16) -> DecodeError {
         | queue::CLASS_ID
         | basic::CLASS_ID
         | tx::CLASS_ID
-        | confirm::CLASS_ID => DecodeError::new(
-            2,
-            DecodeErrorKind::UnknownMethod {
-                class_id,
-                method_id,
-            },
-        ),
+        | confirm::CLASS_ID => {
+            DecodeError::new(2, DecodeErrorKind::UnknownMethod { class_id, method_id })
+        }
         _ => DecodeError::new(0, DecodeErrorKind::UnknownClass(class_id)),
     }
 }

@@ -343,23 +343,17 @@ impl<'a> RawProperties<'a> {
 
     /// The application's own headers.
     pub fn headers(&self) -> Result<Option<Table<'a>>, DecodeError> {
-        self.reader_at(Properties::HEADERS_FLAG)?
-            .map(|mut reader| reader.table())
-            .transpose()
+        self.reader_at(Properties::HEADERS_FLAG)?.map(|mut reader| reader.table()).transpose()
     }
 
     /// 1 is transient, 2 is persistent.
     pub fn delivery_mode(&self) -> Result<Option<u8>, DecodeError> {
-        self.reader_at(Properties::DELIVERY_MODE_FLAG)?
-            .map(|mut reader| reader.u8())
-            .transpose()
+        self.reader_at(Properties::DELIVERY_MODE_FLAG)?.map(|mut reader| reader.u8()).transpose()
     }
 
     /// Priority of the message, higher is more urgent.
     pub fn priority(&self) -> Result<Option<u8>, DecodeError> {
-        self.reader_at(Properties::PRIORITY_FLAG)?
-            .map(|mut reader| reader.u8())
-            .transpose()
+        self.reader_at(Properties::PRIORITY_FLAG)?.map(|mut reader| reader.u8()).transpose()
     }
 
     /// What this message answers.
@@ -371,9 +365,7 @@ impl<'a> RawProperties<'a> {
 
     /// Where answers go, usually a queue.
     pub fn reply_to(&self) -> Result<Option<ShortStr<'a>>, DecodeError> {
-        self.reader_at(Properties::REPLY_TO_FLAG)?
-            .map(|mut reader| reader.short_str())
-            .transpose()
+        self.reader_at(Properties::REPLY_TO_FLAG)?.map(|mut reader| reader.short_str()).transpose()
     }
 
     /// Time to live in milliseconds, as text.
@@ -392,30 +384,22 @@ impl<'a> RawProperties<'a> {
 
     /// When the message was made, in seconds since 1970.
     pub fn timestamp(&self) -> Result<Option<u64>, DecodeError> {
-        self.reader_at(Properties::TIMESTAMP_FLAG)?
-            .map(|mut reader| reader.u64())
-            .transpose()
+        self.reader_at(Properties::TIMESTAMP_FLAG)?.map(|mut reader| reader.u64()).transpose()
     }
 
     /// The application's kind of message.
     pub fn kind(&self) -> Result<Option<ShortStr<'a>>, DecodeError> {
-        self.reader_at(Properties::TYPE_FLAG)?
-            .map(|mut reader| reader.short_str())
-            .transpose()
+        self.reader_at(Properties::TYPE_FLAG)?.map(|mut reader| reader.short_str()).transpose()
     }
 
     /// The user who published it; the server checks it.
     pub fn user_id(&self) -> Result<Option<ShortStr<'a>>, DecodeError> {
-        self.reader_at(Properties::USER_ID_FLAG)?
-            .map(|mut reader| reader.short_str())
-            .transpose()
+        self.reader_at(Properties::USER_ID_FLAG)?.map(|mut reader| reader.short_str()).transpose()
     }
 
     /// The application that published it.
     pub fn app_id(&self) -> Result<Option<ShortStr<'a>>, DecodeError> {
-        self.reader_at(Properties::APP_ID_FLAG)?
-            .map(|mut reader| reader.short_str())
-            .transpose()
+        self.reader_at(Properties::APP_ID_FLAG)?.map(|mut reader| reader.short_str()).transpose()
     }
 
     /// Of no use any more; kept for old clients.

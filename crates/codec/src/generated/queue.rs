@@ -93,9 +93,7 @@ impl<'a> Declare<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -131,11 +129,7 @@ impl<'a> DeclareOk<'a> {
         let message_count = reader.u32()?;
         let consumer_count = reader.u32()?;
         reader.finish()?;
-        Ok(Self {
-            queue,
-            message_count,
-            consumer_count,
-        })
+        Ok(Self { queue, message_count, consumer_count })
     }
 
     /// Octets of the arguments.
@@ -163,9 +157,7 @@ impl<'a> DeclareOk<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -208,13 +200,7 @@ impl<'a> Bind<'a> {
         let bits = reader.u8()?;
         let arguments = reader.table()?;
         reader.finish()?;
-        Ok(Self {
-            queue,
-            exchange,
-            routing_key,
-            nowait: bits & 1 != 0,
-            arguments,
-        })
+        Ok(Self { queue, exchange, routing_key, nowait: bits & 1 != 0, arguments })
     }
 
     /// Octets of the arguments.
@@ -250,9 +236,7 @@ impl<'a> Bind<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -301,9 +285,7 @@ impl BindOk {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -337,10 +319,7 @@ impl<'a> Purge<'a> {
         let queue = reader.short_str()?;
         let bits = reader.u8()?;
         reader.finish()?;
-        Ok(Self {
-            queue,
-            nowait: bits & 1 != 0,
-        })
+        Ok(Self { queue, nowait: bits & 1 != 0 })
     }
 
     /// Octets of the arguments.
@@ -368,9 +347,7 @@ impl<'a> Purge<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -425,9 +402,7 @@ impl PurgeOk {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -465,12 +440,7 @@ impl<'a> Delete<'a> {
         let queue = reader.short_str()?;
         let bits = reader.u8()?;
         reader.finish()?;
-        Ok(Self {
-            queue,
-            if_unused: bits & 1 != 0,
-            if_empty: bits & 2 != 0,
-            nowait: bits & 4 != 0,
-        })
+        Ok(Self { queue, if_unused: bits & 1 != 0, if_empty: bits & 2 != 0, nowait: bits & 4 != 0 })
     }
 
     /// Octets of the arguments.
@@ -500,9 +470,7 @@ impl<'a> Delete<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -557,9 +525,7 @@ impl DeleteOk {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -599,12 +565,7 @@ impl<'a> Unbind<'a> {
         let routing_key = reader.short_str()?;
         let arguments = reader.table()?;
         reader.finish()?;
-        Ok(Self {
-            queue,
-            exchange,
-            routing_key,
-            arguments,
-        })
+        Ok(Self { queue, exchange, routing_key, arguments })
     }
 
     /// Octets of the arguments.
@@ -639,9 +600,7 @@ impl<'a> Unbind<'a> {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }
 
@@ -690,8 +649,6 @@ impl UnbindOk {
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
         let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| {
-            self.fill(window)
-        });
+        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
     }
 }

@@ -75,10 +75,9 @@ pub(super) fn put(wire: Wire, value: &str) -> Vec<String> {
             format!("sink.put_u8({value}.wire_len());"),
             format!("sink.put({value}.as_bytes());"),
         ],
-        Wire::LongStr => vec![
-            format!("sink.put_u32(wire_len({value}.len()));"),
-            format!("sink.put({value});"),
-        ],
+        Wire::LongStr => {
+            vec![format!("sink.put_u32(wire_len({value}.len()));"), format!("sink.put({value});")]
+        }
         Wire::Table => vec![format!("{value}.encode(sink);")],
     }
 }

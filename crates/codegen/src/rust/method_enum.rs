@@ -19,11 +19,7 @@ fn variants(protocol: &Protocol) -> impl Iterator<Item = (&Class, &Method, Strin
 pub(super) fn render(protocol: &Protocol) -> Source {
     let mut source = begin("All methods in one enum.");
     source.line("use crate::error::{DecodeError, DecodeErrorKind};");
-    let classes: Vec<_> = protocol
-        .classes
-        .iter()
-        .map(|class| snake(&class.name))
-        .collect();
+    let classes: Vec<_> = protocol.classes.iter().map(|class| snake(&class.name)).collect();
     source.line(format!("use crate::{{Sink, {}}};", classes.join(", ")));
     source.line("");
     source.line("/// Any method.");
@@ -54,34 +50,24 @@ fn decode(source: &mut Source, protocol: &Protocol) {
     source.line("///");
     source.line("/// # Errors");
     source.line("/// When class or method do not exist, or the arguments are not the method's.");
-    source.block(
-        "pub fn decode(payload: &'a [u8]) -> Result<Self, DecodeError>",
-        |source| {
-            source.block(
-                "let Some((ids, args)) = payload.split_first_chunk::<4>() else",
-                |source| {
-                    source.line(
-                        "return Err(DecodeError::new(payload.len(), DecodeErrorKind::Truncated));",
-                    );
-                },
-            );
-            source.line(";");
-            source.line("let class_id = u16::from_be_bytes([ids[0], ids[1]]);");
-            source.line("let method_id = u16::from_be_bytes([ids[2], ids[3]]);");
-            source.block("let decoded = match (class_id, method_id)", |source| {
-                for (class, method, variant) in variants(protocol) {
-                    let path = format!("{}::{}", snake(&class.name), pascal(&method.name));
-                    let pattern = format!("({}, {})", class.id, method.id);
-                    source.line(format!(
-                        "{pattern} => {path}::decode(args).map(Self::{variant}),"
-                    ));
-                }
-                source.line("_ => return Err(unknown(class_id, method_id)),");
-            });
-            source.line(";");
-            source.line("decoded.map_err(|error| error.shifted(4))");
-        },
-    );
+    source.block("pub fn decode(payload: &'a [u8]) -> Result<Self, DecodeError>", |source| {
+        source.block("let Some((ids, args)) = payload.split_first_chunk::<4>() else", |source| {
+            source.line("return Err(DecodeError::new(payload.len(), DecodeErrorKind::Truncated));");
+        });
+        source.line(";");
+        source.line("let class_id = u16::from_be_bytes([ids[0], ids[1]]);");
+        source.line("let method_id = u16::from_be_bytes([ids[2], ids[3]]);");
+        source.block("let decoded = match (class_id, method_id)", |source| {
+            for (class, method, variant) in variants(protocol) {
+                let path = format!("{}::{}", snake(&class.name), pascal(&method.name));
+                let pattern = format!("({}, {})", class.id, method.id);
+                source.line(format!("{pattern} => {path}::decode(args).map(Self::{variant}),"));
+            }
+            source.line("_ => return Err(unknown(class_id, method_id)),");
+        });
+        source.line(";");
+        source.line("decoded.map_err(|error| error.shifted(4))");
+    });
 }
 
 fn facts(source: &mut Source, protocol: &Protocol) {
@@ -139,41 +125,31 @@ fn encode(source: &mut Source, protocol: &Protocol) {
     });
     source.line("");
     source.line("/// Writes a whole method frame.");
-    source.block(
-        "pub fn write_frame(&self, channel: u16, sink: &mut impl Sink)",
-        |source| {
-            source.block("match self", |source| {
-                for (_, _, variant) in variants(protocol) {
-                    source.line(format!(
-                        "Self::{variant}(method) => method.write_frame(channel, sink),"
-                    ));
-                }
-            });
-        },
-    );
+    source.block("pub fn write_frame(&self, channel: u16, sink: &mut impl Sink)", |source| {
+        source.block("match self", |source| {
+            for (_, _, variant) in variants(protocol) {
+                source
+                    .line(format!("Self::{variant}(method) => method.write_frame(channel, sink),"));
+            }
+        });
+    });
 }
 
 fn unknown(source: &mut Source, protocol: &Protocol) {
     source.line("");
     source.line("#[cold]");
-    source.block(
-        "fn unknown(class_id: u16, method_id: u16) -> DecodeError",
-        |source| {
-            source.block("match class_id", |source| {
-                let known: Vec<_> = protocol
-                    .classes
-                    .iter()
-                    .map(|class| format!("{}::CLASS_ID", snake(&class.name)))
-                    .collect();
-                let kind = "DecodeErrorKind::UnknownMethod { class_id, method_id }";
-                source.line(format!(
-                    "{} => DecodeError::new(2, {kind}),",
-                    known.join(" | ")
-                ));
-                source.line("_ => DecodeError::new(0, DecodeErrorKind::UnknownClass(class_id)),");
-            });
-        },
-    );
+    source.block("fn unknown(class_id: u16, method_id: u16) -> DecodeError", |source| {
+        source.block("match class_id", |source| {
+            let known: Vec<_> = protocol
+                .classes
+                .iter()
+                .map(|class| format!("{}::CLASS_ID", snake(&class.name)))
+                .collect();
+            let kind = "DecodeErrorKind::UnknownMethod { class_id, method_id }";
+            source.line(format!("{} => DecodeError::new(2, {kind}),", known.join(" | ")));
+            source.line("_ => DecodeError::new(0, DecodeErrorKind::UnknownClass(class_id)),");
+        });
+    });
 }
 
 fn conversions(source: &mut Source, protocol: &Protocol) {

@@ -40,11 +40,7 @@ fn visible(method: &Method) -> impl Iterator<Item = &Field> {
 /// `Publish<'a>` or `Ack`.
 pub(super) fn type_name(method: &Method, lifetime: &str) -> String {
     let borrows = visible(method).any(|field| fields::borrows(field.wire));
-    format!(
-        "{}{}",
-        pascal(&method.name),
-        if borrows { lifetime } else { "" }
-    )
+    format!("{}{}", pascal(&method.name), if borrows { lifetime } else { "" })
 }
 
 fn declaration(source: &mut Source, class: &Class, method: &Method) {
@@ -53,21 +49,10 @@ fn declaration(source: &mut Source, class: &Class, method: &Method) {
         From::Server => "Sent by servers",
         From::Both => "Sent by either side",
     };
-    let addition = if method.rabbitmq {
-        "; RabbitMQ's addition to AMQP 0-9-1"
-    } else {
-        ""
-    };
-    let content = if method.content {
-        "; a content follows"
-    } else {
-        ""
-    };
+    let addition = if method.rabbitmq { "; RabbitMQ's addition to AMQP 0-9-1" } else { "" };
+    let content = if method.content { "; a content follows" } else { "" };
     source.line("");
-    source.line(format!(
-        "/// `{}.{}`: {}",
-        class.name, method.name, method.doc
-    ));
+    source.line(format!("/// `{}.{}`: {}", class.name, method.name, method.doc));
     source.line("///");
     source.line(format!("/// {sender}{content}{addition}."));
     source.line("#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]");
@@ -98,10 +83,7 @@ fn implementation(source: &mut Source, class: &Class, method: &Method) {
         source.line("/// Number of the method in its class.");
         source.line(format!("pub const METHOD_ID: u16 = {};", method.id));
         source.line("/// Class and method by name.");
-        source.line(format!(
-            "pub const NAME: &'static str = \"{}.{}\";",
-            class.name, method.name
-        ));
+        source.line(format!("pub const NAME: &'static str = \"{}.{}\";", class.name, method.name));
         decode(source, method, generics);
         encoded_len(source, method);
         encode(source, method);
@@ -110,54 +92,39 @@ fn implementation(source: &mut Source, class: &Class, method: &Method) {
 }
 
 fn decode(source: &mut Source, method: &Method, generics: &str) {
-    let input = if generics.is_empty() {
-        "&[u8]"
-    } else {
-        "&'a [u8]"
-    };
+    let input = if generics.is_empty() { "&[u8]" } else { "&'a [u8]" };
     source.line("");
     source.line("/// Reads the arguments, which follow class and method number in a payload.");
     source.line("///");
     source.line("/// # Errors");
     source.line("/// When the arguments are cut short, or octets follow the last one.");
     source.line("#[inline]");
-    source.block(
-        format!("pub fn decode(args: {input}) -> Result<Self, DecodeError>"),
-        |source| {
-            let mutable = if method.fields.is_empty() { "" } else { "mut " };
-            source.line(format!("let {mutable}reader = Reader::new(args);"));
-            for piece in fields::pieces(&method.fields) {
-                match piece {
-                    Piece::Bits(bits) if bits.iter().all(|bit| bit.reserved) => {
-                        source.line("reader.u8()?;")
-                    }
-                    Piece::Bits(_) => source.line("let bits = reader.u8()?;"),
-                    Piece::One(field) => {
-                        let binding = if field.reserved {
-                            String::new()
-                        } else {
-                            format!("let {} = ", identifier(&field.name))
-                        };
-                        source.line(format!(
-                            "{binding}reader.{}()?;",
-                            fields::reader_method(field.wire)
-                        ));
-                    }
+    source.block(format!("pub fn decode(args: {input}) -> Result<Self, DecodeError>"), |source| {
+        let mutable = if method.fields.is_empty() { "" } else { "mut " };
+        source.line(format!("let {mutable}reader = Reader::new(args);"));
+        for piece in fields::pieces(&method.fields) {
+            match piece {
+                Piece::Bits(bits) if bits.iter().all(|bit| bit.reserved) => {
+                    source.line("reader.u8()?;")
+                }
+                Piece::Bits(_) => source.line("let bits = reader.u8()?;"),
+                Piece::One(field) => {
+                    let binding = if field.reserved {
+                        String::new()
+                    } else {
+                        format!("let {} = ", identifier(&field.name))
+                    };
+                    source
+                        .line(format!("{binding}reader.{}()?;", fields::reader_method(field.wire)));
                 }
             }
-            source.line("reader.finish()?;");
-            let values: Vec<_> = fields::pieces(&method.fields)
-                .iter()
-                .flat_map(construction)
-                .collect();
-            let values = if values.is_empty() {
-                String::new()
-            } else {
-                format!(" {{ {} }}", values.join(", "))
-            };
-            source.line(format!("Ok(Self{values})"));
-        },
-    );
+        }
+        source.line("reader.finish()?;");
+        let values: Vec<_> = fields::pieces(&method.fields).iter().flat_map(construction).collect();
+        let values =
+            if values.is_empty() { String::new() } else { format!(" {{ {} }}", values.join(", ")) };
+        source.line(format!("Ok(Self{values})"));
+    });
 }
 
 /// The fields of a piece in a struct expression.
@@ -190,9 +157,8 @@ fn encoded_len(source: &mut Source, method: &Method) {
     source.line("/// Octets of the arguments.");
     source.line("#[inline]");
     source.line("#[must_use]");
-    source.block("pub const fn encoded_len(&self) -> usize", |source| {
-        source.line(terms.join(" + "))
-    });
+    source
+        .block("pub const fn encoded_len(&self) -> usize", |source| source.line(terms.join(" + ")));
 }
 
 fn encode(source: &mut Source, method: &Method) {
@@ -204,31 +170,24 @@ fn encode(source: &mut Source, method: &Method) {
     });
     source.line("");
     source.line("#[inline]");
-    let sink = if method.fields.is_empty() {
-        "_sink"
-    } else {
-        "sink"
-    };
-    source.block(
-        format!("fn fill(&self, {sink}: &mut impl Sink)"),
-        |source| {
-            for piece in fields::pieces(&method.fields) {
-                match piece {
-                    Piece::Bits(bits) => source.line(put_bits(&bits)),
-                    Piece::One(field) if field.reserved => {
-                        source.line(fields::put_reserved(field.wire))
-                    }
-                    Piece::One(field) => {
-                        for statement in
-                            fields::put(field.wire, &format!("self.{}", identifier(&field.name)))
-                        {
-                            source.line(statement);
-                        }
+    let sink = if method.fields.is_empty() { "_sink" } else { "sink" };
+    source.block(format!("fn fill(&self, {sink}: &mut impl Sink)"), |source| {
+        for piece in fields::pieces(&method.fields) {
+            match piece {
+                Piece::Bits(bits) => source.line(put_bits(&bits)),
+                Piece::One(field) if field.reserved => {
+                    source.line(fields::put_reserved(field.wire))
+                }
+                Piece::One(field) => {
+                    for statement in
+                        fields::put(field.wire, &format!("self.{}", identifier(&field.name)))
+                    {
+                        source.line(statement);
                     }
                 }
             }
-        },
-    );
+        }
+    });
 }
 
 fn put_bits(bits: &[&Field]) -> String {
@@ -238,18 +197,10 @@ fn put_bits(bits: &[&Field]) -> String {
         .filter(|(_, bit)| !bit.reserved)
         .map(|(at, bit)| {
             let value = format!("u8::from(self.{})", identifier(&bit.name));
-            if at == 0 {
-                value
-            } else {
-                format!("{value} << {at}")
-            }
+            if at == 0 { value } else { format!("{value} << {at}") }
         })
         .collect();
-    let octet = if terms.is_empty() {
-        "0".to_owned()
-    } else {
-        terms.join(" | ")
-    };
+    let octet = if terms.is_empty() { "0".to_owned() } else { terms.join(" | ") };
     format!("sink.put_u8({octet});")
 }
 

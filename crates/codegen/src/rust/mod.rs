@@ -31,20 +31,13 @@ pub fn render(protocol: &Protocol) -> io::Result<Vec<GeneratedFile>> {
         ("method".to_owned(), method_enum::render(protocol)),
         ("properties".to_owned(), properties::render(protocol)),
     ];
-    sources.extend(
-        protocol
-            .classes
-            .iter()
-            .map(|class| (snake(&class.name), methods::render(class))),
-    );
+    sources
+        .extend(protocol.classes.iter().map(|class| (snake(&class.name), methods::render(class))));
     sources
         .into_iter()
         .map(|(name, source)| {
             let path = PathBuf::from(DIRECTORY).join(name).with_extension("rs");
-            Ok(GeneratedFile {
-                path,
-                text: formatted(&source.into_text())?,
-            })
+            Ok(GeneratedFile { path, text: formatted(&source.into_text())? })
         })
         .collect()
 }
@@ -74,19 +67,12 @@ fn module_list(protocol: &Protocol) -> Source {
 
 /// The class whose contents have properties.
 fn content_class(protocol: &Protocol) -> Option<&Class> {
-    protocol
-        .classes
-        .iter()
-        .find(|class| !class.properties.is_empty())
+    protocol.classes.iter().find(|class| !class.properties.is_empty())
 }
 
 /// A name as a Rust identifier. `type` cannot be one.
 fn identifier(name: &str) -> String {
-    if name == "type" {
-        "kind".to_owned()
-    } else {
-        snake(name)
-    }
+    if name == "type" { "kind".to_owned() } else { snake(name) }
 }
 
 fn formatted(text: &str) -> io::Result<String> {
@@ -102,9 +88,7 @@ fn formatted(text: &str) -> io::Result<String> {
     }
     let output = rustfmt.wait_with_output()?;
     if !output.status.success() {
-        return Err(io::Error::other(format!(
-            "rustfmt refused this source:\n{text}"
-        )));
+        return Err(io::Error::other(format!("rustfmt refused this source:\n{text}")));
     }
     String::from_utf8(output.stdout).map_err(io::Error::other)
 }

@@ -14,9 +14,7 @@ pub(super) fn render(protocol: &Protocol) -> Source {
     source.line("use crate::reader::Reader;");
     source.line("use crate::{FieldTable, RawProperties, ShortStr, ShortString, Sink, Table};");
     source.line("");
-    let known = properties
-        .iter()
-        .fold(0u16, |flags, property| flags | 1 << property.flag);
+    let known = properties.iter().fold(0u16, |flags, property| flags | 1 << property.flag);
     source.line("/// Flags that a property has.");
     source.line(format!("pub(crate) const KNOWN_FLAGS: u16 = {known:#06x};"));
     source.line("");
@@ -80,16 +78,13 @@ fn borrowed(source: &mut Source, properties: &[Property]) {
         source.block(signature, |source| {
             source.line("let mut properties = Self::default();");
             for property in properties {
-                source.block(
-                    format!("if flags & Self::{} != 0", flag(property)),
-                    |source| {
-                        let name = identifier(&property.name);
-                        source.line(format!(
-                            "properties.{name} = Some(reader.{}()?);",
-                            fields::reader_method(property.wire)
-                        ));
-                    },
-                );
+                source.block(format!("if flags & Self::{} != 0", flag(property)), |source| {
+                    let name = identifier(&property.name);
+                    source.line(format!(
+                        "properties.{name} = Some(reader.{}()?);",
+                        fields::reader_method(property.wire)
+                    ));
+                });
             }
             source.line("reader.finish()?;");
             source.line("Ok(properties)");
@@ -100,26 +95,23 @@ fn borrowed(source: &mut Source, properties: &[Property]) {
         source.line("///");
         source.line("/// # Errors");
         source.line("/// When the headers are malformed; the offset counts within them.");
-        source.block(
-            "pub fn to_owned(&self) -> Result<OwnedProperties, DecodeError>",
-            |source| {
-                source.block("Ok(OwnedProperties", |source| {
-                    for property in properties {
-                        let name = identifier(&property.name);
-                        source.line(match property.wire {
-                            Wire::Table => {
-                                format!("{name}: self.{name}.map(Table::to_owned).transpose()?,")
-                            }
-                            Wire::ShortStr => {
-                                format!("{name}: self.{name}.map(ShortString::from),")
-                            }
-                            _ => format!("{name}: self.{name},"),
-                        });
-                    }
-                });
-                source.line(")");
-            },
-        );
+        source.block("pub fn to_owned(&self) -> Result<OwnedProperties, DecodeError>", |source| {
+            source.block("Ok(OwnedProperties", |source| {
+                for property in properties {
+                    let name = identifier(&property.name);
+                    source.line(match property.wire {
+                        Wire::Table => {
+                            format!("{name}: self.{name}.map(Table::to_owned).transpose()?,")
+                        }
+                        Wire::ShortStr => {
+                            format!("{name}: self.{name}.map(ShortString::from),")
+                        }
+                        _ => format!("{name}: self.{name},"),
+                    });
+                }
+            });
+            source.line(")");
+        });
     });
 }
 
@@ -136,10 +128,8 @@ fn accessors(source: &mut Source, properties: &[Property]) {
             source.block(
                 format!("pub fn {name}(&self) -> Result<Option<{kind}>, DecodeError>"),
                 |source| {
-                    let read = format!(
-                        "|mut reader| reader.{}()",
-                        fields::reader_method(property.wire)
-                    );
+                    let read =
+                        format!("|mut reader| reader.{}()", fields::reader_method(property.wire));
                     source.line(format!(
                         "self.reader_at(Properties::{})?.map({read}).transpose()",
                         flag(property)
@@ -166,9 +156,7 @@ fn owned(source: &mut Source, properties: &[Property]) {
         }
     });
     source.line("");
-    source.block("impl OwnedProperties", |source| {
-        measure_and_write(source, properties, true)
-    });
+    source.block("impl OwnedProperties", |source| measure_and_write(source, properties, true));
 }
 
 /// `flags`, `encoded_len` and `encode`, which the borrowed and the owned form have alike.
@@ -229,7 +217,5 @@ fn measure_and_write(source: &mut Source, properties: &[Property], owned: bool) 
 }
 
 fn let_some(source: &mut Source, value: &str, statements: &str) {
-    source.block(format!("if let Some(value) = &{value}"), |source| {
-        source.line(statements)
-    });
+    source.block(format!("if let Some(value) = &{value}"), |source| source.line(statements));
 }

@@ -1,0 +1,155 @@
+//! The arguments of declarations: which are known, what values they take, when two agree.
+
+use crate::fault::{Fault, Resource};
+use courser_codec::{FieldTable, FieldValue};
+
+/// Arguments of `queue.declare` whose value has to be one of a few, because others ask for what this
+/// broker does not do.
+const QUEUE_CHOICES: [(&str, &[&str]); 3] = [
+    ("x-queue-type", &["classic"]),
+    ("x-queue-mode", &["default", "lazy"]),
+    ("x-queue-version", &["1", "2"]),
+];
+
+/// Arguments of `queue.declare` that change what a queue does, and that this broker does not do:
+/// refused, not ignored.
+const QUEUE_UNSUPPORTED: [&str; 16] = [
+    "x-message-ttl",
+    "x-expires",
+    "x-max-length",
+    "x-max-length-bytes",
+    "x-overflow",
+    "x-dead-letter-exchange",
+    "x-dead-letter-routing-key",
+    "x-dead-letter-strategy",
+    "x-max-priority",
+    "x-single-active-consumer",
+    "x-delivery-limit",
+    "x-consumer-timeout",
+    "x-message-deduplication",
+    "x-max-age",
+    "x-stream-max-segment-size-bytes",
+    "x-queue-leader-locator",
+];
+
+/// Arguments of `exchange.declare` that this broker does not do.
+const EXCHANGE_UNSUPPORTED: [&str; 1] = ["alternate-exchange"];
+
+/// Checks the arguments of a queue that is to be made.
+pub(crate) fn check_queue(arguments: &FieldTable, queue: Resource<'_>) -> Result<(), Fault> {
+    for (name, choices) in QUEUE_CHOICES {
+        let Some(value) = arguments.get(name) else { continue };
+        let text = match (value.as_str(), value.as_integer()) {
+            (Some(text), _) => text.to_owned(),
+            (_, Some(number)) => number.to_string(),
+            _ => {
+                return Err(Fault::precondition_failed(format_args!(
+                    "invalid type '{}' for arg '{name}' in {queue}",
+                    value.type_name()
+                )));
+            }
+        };
+        if !choices.contains(&text.as_str()) {
+            return Err(Fault::precondition_failed(format_args!(
+                "invalid arg '{name}' for {queue}: '{text}' is not supported (supported: {})",
+                choices.join(", ")
+            )));
+        }
+    }
+    refuse_unsupported(arguments, &QUEUE_UNSUPPORTED, queue)
+}
+
+/// Checks the arguments of an exchange that is to be made.
+pub(crate) fn check_exchange(arguments: &FieldTable, exchange: Resource<'_>) -> Result<(), Fault> {
+    refuse_unsupported(arguments, &EXCHANGE_UNSUPPORTED, exchange)
+}
+
+fn refuse_unsupported(
+    arguments: &FieldTable,
+    unsupported: &[&str],
+    resource: Resource<'_>,
+) -> Result<(), Fault> {
+    match unsupported.iter().find(|name| arguments.get(**name).is_some()) {
+        Some(name) => Err(Fault::precondition_failed(format_args!(
+            "invalid arg '{name}' for {resource}: not supported by this broker"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Checks a redeclaration of a queue against the arguments it has. Only arguments that mean
+/// something count.
+pub(crate) fn check_equivalent_queue(
+    current: &FieldTable,
+    received: &FieldTable,
+    queue: Resource<'_>,
+) -> Result<(), Fault> {
+    let known = QUEUE_CHOICES.iter().map(|(name, _)| name).chain(&QUEUE_UNSUPPORTED);
+    check_equivalent(current, received, known, queue)
+}
+
+/// Checks a redeclaration of an exchange against the arguments it has.
+pub(crate) fn check_equivalent_exchange(
+    current: &FieldTable,
+    received: &FieldTable,
+    exchange: Resource<'_>,
+) -> Result<(), Fault> {
+    check_equivalent(current, received, EXCHANGE_UNSUPPORTED.iter(), exchange)
+}
+
+fn check_equivalent<'n>(
+    current: &FieldTable,
+    received: &FieldTable,
+    names: impl Iterator<Item = &'n &'static str>,
+    resource: Resource<'_>,
+) -> Result<(), Fault> {
+    for name in names {
+        let (current, received) = (current.get(*name), received.get(*name));
+        let (current, received) = match (current, received) {
+            (None, None) => continue,
+            (Some(a), Some(b)) if equivalent(a, b) => continue,
+            (Some(a), Some(b)) => (format!("'{}'", print(a)), format!("'{}'", print(b))),
+            (current, received) => (describe(current), describe(received)),
+        };
+        return Err(inequivalent(name, resource, &received, &current));
+    }
+    Ok(())
+}
+
+/// 406 for a redeclaration that differs in `name`.
+pub(crate) fn inequivalent(
+    name: &str,
+    resource: Resource<'_>,
+    received: &str,
+    current: &str,
+) -> Fault {
+    Fault::precondition_failed(format_args!(
+        "inequivalent arg '{name}' for {resource}: received {received} but current is {current}"
+    ))
+}
+
+/// Integers agree by value, whatever their width.
+fn equivalent(a: &FieldValue, b: &FieldValue) -> bool {
+    match (a.as_integer(), b.as_integer()) {
+        (Some(a), Some(b)) => a == b,
+        _ => a == b,
+    }
+}
+
+fn describe(value: Option<&FieldValue>) -> String {
+    match value {
+        None => "none".to_owned(),
+        Some(value) => {
+            format!("the value '{}' of type '{}'", print(value), value.type_name())
+        }
+    }
+}
+
+fn print(value: &FieldValue) -> String {
+    match (value.as_long_str(), value.as_integer(), value.as_bool()) {
+        (Some(text), _, _) => String::from_utf8_lossy(text).into_owned(),
+        (_, Some(number), _) => number.to_string(),
+        (_, _, Some(flag)) => flag.to_string(),
+        _ => format!("{value:?}"),
+    }
+}

@@ -1,0 +1,34 @@
+//! Fanout exchanges: every destination, once (AMQP 0-9-1, 3.1.3.2).
+
+use super::Destination;
+use rustc_hash::FxHashMap;
+
+/// Destinations, and by how many routing keys each is bound.
+#[derive(Default)]
+pub(super) struct FanoutIndex {
+    destinations: Vec<Destination>,
+    keys: FxHashMap<u64, usize>,
+}
+
+impl FanoutIndex {
+    pub fn matches(&self, found: &mut dyn FnMut(&Destination)) {
+        self.destinations.iter().for_each(found);
+    }
+
+    pub fn add(&mut self, destination: &Destination) {
+        let keys = self.keys.entry(destination.id()).or_default();
+        *keys += 1;
+        if *keys == 1 {
+            self.destinations.push(destination.clone());
+        }
+    }
+
+    pub fn remove(&mut self, destination: u64) {
+        let Some(keys) = self.keys.get_mut(&destination) else { return };
+        *keys -= 1;
+        if *keys == 0 {
+            self.keys.remove(&destination);
+            self.destinations.retain(|known| known.id() != destination);
+        }
+    }
+}

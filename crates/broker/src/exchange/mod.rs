@@ -1,0 +1,305 @@
+//! Exchanges and their bindings: to which queues a message goes.
+
+mod direct;
+mod fanout;
+pub(crate) mod headers;
+mod topic;
+
+use crate::queue::Queue;
+use courser_codec::ShortString;
+use courser_codec::{FieldTable, Table};
+use parking_lot::{Mutex, RwLock};
+use rustc_hash::FxHashMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// The built-in exchange types (AMQP 0-9-1, 3.1.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExchangeKind {
+    /// To the bindings whose key equals the routing key.
+    Direct,
+    /// To every binding.
+    Fanout,
+    /// To the bindings whose pattern matches the routing key word by word.
+    Topic,
+    /// To the bindings whose arguments match the message's headers.
+    Headers,
+}
+
+impl ExchangeKind {
+    /// The kind with this name, if it is one.
+    pub fn parse(name: &[u8]) -> Option<Self> {
+        match name {
+            b"direct" => Some(ExchangeKind::Direct),
+            b"fanout" => Some(ExchangeKind::Fanout),
+            b"topic" => Some(ExchangeKind::Topic),
+            b"headers" => Some(ExchangeKind::Headers),
+            _ => None,
+        }
+    }
+
+    /// Its name in `exchange.declare`.
+    pub fn name(self) -> &'static str {
+        match self {
+            ExchangeKind::Direct => "direct",
+            ExchangeKind::Fanout => "fanout",
+            ExchangeKind::Topic => "topic",
+            ExchangeKind::Headers => "headers",
+        }
+    }
+}
+
+/// What an exchange was declared with.
+#[derive(Clone, Debug)]
+pub struct ExchangeSettings {
+    /// How it routes.
+    pub kind: ExchangeKind,
+    /// Survives a restart of the broker.
+    pub durable: bool,
+    /// Goes with its last binding.
+    pub auto_delete: bool,
+    /// Takes messages from other exchanges only.
+    pub internal: bool,
+    /// The arguments as declared, known and unknown.
+    pub arguments: FieldTable,
+}
+
+/// An exchange of a vhost.
+pub struct Exchange {
+    /// Unique among all queues and exchanges of the broker.
+    pub(crate) id: u64,
+    /// Its name in its vhost; empty for the default exchange.
+    pub name: ShortString,
+    /// What it was declared with.
+    pub settings: ExchangeSettings,
+    /// The exchanges that it is bound to.
+    pub(crate) sources: Sources,
+    bindings: RwLock<Bindings>,
+}
+
+/// Where a binding leads.
+#[derive(Clone)]
+pub(crate) enum Destination {
+    Queue(Arc<Queue>),
+    Exchange(Arc<Exchange>),
+}
+
+/// What to match besides the routing key: the two together and the destination are a binding.
+#[derive(Clone, Debug)]
+pub(crate) struct BindingKey {
+    pub routing_key: ShortString,
+    pub arguments: FieldTable,
+}
+
+/// Everything bound to an exchange.
+struct Bindings {
+    by_destination: FxHashMap<u64, Bound>,
+    index: Index,
+}
+
+/// All bindings that lead to one destination, by routing key.
+struct Bound {
+    destination: Destination,
+    keys: FxHashMap<ShortString, Vec<FieldTable>>,
+}
+
+enum Index {
+    Direct(direct::DirectIndex),
+    Fanout(fanout::FanoutIndex),
+    Topic(topic::TopicIndex),
+    Headers(headers::HeadersIndex),
+}
+
+/// The exchanges a queue or exchange is bound to, to find its bindings when it goes.
+#[derive(Debug, Default)]
+pub(crate) struct Sources(Mutex<Vec<ShortString>>);
+
+impl Sources {
+    pub fn add(&self, exchange: &ShortString) {
+        let mut known = self.0.lock();
+        if !known.contains(exchange) {
+            known.push(exchange.clone());
+        }
+    }
+
+    pub fn remove(&self, exchange: &ShortString) {
+        self.0.lock().retain(|name| name != exchange);
+    }
+
+    pub fn take(&self) -> Vec<ShortString> {
+        std::mem::take(&mut *self.0.lock())
+    }
+}
+
+/// What the removal of bindings came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Removed {
+    /// Bindings removed.
+    pub count: usize,
+    /// The exchange has lost its last binding by it.
+    pub none_left: bool,
+}
+
+impl Destination {
+    pub fn id(&self) -> u64 {
+        match self {
+            Destination::Queue(queue) => queue.id,
+            Destination::Exchange(exchange) => exchange.id,
+        }
+    }
+
+    pub fn sources(&self) -> &Sources {
+        match self {
+            Destination::Queue(queue) => &queue.sources,
+            Destination::Exchange(exchange) => &exchange.sources,
+        }
+    }
+}
+
+impl Exchange {
+    pub(crate) fn new(id: u64, name: ShortString, settings: ExchangeSettings) -> Arc<Self> {
+        let index = match settings.kind {
+            ExchangeKind::Direct => Index::Direct(Default::default()),
+            ExchangeKind::Fanout => Index::Fanout(Default::default()),
+            ExchangeKind::Topic => Index::Topic(Default::default()),
+            ExchangeKind::Headers => Index::Headers(Default::default()),
+        };
+        let bindings = Bindings { by_destination: FxHashMap::default(), index };
+        let sources = Sources::default();
+        Arc::new(Exchange { id, name, settings, sources, bindings: RwLock::new(bindings) })
+    }
+
+    /// Whether routing looks at headers, so that a route can't be remembered by its key.
+    pub(crate) fn looks_at_headers(&self) -> bool {
+        self.settings.kind == ExchangeKind::Headers
+    }
+
+    /// Calls `found` for every destination that a message goes to, perhaps more than once.
+    pub(crate) fn matches(
+        &self,
+        routing_key: &[u8],
+        headers: Table<'_>,
+        found: &mut dyn FnMut(&Destination),
+    ) {
+        match &self.bindings.read().index {
+            Index::Direct(index) => index.matches(routing_key, found),
+            Index::Fanout(index) => index.matches(found),
+            Index::Topic(index) => index.matches(routing_key, found),
+            Index::Headers(index) => index.matches(headers, found),
+        }
+    }
+
+    /// Adds a binding unless the same exists. Returns whether it is new.
+    pub(crate) fn bind(&self, destination: &Destination, key: BindingKey) -> bool {
+        let mut bindings = self.bindings.write();
+        let Bindings { by_destination, index } = &mut *bindings;
+        let bound = by_destination.entry(destination.id()).or_insert_with(|| Bound {
+            destination: destination.clone(),
+            keys: FxHashMap::default(),
+        });
+        let arguments = bound.keys.entry(key.routing_key.clone()).or_default();
+        if arguments.contains(&key.arguments) {
+            return false;
+        }
+        index.add(destination, &key, arguments.is_empty());
+        arguments.push(key.arguments);
+        destination.sources().add(&self.name);
+        true
+    }
+
+    /// Removes a binding.
+    pub(crate) fn unbind(&self, destination: &Destination, key: &BindingKey) -> Removed {
+        let mut bindings = self.bindings.write();
+        let Bindings { by_destination, index } = &mut *bindings;
+        let nothing = Removed::default();
+        let Some(bound) = by_destination.get_mut(&destination.id()) else { return nothing };
+        let Some(arguments) = bound.keys.get_mut(&key.routing_key) else { return nothing };
+        let Some(at) = arguments.iter().position(|known| *known == key.arguments) else {
+            return nothing;
+        };
+        arguments.swap_remove(at);
+        let last = arguments.is_empty();
+        index.remove(destination.id(), key, last);
+        if last {
+            bound.keys.remove(&key.routing_key);
+        }
+        if bound.keys.is_empty() {
+            by_destination.remove(&destination.id());
+            destination.sources().remove(&self.name);
+        }
+        Removed { count: 1, none_left: by_destination.is_empty() }
+    }
+
+    /// Removes all bindings to a destination.
+    pub(crate) fn unbind_all(&self, destination: u64) -> Removed {
+        let mut bindings = self.bindings.write();
+        let Bindings { by_destination, index } = &mut *bindings;
+        let Some(bound) = by_destination.remove(&destination) else { return Removed::default() };
+        let mut removed = 0;
+        for (routing_key, variants) in bound.keys {
+            let count = variants.len();
+            removed += count;
+            for (nth, arguments) in variants.into_iter().enumerate() {
+                let key = BindingKey { routing_key: routing_key.clone(), arguments };
+                index.remove(destination, &key, nth + 1 == count);
+            }
+        }
+        Removed { count: removed, none_left: by_destination.is_empty() }
+    }
+
+    /// Forgets all bindings when the exchange itself goes. Returns how many there were.
+    pub(crate) fn clear(&self) -> usize {
+        let mut bindings = self.bindings.write();
+        let mut cleared = 0;
+        for (_, bound) in bindings.by_destination.drain() {
+            cleared += bound.keys.values().map(Vec::len).sum::<usize>();
+            bound.destination.sources().remove(&self.name);
+        }
+        bindings.index.clear();
+        cleared
+    }
+
+    /// Whether anything is bound to it.
+    pub(crate) fn has_bindings(&self) -> bool {
+        !self.bindings.read().by_destination.is_empty()
+    }
+}
+
+impl Index {
+    /// `first`: no binding with this destination and routing key existed.
+    fn add(&mut self, destination: &Destination, key: &BindingKey, first: bool) {
+        match self {
+            Index::Headers(index) => index.add(destination, key),
+            _ if !first => {}
+            Index::Direct(index) => index.add(destination, &key.routing_key),
+            Index::Fanout(index) => index.add(destination),
+            Index::Topic(index) => index.add(destination, key.routing_key.as_bytes()),
+        }
+    }
+
+    /// `last`: no binding with this destination and routing key is left.
+    fn remove(&mut self, destination: u64, key: &BindingKey, last: bool) {
+        match self {
+            Index::Headers(index) => index.remove(destination, key),
+            _ if !last => {}
+            Index::Direct(index) => index.remove(destination, &key.routing_key),
+            Index::Fanout(index) => index.remove(destination),
+            Index::Topic(index) => index.remove(destination, key.routing_key.as_bytes()),
+        }
+    }
+
+    fn clear(&mut self) {
+        match self {
+            Index::Direct(index) => *index = Default::default(),
+            Index::Fanout(index) => *index = Default::default(),
+            Index::Topic(index) => *index = Default::default(),
+            Index::Headers(index) => *index = Default::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exchange").field("name", &self.name).finish_non_exhaustive()
+    }
+}

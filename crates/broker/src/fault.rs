@@ -1,0 +1,76 @@
+//! The errors a client can cause, with the reply codes and texts that RabbitMQ's clients know.
+
+use courser_codec::ShortStr;
+use std::fmt::{self, Display};
+
+/// Why a method was refused. Sent as `channel.close` or `connection.close` (AMQP 0-9-1, 1.1.4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Reply code, for example 404.
+    pub code: u16,
+    /// `NAME - explanation`; whoever writes it to the wire cuts it to 255 octets.
+    pub text: String,
+}
+
+impl Fault {
+    /// Whether the code ends the whole connection and not only the channel.
+    pub fn closes_connection(&self) -> bool {
+        matches!(self.code, 320 | 402 | 501..=506 | 530 | 540 | 541)
+    }
+
+    /// 403: the client may not do this.
+    pub fn access_refused(explanation: impl Display) -> Self {
+        Fault { code: 403, text: format!("ACCESS_REFUSED - {explanation}") }
+    }
+
+    /// 404: there is no such thing.
+    pub fn not_found(explanation: impl Display) -> Self {
+        Fault { code: 404, text: format!("NOT_FOUND - {explanation}") }
+    }
+
+    /// 405: another connection owns it.
+    pub fn resource_locked(explanation: impl Display) -> Self {
+        Fault { code: 405, text: format!("RESOURCE_LOCKED - {explanation}") }
+    }
+
+    /// 406: the request contradicts what exists.
+    pub fn precondition_failed(explanation: impl Display) -> Self {
+        Fault { code: 406, text: format!("PRECONDITION_FAILED - {explanation}") }
+    }
+
+    /// 530: the client broke a rule of the protocol; ends the connection.
+    pub fn not_allowed(explanation: impl Display) -> Self {
+        Fault { code: 530, text: format!("NOT_ALLOWED - {explanation}") }
+    }
+
+    /// 540: the method or option is not offered; ends the connection.
+    pub fn not_implemented(explanation: impl Display) -> Self {
+        Fault { code: 540, text: format!("NOT_IMPLEMENTED - {explanation}") }
+    }
+
+    /// 541: the broker itself failed; ends the connection.
+    pub fn internal_error(explanation: impl Display) -> Self {
+        Fault { code: 541, text: format!("INTERNAL_ERROR - {explanation}") }
+    }
+}
+
+impl Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.code, self.text)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// How a queue or exchange is named in an explanation: `queue 'q' in vhost '/'`.
+pub(crate) struct Resource<'a> {
+    pub kind: &'static str,
+    pub name: ShortStr<'a>,
+    pub vhost: &'a str,
+}
+
+impl Display for Resource<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} '{}' in vhost '{}'", self.kind, self.name, self.vhost)
+    }
+}

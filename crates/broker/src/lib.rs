@@ -1,0 +1,34 @@
+//! The AMQP 0-9-1 broker: vhosts, exchanges, bindings, queues, consumers and what happens between
+//! them.
+//!
+//! It knows no sockets, no tasks and no clock. A [`Broker`] is shared by all connections; each has a
+//! [`Session`], through which its methods come in, and an [`Outbox`], into which everything that it
+//! has to be sent is encoded, by whoever causes it.
+//!
+//! How a message travels: a connection hands every publish of one read to [`Session::publish`] and
+//! ends the batch with [`Session::flush`]. Runs of publishes with the same route lock each queue of
+//! the route once. Under that lock a message either goes straight into the outbox of a consumer that
+//! has credit, or is copied into the store and waits. Touched connections are woken at the end.
+
+mod arguments;
+mod broker;
+mod exchange;
+mod fault;
+mod limits;
+mod outbox;
+mod queue;
+mod session;
+mod stash;
+mod unacked;
+mod vhost;
+mod wakes;
+pub mod wire;
+
+pub use broker::{Broker, Identity};
+pub use exchange::{Exchange, ExchangeKind, ExchangeSettings};
+pub use fault::Fault;
+pub use limits::Limits;
+pub use outbox::{Outbox, OutboxState};
+pub use queue::{ConnectionId, Queue, QueueSettings, QueueStatus};
+pub use session::{Batch, Inbound, Pace, Session};
+pub use vhost::Vhost;

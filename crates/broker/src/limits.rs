@@ -1,0 +1,35 @@
+//! The bounds on everything that a client can make grow.
+
+/// How much clients may ask of the broker. Whoever goes beyond is refused with a reason.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Octets of waiting messages from which on publishers are no longer read.
+    pub memory_high_bytes: u64,
+    /// Octets that a connection's outbox may hold before its consumers have to wait.
+    pub outbox_high_bytes: usize,
+    /// Queues in one vhost.
+    pub queues_max: usize,
+    /// Exchanges in one vhost.
+    pub exchanges_max: usize,
+    /// Bindings in one vhost.
+    pub bindings_max: usize,
+    /// Consumers on one channel.
+    pub consumers_per_channel_max: usize,
+    /// Publishers into a queue with this many messages waiting are slowed down to the pace of its
+    /// consumers, as long as these make progress.
+    pub pace_backlog: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            memory_high_bytes: 1 << 30,
+            outbox_high_bytes: 512 * 1024,
+            queues_max: 1_000_000,
+            exchanges_max: 100_000,
+            bindings_max: 10_000_000,
+            consumers_per_channel_max: 10_000,
+            pace_backlog: 4096,
+        }
+    }
+}

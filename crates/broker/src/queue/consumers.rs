@@ -1,0 +1,142 @@
+//! The consumers of a queue, and whose turn it is.
+
+use crate::outbox::Outbox;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A consumer as its queue sees it.
+#[derive(Debug)]
+pub(crate) struct Consumer {
+    pub outbox: Arc<Outbox>,
+    pub channel: u16,
+    /// The channel's slot that holds its tag and credit.
+    pub slot: u32,
+    pub no_ack: bool,
+    /// The higher, the earlier (`x-priority`).
+    pub priority: i32,
+    /// Not in the ring: it has no credit, or its connection has enough to send.
+    blocked: bool,
+}
+
+impl Consumer {
+    pub fn new(outbox: Arc<Outbox>, channel: u16, slot: u32, no_ack: bool, priority: i32) -> Self {
+        Consumer { outbox, channel, slot, no_ack, priority, blocked: false }
+    }
+}
+
+/// Consumers by key, and for each priority those that can take a message, in the order of turns.
+#[derive(Debug, Default)]
+pub(crate) struct Consumers {
+    all: Vec<Option<Consumer>>,
+    count: usize,
+    /// Highest priority first; levels without consumers are removed.
+    levels: Vec<(i32, VecDeque<u32>)>,
+    /// The key of the exclusive consumer, if there is one.
+    pub exclusive: Option<u32>,
+}
+
+impl Consumers {
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    #[inline]
+    pub fn get(&self, key: u32) -> Option<&Consumer> {
+        self.all.get(key as usize)?.as_ref()
+    }
+
+    /// Adds a consumer, ready to take messages. Returns its key.
+    pub fn add(&mut self, consumer: Consumer) -> u32 {
+        let priority = consumer.priority;
+        let key = match self.all.iter().position(Option::is_none) {
+            Some(free) if self.count < self.all.len() => {
+                self.all[free] = Some(consumer);
+                free as u32
+            }
+            _ => {
+                self.all.push(Some(consumer));
+                (self.all.len() - 1) as u32
+            }
+        };
+        self.count += 1;
+        self.level(priority).push_back(key);
+        key
+    }
+
+    /// Removes a consumer.
+    pub fn remove(&mut self, key: u32) -> Option<Consumer> {
+        let consumer = self.all.get_mut(key as usize)?.take()?;
+        self.count -= 1;
+        if self.exclusive == Some(key) {
+            self.exclusive = None;
+        }
+        if !consumer.blocked {
+            self.level(consumer.priority).retain(|other| *other != key);
+        }
+        self.levels.retain(|(_, turns)| !turns.is_empty());
+        Some(consumer)
+    }
+
+    /// Removes all consumers.
+    pub fn take_all(&mut self) -> Vec<Consumer> {
+        std::mem::take(self).all.into_iter().flatten().collect()
+    }
+
+    /// The key of the consumer whose turn it is, and whether it is the only one to choose from.
+    #[inline]
+    pub fn next(&self) -> Option<(u32, bool)> {
+        let (_, turns) = self.levels.first()?;
+        Some((*turns.front()?, turns.len() == 1))
+    }
+
+    /// Ends the turn of the consumer that [`Consumers::next`] named.
+    #[inline]
+    pub fn rotate(&mut self) {
+        if let Some((_, turns)) = self.levels.first_mut() {
+            turns.rotate_left(1);
+        }
+    }
+
+    /// Takes the consumer that [`Consumers::next`] named out of the ring.
+    pub fn block_next(&mut self) {
+        let Some((_, turns)) = self.levels.first_mut() else { return };
+        if let Some(key) = turns.pop_front()
+            && let Some(Some(consumer)) = self.all.get_mut(key as usize)
+        {
+            consumer.blocked = true;
+        }
+        if turns.is_empty() {
+            self.levels.remove(0);
+        }
+    }
+
+    /// Puts a blocked consumer back into the ring, at the end.
+    pub fn unblock(&mut self, key: u32) {
+        let Some(Some(consumer)) = self.all.get_mut(key as usize) else { return };
+        if std::mem::replace(&mut consumer.blocked, false) {
+            let priority = consumer.priority;
+            self.level(priority).push_back(key);
+        }
+    }
+
+    /// Puts the blocked consumers of one connection back into the ring.
+    pub fn unblock_outbox(&mut self, outbox: &Arc<Outbox>) {
+        for key in 0..self.all.len() {
+            if matches!(&self.all[key], Some(one) if one.blocked && Arc::ptr_eq(&one.outbox, outbox))
+            {
+                self.unblock(key as u32);
+            }
+        }
+    }
+
+    fn level(&mut self, priority: i32) -> &mut VecDeque<u32> {
+        let index = match self.levels.binary_search_by(|(level, _)| priority.cmp(level)) {
+            Ok(index) => index,
+            Err(index) => {
+                self.levels.insert(index, (priority, VecDeque::new()));
+                index
+            }
+        };
+        &mut self.levels[index].1
+    }
+}

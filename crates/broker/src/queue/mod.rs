@@ -1,0 +1,396 @@
+//! A queue: the messages that wait in it, its consumers, and how the two meet.
+//!
+//! Everything that changes a queue happens in one short section under its lock. At the end of each
+//! section either nothing is waiting, or nobody can take it: consumers that can take no more leave
+//! the ring, and whoever gives them credit or room again puts them back and feeds them.
+
+mod consumers;
+mod ready;
+mod source;
+
+pub(crate) use consumers::Consumer;
+pub(crate) use ready::REDELIVERED;
+
+use crate::exchange::Sources;
+use crate::fault::Fault;
+use crate::outbox::{Blocked, Outbox};
+use crate::stash::Stash;
+use crate::wakes::Wakes;
+use consumers::Consumers;
+use courser_codec::FieldTable;
+use courser_codec::ShortString;
+use courser_store::{Location, Store, StoreError};
+use parking_lot::Mutex;
+use ready::Ready;
+use source::{Publishing, Source, Waiting};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// Identifies a connection, to know whose exclusive queue this is.
+pub type ConnectionId = u64;
+
+/// What a queue was declared with.
+#[derive(Clone, Debug)]
+pub struct QueueSettings {
+    /// Survives a restart of the broker.
+    pub durable: bool,
+    /// The connection that alone may use it, and with which it goes.
+    pub exclusive_owner: Option<ConnectionId>,
+    /// Goes with its last consumer.
+    pub auto_delete: bool,
+    /// The arguments as declared, known and unknown.
+    pub arguments: FieldTable,
+}
+
+/// A queue of a vhost.
+#[derive(Debug)]
+pub struct Queue {
+    /// Unique among all queues and exchanges of the broker.
+    pub(crate) id: u64,
+    /// Its name in its vhost.
+    pub name: ShortString,
+    /// What it was declared with.
+    pub settings: QueueSettings,
+    /// The exchanges that it is bound to.
+    pub(crate) sources: Sources,
+    state: Mutex<State>,
+    backlog: AtomicUsize,
+    consumed: AtomicU64,
+    active_consumers: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    ready: Ready,
+    consumers: Consumers,
+    unacked: usize,
+    had_consumer: bool,
+    deleted: bool,
+}
+
+/// What a queue holds, as `queue.declare-ok` reports it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueStatus {
+    /// Messages that wait for a consumer.
+    pub ready: usize,
+    /// Messages delivered and not acknowledged.
+    pub unacked: usize,
+    /// Consumers, blocked ones included.
+    pub consumers: usize,
+}
+
+/// A delivery that comes back from its consumer.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    pub sequence: u64,
+    pub location: Location,
+    pub consumer: Option<u32>,
+}
+
+/// Who wants to consume, as [`Queue::add_consumer`] needs it.
+pub(crate) struct NewConsumer<'a> {
+    pub outbox: &'a Arc<Outbox>,
+    pub channel: u16,
+    pub tag: ShortString,
+    pub no_ack: bool,
+    pub exclusive: bool,
+    pub prefetch: u32,
+    pub priority: i32,
+    /// Puts consume-ok into the outbox, in front of the first delivery.
+    pub reply: &'a mut dyn FnMut(&mut Vec<u8>),
+}
+
+impl Queue {
+    pub(crate) fn new(id: u64, name: ShortString, settings: QueueSettings) -> Arc<Self> {
+        Arc::new(Queue {
+            id,
+            name,
+            settings,
+            sources: Sources::default(),
+            state: Mutex::default(),
+            backlog: AtomicUsize::new(0),
+            consumed: AtomicU64::new(0),
+            active_consumers: AtomicUsize::new(0),
+        })
+    }
+
+    /// What it holds right now.
+    pub fn status(&self) -> QueueStatus {
+        let state = self.state.lock();
+        QueueStatus {
+            ready: state.ready.len(),
+            unacked: state.unacked,
+            consumers: state.consumers.len(),
+        }
+    }
+
+    /// Messages waiting, read without the lock: a hint for pacing publishers.
+    pub fn backlog(&self) -> usize {
+        self.backlog.load(Ordering::Relaxed)
+    }
+
+    /// Messages ever handed to consumers, read without the lock.
+    pub fn consumed(&self) -> u64 {
+        self.consumed.load(Ordering::Relaxed)
+    }
+
+    /// Consumers, read without the lock.
+    pub fn consumer_count(&self) -> usize {
+        self.active_consumers.load(Ordering::Relaxed)
+    }
+
+    /// Adds the messages of `stash`: handed to consumers at once where possible.
+    pub(crate) fn publish(
+        self: &Arc<Self>,
+        stash: &mut Stash<'_>,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let mut state = self.state.lock();
+        if state.deleted {
+            return Ok(());
+        }
+        let State { ready, consumers, unacked, .. } = &mut *state;
+        let mut next = 0;
+        if ready.is_empty() {
+            let mut source = Publishing { stash, next, store, ready };
+            *unacked += self.feed(consumers, &mut source, wakes)?;
+            next = source.next;
+        }
+        if next < stash.len() {
+            stash.keep_from(next, store)?;
+            for index in next..stash.len() {
+                if let Some(location) = stash.location(index) {
+                    ready.push(location);
+                }
+            }
+            self.backlog.store(ready.len(), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Hands messages from `source` to consumers until one of them runs out. Returns how many now
+    /// wait for an acknowledgement.
+    fn feed(
+        self: &Arc<Self>,
+        consumers: &mut Consumers,
+        source: &mut impl Source,
+        wakes: &mut Wakes,
+    ) -> Result<usize, StoreError> {
+        let mut unacked = 0;
+        let mut handed = 0;
+        'turns: while !source.is_empty() {
+            let Some((key, alone)) = consumers.next() else { break };
+            let Some(consumer) = consumers.get(key) else { break };
+            let high_bytes = consumer.outbox.high_bytes();
+            let mut outbox = consumer.outbox.lock();
+            loop {
+                if let Err(blocked) = outbox.check(consumer.channel, consumer.slot, high_bytes) {
+                    if blocked == Blocked::OutboxFull {
+                        outbox.stall(self);
+                    }
+                    drop(outbox);
+                    consumers.block_next();
+                    continue 'turns;
+                }
+                if !consumer.no_ack {
+                    source.prepare_keep()?;
+                }
+                let Some((message, redelivered)) = source.peek()? else { break 'turns };
+                if !outbox.deliver(consumer.channel, consumer.slot, &message, redelivered) {
+                    if outbox.claim_wake() {
+                        wakes.push(&consumer.outbox);
+                    }
+                    drop(outbox);
+                    consumers.block_next();
+                    continue 'turns;
+                }
+                handed += 1;
+                if consumer.no_ack {
+                    source.pass();
+                } else if let Some((sequence, location)) = source.take() {
+                    if let Some(channel) = outbox.channel(consumer.channel) {
+                        channel.await_ack(consumer.slot, sequence, location);
+                        unacked += 1;
+                    }
+                }
+                if !alone || source.is_empty() {
+                    break;
+                }
+            }
+            if outbox.claim_wake() {
+                wakes.push(&consumer.outbox);
+            }
+            drop(outbox);
+            if !alone {
+                consumers.rotate();
+            }
+        }
+        self.consumed.fetch_add(handed, Ordering::Relaxed);
+        Ok(unacked)
+    }
+
+    /// Hands waiting messages to whoever can take them.
+    fn feed_waiting(
+        self: &Arc<Self>,
+        state: &mut State,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        if state.ready.is_empty() {
+            return Ok(());
+        }
+        let State { ready, consumers, unacked, .. } = state;
+        *unacked += self.feed(consumers, &mut Waiting { ready, store }, wakes)?;
+        self.backlog.store(ready.len(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Acknowledges (or drops) deliveries: their consumers may have more.
+    pub(crate) fn acknowledge(
+        self: &Arc<Self>,
+        settled: &[Settled],
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let mut state = self.state.lock();
+        state.unacked -= settled.len();
+        for one in settled {
+            if let Some(consumer) = one.consumer {
+                state.consumers.unblock(consumer);
+            }
+        }
+        self.feed_waiting(&mut state, store, wakes)
+    }
+
+    /// Puts deliveries back to their original places.
+    pub(crate) fn requeue(
+        self: &Arc<Self>,
+        returned: impl Iterator<Item = Settled>,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let mut state = self.state.lock();
+        if state.deleted {
+            return Ok(());
+        }
+        for one in returned {
+            state.unacked -= 1;
+            state.ready.put_back(one.sequence, one.location);
+            if let Some(consumer) = one.consumer {
+                state.consumers.unblock(consumer);
+            }
+        }
+        self.backlog.store(state.ready.len(), Ordering::Relaxed);
+        self.feed_waiting(&mut state, store, wakes)
+    }
+
+    /// The connection of some consumers can send again, or the flow of its channels was resumed.
+    pub(crate) fn resume(
+        self: &Arc<Self>,
+        outbox: &Arc<Outbox>,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let mut state = self.state.lock();
+        state.consumers.unblock_outbox(outbox);
+        self.feed_waiting(&mut state, store, wakes)
+    }
+
+    /// Adds a consumer and feeds it.
+    pub(crate) fn add_consumer(
+        self: &Arc<Self>,
+        new: NewConsumer<'_>,
+        vhost: &str,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), Fault> {
+        let mut state = self.state.lock();
+        if state.deleted {
+            let name = self.name.as_short_str();
+            return Err(Fault::not_found(format_args!("no queue '{name}' in vhost '{vhost}'")));
+        }
+        if state.consumers.exclusive.is_some() || new.exclusive && state.consumers.len() > 0 {
+            return Err(Fault::access_refused(format_args!(
+                "queue '{}' in vhost '{vhost}' in exclusive use",
+                self.name.as_short_str()
+            )));
+        }
+        let mut outbox = new.outbox.lock();
+        let Some(channel) = outbox.channel(new.channel) else { return Ok(()) };
+        let slot = channel.add_consumer(self, new.tag, new.no_ack, new.prefetch);
+        let consumer =
+            Consumer::new(Arc::clone(new.outbox), new.channel, slot, new.no_ack, new.priority);
+        let key = state.consumers.add(consumer);
+        if let Some(slot) = channel.slot_mut(slot) {
+            slot.consumer_key = key;
+        }
+        (new.reply)(outbox.wire_mut().bytes_mut());
+        drop(outbox);
+        if new.exclusive {
+            state.consumers.exclusive = Some(key);
+        }
+        state.had_consumer = true;
+        self.active_consumers.store(state.consumers.len(), Ordering::Relaxed);
+        self.feed_waiting(&mut state, store, wakes)
+            .map_err(|error| Fault::internal_error(format_args!("queue '{}': {error}", self.name)))
+    }
+
+    /// Removes a consumer. Returns whether the queue, being auto-delete, has to go with it.
+    pub(crate) fn remove_consumer(&self, key: u32) -> bool {
+        let mut state = self.state.lock();
+        state.consumers.remove(key);
+        self.active_consumers.store(state.consumers.len(), Ordering::Relaxed);
+        self.settings.auto_delete && state.had_consumer && state.consumers.len() == 0
+    }
+
+    /// Takes the oldest message for `basic.get`. `with` gets it, whether it was delivered before and
+    /// how many wait behind it; what it returns tells whether the message now awaits an ack.
+    pub(crate) fn poll(
+        &self,
+        store: &dyn Store,
+        with: impl FnOnce(u64, &Location, courser_store::MessageRef<'_>, usize) -> bool,
+    ) -> Result<bool, StoreError> {
+        let mut state = self.state.lock();
+        let Some(location) = state.ready.front() else { return Ok(false) };
+        store.read(location)?;
+        let Some((sequence, location)) = state.ready.pop() else { return Ok(false) };
+        let left = state.ready.len();
+        self.backlog.store(left, Ordering::Relaxed);
+        self.consumed.fetch_add(1, Ordering::Relaxed);
+        if with(sequence, &location, store.read(&location)?, left) {
+            state.unacked += 1;
+        }
+        Ok(true)
+    }
+
+    /// Drops everything that waits. Returns how much that was.
+    pub(crate) fn purge(&self) -> usize {
+        let mut state = self.state.lock();
+        let purged = state.ready.take_all();
+        self.backlog.store(0, Ordering::Relaxed);
+        drop(state);
+        purged.len()
+    }
+
+    /// Marks the queue as gone if `condition` agrees. Returns the messages that waited and the
+    /// consumers that have to be told.
+    pub(crate) fn delete(
+        &self,
+        condition: impl FnOnce(QueueStatus) -> Result<(), Fault>,
+    ) -> Result<(usize, Vec<Consumer>), Fault> {
+        let mut state = self.state.lock();
+        condition(QueueStatus {
+            ready: state.ready.len(),
+            unacked: state.unacked,
+            consumers: state.consumers.len(),
+        })?;
+        state.deleted = true;
+        let messages = state.ready.take_all();
+        let consumers = state.consumers.take_all();
+        self.backlog.store(0, Ordering::Relaxed);
+        self.active_consumers.store(0, Ordering::Relaxed);
+        drop(state);
+        Ok((messages.len(), consumers))
+    }
+}

@@ -1,0 +1,91 @@
+//! Where the next message for a consumer comes from: what is being published right now, or what
+//! has been waiting.
+
+use super::ready::{REDELIVERED, Ready};
+use crate::stash::Stash;
+use courser_store::{Location, MessageRef, Store, StoreError};
+
+/// Messages in the order in which consumers shall get them.
+pub(crate) trait Source {
+    fn is_empty(&self) -> bool;
+
+    /// Sees to it that the next message can be kept until it is acknowledged.
+    fn prepare_keep(&mut self) -> Result<(), StoreError>;
+
+    /// The next message, and whether it has been delivered before.
+    fn peek(&self) -> Result<Option<(MessageRef<'_>, bool)>, StoreError>;
+
+    /// Moves past a message that needs no acknowledgement.
+    fn pass(&mut self);
+
+    /// Moves past a message that does: its place in the queue, and where it is kept.
+    fn take(&mut self) -> Option<(u64, Location)>;
+}
+
+/// A run of messages just published. Only those that have to wait are copied into the store.
+pub(crate) struct Publishing<'a, 'm> {
+    pub stash: &'a mut Stash<'m>,
+    pub next: usize,
+    pub store: &'a dyn Store,
+    /// Gives out sequence numbers; empty while messages are handed over directly.
+    pub ready: &'a mut Ready,
+}
+
+impl Source for Publishing<'_, '_> {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.next >= self.stash.len()
+    }
+
+    fn prepare_keep(&mut self) -> Result<(), StoreError> {
+        self.stash.keep_from(self.next, self.store)
+    }
+
+    #[inline]
+    fn peek(&self) -> Result<Option<(MessageRef<'_>, bool)>, StoreError> {
+        Ok(self.stash.message(self.next).map(|message| (message, false)))
+    }
+
+    #[inline]
+    fn pass(&mut self) {
+        self.next += 1;
+    }
+
+    fn take(&mut self) -> Option<(u64, Location)> {
+        let location = self.stash.location(self.next)?;
+        self.next += 1;
+        Some((self.ready.pass_by(), location))
+    }
+}
+
+/// What has been waiting in the queue.
+pub(crate) struct Waiting<'a> {
+    pub ready: &'a mut Ready,
+    pub store: &'a dyn Store,
+}
+
+impl Source for Waiting<'_> {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.ready.is_empty()
+    }
+
+    fn prepare_keep(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    #[inline]
+    fn peek(&self) -> Result<Option<(MessageRef<'_>, bool)>, StoreError> {
+        let Some(location) = self.ready.front() else { return Ok(None) };
+        let message = self.store.read(location)?;
+        Ok(Some((message, location.marks & REDELIVERED != 0)))
+    }
+
+    fn pass(&mut self) {
+        self.ready.pop();
+    }
+
+    fn take(&mut self) -> Option<(u64, Location)> {
+        self.ready.pop()
+    }
+}

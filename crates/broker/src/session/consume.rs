@@ -1,0 +1,194 @@
+//! Consuming: `basic.consume`, `basic.cancel`, `basic.get`, `basic.qos` and `channel.flow`.
+
+use super::Session;
+use crate::fault::Fault;
+use crate::queue::{NewConsumer, Queue, REDELIVERED};
+use crate::vhost::clean_name;
+use crate::wire::WireBuffer;
+use courser_codec::{FieldTable, FieldValue, ShortString, basic, channel};
+use std::sync::Arc;
+
+impl Session {
+    pub(super) fn consume(
+        &mut self,
+        number: u16,
+        consume: &basic::Consume<'_>,
+    ) -> Result<(), Fault> {
+        let queue = self.named_queue(number, clean_name(consume.queue))?;
+        let arguments = crate::vhost::owned_arguments(consume.arguments)?;
+        let priority = consumer_priority(&arguments)?;
+        let tag = if consume.consumer_tag.is_empty() {
+            self.broker.random_name("amq.ctag-")
+        } else {
+            ShortString::from(consume.consumer_tag)
+        };
+        let consumers_max = self.broker.limits.consumers_per_channel_max;
+        if let Some(channel) = self.outbox.lock().channel(number) {
+            if channel.find_consumer(tag.as_bytes()).is_some() {
+                return Err(Fault::not_allowed(format_args!(
+                    "attempt to reuse consumer tag '{tag}'"
+                )));
+            }
+            if channel.consumers().count() >= consumers_max {
+                return Err(Fault::precondition_failed(format_args!(
+                    "channel {number} has the {consumers_max} consumers that it may have"
+                )));
+            }
+        }
+        let reply = basic::ConsumeOk { consumer_tag: tag.as_short_str() };
+        let new = NewConsumer {
+            outbox: &self.outbox,
+            channel: number,
+            tag: tag.clone(),
+            no_ack: consume.no_ack,
+            exclusive: consume.exclusive,
+            prefetch: self.channels[number as usize].as_ref().map_or(0, |one| one.prefetch),
+            priority,
+            reply: &mut |out| {
+                if !consume.nowait {
+                    reply.write_frame(number, out);
+                }
+            },
+        };
+        queue.add_consumer(new, &self.vhost.name, &*self.broker.store, &mut self.wakes)
+    }
+
+    pub(super) fn cancel(&mut self, number: u16, cancel: &basic::Cancel<'_>) -> Result<(), Fault> {
+        let found = {
+            let mut outbox = self.outbox.lock();
+            outbox.channel(number).and_then(|channel| {
+                let index = channel.find_consumer(cancel.consumer_tag.as_bytes())?;
+                let slot = channel.slot(index)?;
+                Some((index, Arc::clone(&slot.queue), slot.consumer_key))
+            })
+        };
+        if let Some((index, queue, key)) = found {
+            let useless = queue.remove_consumer(key);
+            if let Some(channel) = self.outbox.lock().channel(number) {
+                channel.end_consumer(index);
+            }
+            if useless {
+                self.delete_queue(&queue);
+            }
+        }
+        if !cancel.nowait {
+            let reply = basic::CancelOk { consumer_tag: cancel.consumer_tag };
+            reply.write_frame(number, self.outbox.lock().wire_mut().bytes_mut());
+        }
+        Ok(())
+    }
+
+    pub(super) fn get(&mut self, number: u16, get: &basic::Get<'_>) -> Result<(), Fault> {
+        let queue = self.named_queue(number, clean_name(get.queue))?;
+        let mut undeliverable = false;
+        let got = queue.poll(&*self.broker.store, |sequence, location, message, left| {
+            let mut outbox = self.outbox.lock();
+            undeliverable = !WireBuffer::fits(&message, outbox.frame_max());
+            if undeliverable {
+                return false;
+            }
+            let redelivered = location.marks & REDELIVERED != 0;
+            outbox.deliver_get(number, &message, redelivered, left as u32);
+            match outbox.channel(number).filter(|_| !get.no_ack) {
+                Some(channel) => {
+                    let slot = channel.polled_slot(&queue);
+                    channel.await_ack(slot, sequence, location.clone());
+                    true
+                }
+                None => false,
+            }
+        });
+        let internal =
+            |error| Fault::internal_error(format_args!("queue '{}': {error}", queue.name));
+        if undeliverable {
+            return Err(Fault {
+                code: 501,
+                text: "FRAME_ERROR - a content header does not fit the negotiated frame_max".into(),
+            });
+        }
+        if !got.map_err(internal)? {
+            let empty = basic::GetEmpty::default();
+            empty.write_frame(number, self.outbox.lock().wire_mut().bytes_mut());
+        }
+        Ok(())
+    }
+
+    pub(super) fn qos(&mut self, number: u16, qos: &basic::Qos) -> Result<(), Fault> {
+        if qos.prefetch_size != 0 {
+            let size = qos.prefetch_size;
+            return Err(Fault::not_implemented(format_args!("prefetch_size!=0 ({size})")));
+        }
+        let prefetch = u32::from(qos.prefetch_count);
+        let mut resumed = Vec::new();
+        {
+            let mut outbox = self.outbox.lock();
+            if !qos.global {
+                self.channels[number as usize]
+                    .as_deref_mut()
+                    .into_iter()
+                    .for_each(|channel| channel.prefetch = prefetch);
+            } else if let Some(channel) = outbox.channel(number) {
+                channel.prefetch = prefetch;
+                resumed = channel.consumers().map(|slot| Arc::clone(&slot.queue)).collect();
+            }
+            basic::QosOk {}.write_frame(number, outbox.wire_mut().bytes_mut());
+        }
+        self.resume(resumed);
+        Ok(())
+    }
+
+    /// `channel.flow`: the client stops or resumes deliveries (AMQP 0-9-1, 1.5.2.3).
+    pub(super) fn flow(&mut self, number: u16, active: bool) {
+        let mut resumed = Vec::new();
+        {
+            let mut outbox = self.outbox.lock();
+            if let Some(channel) = outbox.channel(number) {
+                channel.flow_active = active;
+                if active {
+                    resumed = channel.consumers().map(|slot| Arc::clone(&slot.queue)).collect();
+                }
+            }
+            channel::FlowOk { active }.write_frame(number, outbox.wire_mut().bytes_mut());
+        }
+        self.resume(resumed);
+    }
+
+    /// The queue that a method names; an empty name stands for the last one declared.
+    pub(super) fn named_queue(
+        &mut self,
+        number: u16,
+        name: ShortString,
+    ) -> Result<Arc<Queue>, Fault> {
+        let name = self.queue_name(number, name)?;
+        self.vhost.queue_for(name.as_bytes(), self.connection)
+    }
+
+    pub(super) fn queue_name(
+        &mut self,
+        number: u16,
+        name: ShortString,
+    ) -> Result<ShortString, Fault> {
+        if !name.is_empty() {
+            return Ok(name);
+        }
+        let last = self.channel(number)?.last_queue.clone();
+        last.ok_or_else(|| Fault::not_found("no previously declared queue"))
+    }
+}
+
+fn consumer_priority(arguments: &FieldTable) -> Result<i32, Fault> {
+    match arguments.get("x-priority") {
+        None => Ok(0),
+        Some(value) => match value.as_integer() {
+            Some(priority) => Ok(priority.clamp(i32::MIN.into(), i32::MAX.into()) as i32),
+            None => Err(Fault::precondition_failed(format_args!(
+                "Invalid value for arg 'x-priority': {}",
+                describe(value)
+            ))),
+        },
+    }
+}
+
+fn describe(value: &FieldValue) -> String {
+    format!("expected integer, got {}", value.type_name())
+}

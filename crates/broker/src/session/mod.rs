@@ -1,0 +1,213 @@
+//! The broker's side of one connection: its channels, and every method that comes in on them.
+//!
+//! A session belongs to its connection's task and is never shared; what others put into the
+//! connection goes through its [`Outbox`]. Replies are encoded into the same outbox, so they keep
+//! their order with the deliveries around them.
+
+mod acknowledge;
+mod consume;
+mod publish;
+mod request;
+
+pub use publish::{Batch, Inbound, Pace};
+
+use crate::broker::{Broker, Identity};
+use crate::fault::Fault;
+use crate::outbox::Outbox;
+use crate::queue::{ConnectionId, Queue, Settled};
+use crate::vhost::{Route, Vhost};
+use crate::wakes::Wakes;
+use courser_codec::ShortString;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// One connection's dealings with the broker.
+pub struct Session {
+    broker: Arc<Broker>,
+    vhost: Arc<Vhost>,
+    identity: Identity,
+    connection: ConnectionId,
+    outbox: Arc<Outbox>,
+    channels: Vec<Option<Box<Channel>>>,
+    exclusive: Vec<Arc<Queue>>,
+    wakes: Wakes,
+    /// Deliveries acknowledged in this batch, in runs of the same queue.
+    settling: Vec<(Arc<Queue>, Vec<Settled>)>,
+    /// Queues whose blocked consumers on this connection may have credit again.
+    resuming: Vec<Arc<Queue>>,
+    /// Channels with publishes to be confirmed at the end of this batch.
+    confirming: Vec<u16>,
+    routes: RouteCache,
+    pace: Option<Pace>,
+    has_published: bool,
+}
+
+/// What the session remembers of a channel.
+#[derive(Default)]
+struct Channel {
+    /// The queue that an empty name stands for.
+    last_queue: Option<ShortString>,
+    /// `basic.qos` with global=false: for consumers made from now on.
+    prefetch: u32,
+    /// The last publish routed, because the next one mostly goes the same way.
+    last_route: Option<LastRoute>,
+    /// The highest confirm sequence number taken in; 0 if none waits to be confirmed.
+    unconfirmed_through: u64,
+    unconfirmed_count: u64,
+}
+
+struct LastRoute {
+    address: Box<[u8]>,
+    generation: u64,
+    route: Arc<Route>,
+}
+
+/// Routes by exchange and routing key, for one generation of the vhost.
+#[derive(Default)]
+struct RouteCache {
+    generation: u64,
+    by_address: FxHashMap<Box<[u8]>, Arc<Route>>,
+}
+
+/// Routes remembered for one connection.
+const ROUTES_MAX: usize = 1024;
+
+impl RouteCache {
+    fn get(&mut self, address: &[u8], generation: u64) -> Option<Arc<Route>> {
+        if self.generation != generation {
+            self.by_address.clear();
+            self.generation = generation;
+        }
+        self.by_address.get(address).cloned()
+    }
+
+    fn put(&mut self, address: &[u8], route: &Arc<Route>) {
+        if self.by_address.len() >= ROUTES_MAX {
+            self.by_address.clear();
+        }
+        self.by_address.insert(address.into(), Arc::clone(route));
+    }
+}
+
+impl Session {
+    pub(crate) fn new(
+        broker: Arc<Broker>,
+        vhost: Arc<Vhost>,
+        identity: Identity,
+        connection: ConnectionId,
+        outbox: Arc<Outbox>,
+    ) -> Self {
+        Session {
+            broker,
+            vhost,
+            identity,
+            connection,
+            outbox,
+            channels: Vec::new(),
+            exclusive: Vec::new(),
+            wakes: Wakes::default(),
+            settling: Vec::new(),
+            resuming: Vec::new(),
+            confirming: Vec::new(),
+            routes: RouteCache::default(),
+            pace: None,
+            has_published: false,
+        }
+    }
+
+    /// What this connection has to send.
+    pub fn outbox(&self) -> &Arc<Outbox> {
+        &self.outbox
+    }
+
+    /// Whether this connection ever published: a memory alarm concerns it.
+    pub fn has_published(&self) -> bool {
+        self.has_published
+    }
+
+    /// `channel.open` has been answered.
+    pub fn open_channel(&mut self, number: u16) {
+        let index = number as usize;
+        if self.channels.len() <= index {
+            self.channels.resize_with(index + 1, || None);
+        }
+        self.channels[index] = Some(Box::default());
+        self.outbox.lock().open_channel(number);
+    }
+
+    /// The channel is closed, by either side: its consumers end and what it has not acknowledged
+    /// returns to the queues.
+    pub fn close_channel(&mut self, number: u16) {
+        self.settle_acknowledged();
+        if self.channels.get_mut(number as usize).and_then(Option::take).is_none() {
+            return;
+        }
+        self.confirming.retain(|confirming| *confirming != number);
+        let consumers: Vec<(Arc<Queue>, u32)> = match self.outbox.lock().channel(number) {
+            Some(channel) => channel
+                .consumers()
+                .map(|slot| (Arc::clone(&slot.queue), slot.consumer_key))
+                .collect(),
+            None => Vec::new(),
+        };
+        let mut useless = Vec::new();
+        for (queue, key) in consumers {
+            if queue.remove_consumer(key) {
+                useless.push(queue);
+            }
+        }
+        self.requeue_all(number);
+        self.outbox.lock().close_channel(number);
+        for queue in useless {
+            self.delete_queue(&queue);
+        }
+        self.wakes.wake_all();
+    }
+
+    /// The connection is over: closes its channels and removes its exclusive queues.
+    pub fn close(&mut self) {
+        for number in 0..self.channels.len() {
+            self.close_channel(number as u16);
+        }
+        for queue in std::mem::take(&mut self.exclusive) {
+            self.delete_queue(&queue);
+        }
+        self.outbox.close();
+        self.wakes.wake_all();
+        self.broker.check_memory();
+    }
+
+    /// The queues that [`Outbox::take`] named get the chance to send more.
+    pub fn resume(&mut self, stalled: Vec<Arc<Queue>>) {
+        for queue in stalled {
+            let resumed = queue.resume(&self.outbox, &*self.broker.store, &mut self.wakes);
+            // A store that can't read has poisoned itself; its owner ends the broker.
+            drop(resumed);
+        }
+        self.wakes.wake_all();
+    }
+
+    fn delete_queue(&mut self, queue: &Arc<Queue>) {
+        self.exclusive.retain(|exclusive| !Arc::ptr_eq(exclusive, queue));
+        // Without a condition, deleting can't be refused.
+        let deleted = self.vhost.delete_queue(queue, |_| Ok(()), &mut self.wakes);
+        drop(deleted);
+    }
+
+    fn channel(&mut self, number: u16) -> Result<&mut Channel, Fault> {
+        self.channels
+            .get_mut(number as usize)
+            .and_then(Option::as_deref_mut)
+            .ok_or_else(|| channel_error("expected 'channel.open'"))
+    }
+}
+
+fn channel_error(explanation: &str) -> Fault {
+    Fault { code: 504, text: format!("CHANNEL_ERROR - {explanation}") }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

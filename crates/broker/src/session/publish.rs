@@ -1,0 +1,273 @@
+//! Publishing: the path of most of the broker's work.
+
+use super::{LastRoute, ROUTES_MAX, Session};
+use crate::fault::Fault;
+use crate::queue::Queue;
+use crate::stash::Stash;
+use crate::vhost::Route;
+use bytes::Bytes;
+use courser_codec::{ContentHeader, RawProperties, Table, basic};
+use courser_store::MessageRef;
+use std::sync::Arc;
+
+/// Property flag of `headers` (AMQP 0-9-1, 4.2.6.1).
+const FLAG_HEADERS: u16 = 1 << 13;
+/// Property flag of `expiration`.
+const FLAG_EXPIRATION: u16 = 1 << 8;
+/// Property flag of `user-id`.
+const FLAG_USER_ID: u16 = 1 << 4;
+
+/// One `basic.publish` with its content.
+#[derive(Clone, Copy, Debug)]
+pub struct Inbound<'m> {
+    /// The channel it came on.
+    pub channel: u16,
+    /// The method.
+    pub publish: basic::Publish<'m>,
+    /// Its exchange and routing key as encoded: two short strings.
+    pub address: &'m [u8],
+    /// The payload of the content header frame.
+    pub header: &'m [u8],
+    /// The whole body.
+    pub body: &'m [u8],
+    /// The same body, when it is owned and can be shared.
+    pub shared_body: Option<&'m Bytes>,
+    /// The number to confirm it by, 0 if the channel does not confirm.
+    pub confirm_seq: u64,
+}
+
+/// The publishes of one read: those with the same route travel together.
+#[derive(Default)]
+pub struct Batch<'m> {
+    stash: Stash<'m>,
+    route: Option<Arc<Route>>,
+}
+
+impl Batch<'_> {
+    /// Empties the batch, which must have been flushed, and keeps its memory for another read.
+    pub fn recycle<'n>(self) -> Batch<'n> {
+        Batch { stash: self.stash.recycle(), route: None }
+    }
+}
+
+/// A publisher is ahead of the consumers of a queue and should give them time.
+#[derive(Debug)]
+pub struct Pace {
+    queue: Arc<Queue>,
+    published: u64,
+    consumed_before: u64,
+    backlog_low: usize,
+}
+
+impl Pace {
+    /// Asked about every millisecond: whether to wait on. The publisher goes on as soon as the
+    /// backlog is worked off, or when consumers don't keep up a quarter of its pace: they are slow
+    /// for reasons of their own, and waiting for them would only hold the publisher up.
+    pub fn wait_on(&mut self) -> bool {
+        let consumed = self.queue.consumed();
+        let progress = consumed - self.consumed_before;
+        self.consumed_before = consumed;
+        self.queue.backlog() > self.backlog_low
+            && self.queue.consumer_count() > 0
+            && progress >= (self.published / 4).max(1)
+    }
+}
+
+impl Session {
+    /// Takes in a publish; it reaches its queues at the latest when the batch is flushed.
+    #[inline]
+    pub fn publish<'m>(
+        &mut self,
+        batch: &mut Batch<'m>,
+        inbound: Inbound<'m>,
+    ) -> Result<(), Fault> {
+        if inbound.publish.immediate {
+            return Err(Fault::not_implemented("immediate=true"));
+        }
+        let properties = ContentHeader::parse(inbound.header).map_err(malformed)?.properties;
+        if !properties.is_empty() {
+            self.check_properties(properties)?;
+        }
+        let route = self.find_route(&inbound, properties)?;
+        let same = batch.route.as_ref().is_some_and(|current| Arc::ptr_eq(current, &route));
+        if !same {
+            self.flush_publishes(batch)?;
+            batch.route = Some(Arc::clone(&route));
+        }
+        let message = MessageRef {
+            address: inbound.address,
+            header: inbound.header,
+            body: inbound.body,
+            shared_body: inbound.shared_body,
+        };
+        if !route.queues.is_empty() {
+            batch.stash.push(message);
+        } else if inbound.publish.mandatory {
+            let mut outbox = self.outbox.lock();
+            let frame_max = outbox.frame_max();
+            outbox.wire_mut().put_return(inbound.channel, 312, "NO_ROUTE", &message, frame_max);
+        }
+        if inbound.confirm_seq != 0 {
+            self.confirm_later(inbound.channel, inbound.confirm_seq)?;
+        }
+        Ok(())
+    }
+
+    fn find_route(
+        &mut self,
+        inbound: &Inbound<'_>,
+        properties: RawProperties<'_>,
+    ) -> Result<Arc<Route>, Fault> {
+        let generation = self.vhost.generation();
+        let channel = self.channel(inbound.channel)?;
+        if let Some(last) = &channel.last_route
+            && last.generation == generation
+            && *last.address == *inbound.address
+        {
+            return Ok(Arc::clone(&last.route));
+        }
+        let route = match self.routes.get(inbound.address, generation) {
+            Some(route) => route,
+            None => self.make_route(inbound, properties)?,
+        };
+        if route.by_key_alone {
+            let channel = self.channel(inbound.channel)?;
+            let address = inbound.address.into();
+            channel.last_route = Some(LastRoute { address, generation, route: Arc::clone(&route) });
+        }
+        Ok(route)
+    }
+
+    #[cold]
+    fn make_route(
+        &mut self,
+        inbound: &Inbound<'_>,
+        properties: RawProperties<'_>,
+    ) -> Result<Arc<Route>, Fault> {
+        self.has_published = true;
+        let headers = if properties.flags() & FLAG_HEADERS != 0 {
+            properties.headers().map_err(malformed)?.unwrap_or(Table::EMPTY)
+        } else {
+            Table::EMPTY
+        };
+        let (exchange, key) = (inbound.publish.exchange, inbound.publish.routing_key);
+        let exchange = super::super::vhost::clean_name(exchange);
+        let route = Arc::new(self.vhost.route(exchange.as_bytes(), key.as_bytes(), headers)?);
+        if route.by_key_alone {
+            self.routes.put(inbound.address, &route);
+        }
+        debug_assert!(self.routes.by_address.len() <= ROUTES_MAX);
+        Ok(route)
+    }
+
+    /// Properties that the broker answers for are checked; the others are only passed on, but they
+    /// have to be well-formed, or they would break the consumers.
+    fn check_properties(&self, properties: RawProperties<'_>) -> Result<(), Fault> {
+        properties.validate().map_err(malformed)?;
+        if properties.flags() & FLAG_USER_ID != 0 && !self.identity.impersonator {
+            let claimed = properties.user_id().map_err(malformed)?.unwrap_or_default();
+            let user = &self.identity.user;
+            if claimed.as_bytes() != user.as_bytes() {
+                return Err(Fault::precondition_failed(format_args!(
+                    "user_id property set to '{claimed}' but authenticated user was '{user}'"
+                )));
+            }
+        }
+        if properties.flags() & FLAG_EXPIRATION != 0 {
+            let expiration = properties.expiration().map_err(malformed)?.unwrap_or_default();
+            check_expiration(expiration.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn confirm_later(&mut self, number: u16, seq: u64) -> Result<(), Fault> {
+        let channel = self.channel(number)?;
+        let first = channel.unconfirmed_count == 0;
+        channel.unconfirmed_through = seq;
+        channel.unconfirmed_count += 1;
+        if first {
+            self.confirming.push(number);
+        }
+        Ok(())
+    }
+
+    /// Puts the collected run into its queues.
+    pub(super) fn flush_publishes(&mut self, batch: &mut Batch<'_>) -> Result<(), Fault> {
+        let Some(route) = batch.route.take() else { return Ok(()) };
+        if batch.stash.is_empty() {
+            return Ok(());
+        }
+        let pace_backlog = self.broker.limits.pace_backlog;
+        for queue in &route.queues {
+            queue.publish(&mut batch.stash, &*self.broker.store, &mut self.wakes).map_err(
+                |error| Fault::internal_error(format_args!("queue '{}': {error}", queue.name)),
+            )?;
+            if queue.backlog() > pace_backlog && queue.consumer_count() > 0 {
+                self.pace = Some(Pace {
+                    queue: Arc::clone(queue),
+                    published: batch.stash.len() as u64,
+                    consumed_before: queue.consumed(),
+                    backlog_low: pace_backlog / 2,
+                });
+            }
+        }
+        batch.stash.clear();
+        Ok(())
+    }
+
+    /// Ends a batch: everything taken in takes effect, publishes are confirmed, and every
+    /// connection that got something is woken. Returns with whom this publisher should keep pace.
+    pub fn flush(&mut self, batch: &mut Batch<'_>) -> Result<Option<Pace>, Fault> {
+        let flushed = self.flush_publishes(batch);
+        self.settle_acknowledged();
+        if flushed.is_ok() {
+            self.confirm();
+        }
+        self.wakes.wake_all();
+        self.broker.check_memory();
+        flushed.map(|()| self.pace.take())
+    }
+
+    /// Confirms what has been published since the last time, with one ack a channel.
+    fn confirm(&mut self) {
+        if self.confirming.is_empty() {
+            return;
+        }
+        let mut outbox = self.outbox.lock();
+        for number in self.confirming.drain(..) {
+            let Some(Some(channel)) = self.channels.get_mut(number as usize) else { continue };
+            let ack = basic::Ack {
+                delivery_tag: channel.unconfirmed_through,
+                multiple: channel.unconfirmed_count > 1,
+            };
+            channel.unconfirmed_count = 0;
+            ack.write_frame(number, outbox.wire_mut().bytes_mut());
+        }
+    }
+}
+
+/// `expiration` is a number of milliseconds in decimal digits.
+fn check_expiration(expiration: &[u8]) -> Result<(), Fault> {
+    let text = String::from_utf8_lossy(expiration);
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(&text);
+    let digits = unsigned.bytes().take_while(u8::is_ascii_digit).count();
+    let problem = if digits == 0 {
+        "no_integer".to_owned()
+    } else if digits < unsigned.len() {
+        format!("{{leftover_string,\"{}\"}}", &unsigned[digits..])
+    } else if text.starts_with('-') && unsigned.bytes().any(|digit| digit != b'0') {
+        format!("{{value_negative,{text}}}")
+    } else if unsigned.parse::<u64>().map_or(true, |milliseconds| milliseconds > MAX_EXPIRY_MS) {
+        format!("{{value_too_large,{unsigned}}}")
+    } else {
+        return Ok(());
+    };
+    Err(Fault::precondition_failed(format_args!("invalid expiration '{text}': {problem}")))
+}
+
+/// The longest time to live that RabbitMQ accepts.
+const MAX_EXPIRY_MS: u64 = 315_360_000_000;
+
+fn malformed(error: courser_codec::DecodeError) -> Fault {
+    Fault { code: 502, text: format!("SYNTAX_ERROR - malformed content header: {error}") }
+}

@@ -1,0 +1,233 @@
+//! The methods that a client waits for an answer to.
+
+use super::{Batch, Session};
+use crate::fault::Fault;
+use crate::vhost::{BindingRequest, QueueRequest, clean_name, owned_arguments};
+use courser_codec::{Method, ShortString, exchange, queue};
+use std::sync::Arc;
+
+impl Session {
+    /// Carries out a method other than `basic.publish`, after everything that came before it, and
+    /// puts the answer into the outbox.
+    pub fn request(
+        &mut self,
+        batch: &mut Batch<'_>,
+        number: u16,
+        method: &Method<'_>,
+    ) -> Result<(), Fault> {
+        self.channel(number)?;
+        if let Method::BasicAck(ack) = method {
+            return self.ack(number, ack.delivery_tag, ack.multiple);
+        }
+        self.flush_publishes(batch)?;
+        self.settle_acknowledged();
+        let done = self.carry_out(number, method);
+        self.wakes.wake_all();
+        done
+    }
+
+    fn carry_out(&mut self, number: u16, method: &Method<'_>) -> Result<(), Fault> {
+        match method {
+            Method::BasicReject(reject) => {
+                self.nack(number, reject.delivery_tag, false, reject.requeue)
+            }
+            Method::BasicNack(nack) => {
+                self.nack(number, nack.delivery_tag, nack.multiple, nack.requeue)
+            }
+            Method::BasicConsume(consume) => self.consume(number, consume),
+            Method::BasicCancel(cancel) => self.cancel(number, cancel),
+            Method::BasicGet(get) => self.get(number, get),
+            Method::BasicQos(qos) => self.qos(number, qos),
+            Method::BasicRecover(recover) => {
+                self.recover_requested(recover.requeue, number)?;
+                self.reply(number, Method::BasicRecoverOk(Default::default()));
+                Ok(())
+            }
+            Method::BasicRecoverAsync(recover) => self.recover_requested(recover.requeue, number),
+            Method::ChannelFlow(flow) => {
+                self.flow(number, flow.active);
+                Ok(())
+            }
+            Method::ExchangeDeclare(declare) => {
+                self.vhost.declare_exchange(declare, || self.broker.next_id())?;
+                self.reply_unless(
+                    declare.nowait,
+                    number,
+                    Method::ExchangeDeclareOk(Default::default()),
+                );
+                Ok(())
+            }
+            Method::ExchangeDelete(delete) => {
+                self.vhost.delete_exchange(&clean_name(delete.exchange), delete.if_unused)?;
+                self.reply_unless(
+                    delete.nowait,
+                    number,
+                    Method::ExchangeDeleteOk(Default::default()),
+                );
+                Ok(())
+            }
+            Method::ExchangeBind(bind) => self.bind_exchange(number, bind),
+            Method::ExchangeUnbind(unbind) => self.unbind_exchange(number, unbind),
+            Method::QueueDeclare(declare) => self.declare_queue(number, declare),
+            Method::QueueBind(bind) => self.bind_queue(number, bind),
+            Method::QueueUnbind(unbind) => self.unbind_queue(number, unbind),
+            Method::QueuePurge(purge) => self.purge(number, purge),
+            Method::QueueDelete(delete) => self.delete_requested(number, delete),
+            other => Err(Fault::not_implemented(format_args!("{} is not supported", other.name()))),
+        }
+    }
+
+    fn recover_requested(&mut self, requeue: bool, number: u16) -> Result<(), Fault> {
+        if !requeue {
+            return Err(Fault::not_implemented("requeue=false"));
+        }
+        self.recover(number)
+    }
+
+    fn declare_queue(&mut self, number: u16, declare: &queue::Declare<'_>) -> Result<(), Fault> {
+        let name = clean_name(declare.queue);
+        let queue = if declare.passive {
+            self.named_queue(number, name)?
+        } else {
+            let named_by_broker = name.is_empty();
+            let request = QueueRequest {
+                name: if named_by_broker { self.broker.random_name("amq.gen-") } else { name },
+                named_by_broker,
+                durable: declare.durable,
+                exclusive: declare.exclusive,
+                auto_delete: declare.auto_delete,
+                arguments: owned_arguments(declare.arguments)?,
+            };
+            let id = || self.broker.next_id();
+            let queue = self.vhost.declare_queue(request, self.connection, id)?;
+            let known = |other: &Arc<_>| Arc::ptr_eq(other, &queue);
+            if declare.exclusive && !self.exclusive.iter().any(known) {
+                self.exclusive.push(Arc::clone(&queue));
+            }
+            queue
+        };
+        self.channel(number)?.last_queue = Some(queue.name.clone());
+        if !declare.nowait {
+            let status = queue.status();
+            let reply = Method::QueueDeclareOk(queue::DeclareOk {
+                queue: queue.name.as_short_str(),
+                message_count: status.ready as u32,
+                consumer_count: status.consumers as u32,
+            });
+            self.reply(number, reply);
+        }
+        Ok(())
+    }
+
+    fn bind_queue(&mut self, number: u16, bind: &queue::Bind<'_>) -> Result<(), Fault> {
+        let (queue, key) = self.queue_and_key(number, clean_name(bind.queue), bind.routing_key)?;
+        let request = BindingRequest {
+            source: bind.exchange,
+            destination: &queue,
+            to_queue: true,
+            routing_key: key.as_short_str(),
+            arguments: owned_arguments(bind.arguments)?,
+        };
+        self.vhost.bind(request, self.connection)?;
+        self.reply_unless(bind.nowait, number, Method::QueueBindOk(Default::default()));
+        Ok(())
+    }
+
+    fn unbind_queue(&mut self, number: u16, unbind: &queue::Unbind<'_>) -> Result<(), Fault> {
+        let (queue, key) =
+            self.queue_and_key(number, clean_name(unbind.queue), unbind.routing_key)?;
+        let request = BindingRequest {
+            source: unbind.exchange,
+            destination: &queue,
+            to_queue: true,
+            routing_key: key.as_short_str(),
+            arguments: owned_arguments(unbind.arguments)?,
+        };
+        self.vhost.unbind(request, self.connection)?;
+        self.reply(number, Method::QueueUnbindOk(Default::default()));
+        Ok(())
+    }
+
+    /// An empty queue name stands for the last one declared, and then an empty routing key stands
+    /// for its name (AMQP 0-9-1, 1.7.2.3).
+    fn queue_and_key(
+        &mut self,
+        number: u16,
+        queue: ShortString,
+        routing_key: courser_codec::ShortStr<'_>,
+    ) -> Result<(ShortString, ShortString), Fault> {
+        let unnamed = queue.is_empty();
+        let queue = self.queue_name(number, queue)?;
+        let key = if unnamed && routing_key.is_empty() {
+            queue.clone()
+        } else {
+            ShortString::from(routing_key)
+        };
+        Ok((queue, key))
+    }
+
+    fn bind_exchange(&mut self, number: u16, bind: &exchange::Bind<'_>) -> Result<(), Fault> {
+        let request = BindingRequest {
+            source: bind.source,
+            destination: &clean_name(bind.destination),
+            to_queue: false,
+            routing_key: bind.routing_key,
+            arguments: owned_arguments(bind.arguments)?,
+        };
+        self.vhost.bind(request, self.connection)?;
+        self.reply_unless(bind.nowait, number, Method::ExchangeBindOk(Default::default()));
+        Ok(())
+    }
+
+    fn unbind_exchange(&mut self, number: u16, unbind: &exchange::Unbind<'_>) -> Result<(), Fault> {
+        let request = BindingRequest {
+            source: unbind.source,
+            destination: &clean_name(unbind.destination),
+            to_queue: false,
+            routing_key: unbind.routing_key,
+            arguments: owned_arguments(unbind.arguments)?,
+        };
+        self.vhost.unbind(request, self.connection)?;
+        self.reply_unless(unbind.nowait, number, Method::ExchangeUnbindOk(Default::default()));
+        Ok(())
+    }
+
+    fn purge(&mut self, number: u16, purge: &queue::Purge<'_>) -> Result<(), Fault> {
+        let queue = self.named_queue(number, clean_name(purge.queue))?;
+        let message_count = queue.purge() as u32;
+        self.broker.check_memory();
+        let reply = Method::QueuePurgeOk(queue::PurgeOk { message_count });
+        self.reply_unless(purge.nowait, number, reply);
+        Ok(())
+    }
+
+    fn delete_requested(&mut self, number: u16, delete: &queue::Delete<'_>) -> Result<(), Fault> {
+        let name = clean_name(delete.queue);
+        let name = self.queue_name(number, name)?;
+        let message_count = match self.vhost.queue(name.as_bytes()) {
+            None => 0,
+            Some(_) => {
+                let queue = self.vhost.queue_for(name.as_bytes(), self.connection)?;
+                let (if_unused, if_empty) = (delete.if_unused, delete.if_empty);
+                let wakes = &mut self.wakes;
+                let deleted = self.vhost.delete_queue_if(&queue, if_unused, if_empty, wakes)?;
+                self.exclusive.retain(|exclusive| !Arc::ptr_eq(exclusive, &queue));
+                self.broker.check_memory();
+                deleted as u32
+            }
+        };
+        let reply = Method::QueueDeleteOk(queue::DeleteOk { message_count });
+        self.reply_unless(delete.nowait, number, reply);
+        Ok(())
+    }
+
+    fn reply(&mut self, number: u16, method: Method<'_>) {
+        method.write_frame(number, self.outbox.lock().wire_mut().bytes_mut());
+    }
+
+    fn reply_unless(&mut self, nowait: bool, number: u16, method: Method<'_>) {
+        if !nowait {
+            self.reply(number, method);
+        }
+    }
+}

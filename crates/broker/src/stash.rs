@@ -1,0 +1,70 @@
+//! The messages of one run of publishes that go the same way, and their places in the store as far
+//! as they needed one.
+
+use courser_store::{Location, MessageRef, Store, StoreError};
+
+/// Consecutive publishes with the same route. A message is copied into the store when the first
+/// queue needs to keep it, and only once, however many queues it goes to.
+#[derive(Debug, Default)]
+pub(crate) struct Stash<'m> {
+    messages: Vec<MessageRef<'m>>,
+    /// Places of `messages[first_kept..first_kept + kept.len()]`.
+    kept: Vec<Location>,
+    first_kept: usize,
+}
+
+impl<'m> Stash<'m> {
+    pub fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    #[inline]
+    pub fn push(&mut self, message: MessageRef<'m>) {
+        self.messages.push(message);
+    }
+
+    #[inline]
+    pub fn message(&self, index: usize) -> Option<MessageRef<'m>> {
+        self.messages.get(index).copied()
+    }
+
+    /// Where a message is kept, after [`Stash::keep_from`] for it or for one before it.
+    #[inline]
+    pub fn location(&self, index: usize) -> Option<Location> {
+        self.kept.get(index.checked_sub(self.first_kept)?).cloned()
+    }
+
+    /// Copies the messages from `index` on into the store, unless they are there already.
+    pub fn keep_from(&mut self, index: usize, store: &dyn Store) -> Result<(), StoreError> {
+        if self.kept.is_empty() {
+            store.append(&mut self.messages[index..].iter().copied(), &mut self.kept)?;
+            self.first_kept = index;
+        } else if index < self.first_kept {
+            let mut kept = Vec::with_capacity(self.messages.len() - index);
+            let earlier = &self.messages[index..self.first_kept];
+            store.append(&mut earlier.iter().copied(), &mut kept)?;
+            kept.append(&mut self.kept);
+            self.kept = kept;
+            self.first_kept = index;
+        }
+        Ok(())
+    }
+
+    /// Empties the stash for the next run.
+    pub fn clear(&mut self) {
+        self.messages.clear();
+        self.kept.clear();
+    }
+
+    /// Empties the stash and keeps its memory for messages borrowed from elsewhere.
+    pub fn recycle<'n>(mut self) -> Stash<'n> {
+        self.clear();
+        // Collecting an emptied vector of the same layout reuses its memory.
+        let messages = self.messages.into_iter().map_while(|_| None).collect();
+        Stash { messages, kept: self.kept, first_kept: 0 }
+    }
+}

@@ -1,0 +1,78 @@
+//! The deliveries of a channel that wait for an acknowledgement, by delivery tag.
+
+use courser_store::Location;
+use std::collections::VecDeque;
+
+/// One delivery that has not been acknowledged.
+#[derive(Debug)]
+pub(crate) struct Unacked {
+    /// The channel's slot for the queue and consumer it came through.
+    pub slot: u32,
+    /// Its place in the queue, for a requeue.
+    pub sequence: u64,
+    pub location: Location,
+}
+
+/// Sorted by tag. Acknowledging the oldest is cheapest; settled entries in the middle stay as gaps
+/// until they reach the front or outnumber the others, so memory is bounded by what is unacked.
+#[derive(Debug, Default)]
+pub(crate) struct UnackedList {
+    entries: VecDeque<(u64, Option<Unacked>)>,
+    live: usize,
+}
+
+/// Fewer entries than this are not worth compacting.
+const COMPACT_MIN_ENTRIES: usize = 64;
+
+impl UnackedList {
+    /// Adds a delivery; tags come in ascending order.
+    pub fn push(&mut self, tag: u64, unacked: Unacked) {
+        debug_assert!(self.entries.back().is_none_or(|(last, _)| *last < tag));
+        self.entries.push_back((tag, Some(unacked)));
+        self.live += 1;
+    }
+
+    /// Takes the delivery with this tag.
+    pub fn take(&mut self, tag: u64) -> Option<Unacked> {
+        let index = match self.entries.front() {
+            Some((front, _)) if *front == tag => 0,
+            _ => self.entries.binary_search_by_key(&tag, |(tag, _)| *tag).ok()?,
+        };
+        let taken = self.entries[index].1.take()?;
+        self.live -= 1;
+        self.trim();
+        Some(taken)
+    }
+
+    /// Takes all deliveries up to and with `tag` (all there are, for tag 0), oldest first.
+    pub fn take_through(&mut self, tag: u64, mut each: impl FnMut(Unacked)) {
+        while let Some((front, _)) = self.entries.front() {
+            if tag != 0 && *front > tag {
+                break;
+            }
+            if let Some((_, Some(unacked))) = self.entries.pop_front() {
+                self.live -= 1;
+                each(unacked);
+            }
+        }
+        self.trim();
+    }
+
+    /// Whether a delivery with this tag waits.
+    pub fn contains(&self, tag: u64) -> bool {
+        match self.entries.binary_search_by_key(&tag, |(tag, _)| *tag) {
+            Ok(index) => self.entries[index].1.is_some(),
+            Err(_) => false,
+        }
+    }
+
+    fn trim(&mut self) {
+        while matches!(self.entries.front(), Some((_, None))) {
+            self.entries.pop_front();
+        }
+        if self.entries.len() >= COMPACT_MIN_ENTRIES && self.live * 2 < self.entries.len() {
+            self.entries.retain(|(_, unacked)| unacked.is_some());
+            self.entries.shrink_to(self.live * 2);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Making and removing bindings.
+
+use super::{Vhost, clean_name};
+use crate::exchange::{BindingKey, Exchange, headers};
+use crate::fault::Fault;
+use crate::queue::ConnectionId;
+use courser_codec::{FieldTable, FieldValue};
+use courser_codec::{ShortStr, ShortString};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// A binding as a client names it.
+pub(crate) struct BindingRequest<'a> {
+    /// The exchange that messages come from.
+    pub source: ShortStr<'a>,
+    pub destination: &'a ShortString,
+    /// The destination is a queue, not an exchange.
+    pub to_queue: bool,
+    pub routing_key: ShortStr<'a>,
+    pub arguments: FieldTable,
+}
+
+impl Vhost {
+    /// `queue.bind` and `exchange.bind`.
+    pub(crate) fn bind(
+        &self,
+        request: BindingRequest<'_>,
+        connection: ConnectionId,
+    ) -> Result<(), Fault> {
+        let source = clean_name(request.source);
+        let _write = self.write.lock();
+        super::declare::refuse_default_exchange(source.as_bytes())?;
+        if !request.to_queue {
+            super::declare::refuse_default_exchange(request.destination.as_bytes())?;
+        }
+        let destination =
+            self.destination(request.destination.as_bytes(), request.to_queue, connection)?;
+        let exchange = self.exchange_or_fault(source.as_bytes())?;
+        if exchange.looks_at_headers() {
+            check_match_mode(&request.arguments)?;
+        }
+        self.admit_binding()?;
+        let routing_key = ShortString::from(request.routing_key);
+        if exchange.bind(&destination, BindingKey { routing_key, arguments: request.arguments }) {
+            self.routes_changed();
+        } else {
+            self.bindings.fetch_sub(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// `queue.unbind` and `exchange.unbind`. What is not bound is not an error.
+    pub(crate) fn unbind(
+        &self,
+        request: BindingRequest<'_>,
+        connection: ConnectionId,
+    ) -> Result<(), Fault> {
+        let source = clean_name(request.source);
+        let _write = self.write.lock();
+        super::declare::refuse_default_exchange(source.as_bytes())?;
+        if !request.to_queue {
+            super::declare::refuse_default_exchange(request.destination.as_bytes())?;
+        }
+        let destination =
+            self.destination(request.destination.as_bytes(), request.to_queue, connection)?;
+        let exchange = self.exchange_or_fault(source.as_bytes())?;
+        let routing_key = ShortString::from(request.routing_key);
+        let removed = exchange
+            .unbind(&destination, &BindingKey { routing_key, arguments: request.arguments });
+        self.bindings.fetch_sub(removed.count, Ordering::Relaxed);
+        if removed.count > 0 {
+            self.routes_changed();
+        }
+        if removed.none_left {
+            self.delete_if_auto(&exchange);
+        }
+        Ok(())
+    }
+
+    /// Deletes an auto-delete exchange that has lost its last binding. The caller holds the write
+    /// lock.
+    pub(super) fn delete_if_auto(&self, exchange: &Arc<Exchange>) {
+        if exchange.settings.auto_delete {
+            self.remove_exchange(exchange);
+        }
+    }
+}
+
+/// The `x-match` argument of a binding to a headers exchange has few values.
+fn check_match_mode(arguments: &FieldTable) -> Result<(), Fault> {
+    let value = match arguments.get(headers::X_MATCH) {
+        None => return Ok(()),
+        Some(FieldValue::LongStr(_)) => headers::match_mode(arguments).unwrap_or_default(),
+        Some(other) => {
+            return Err(Fault::precondition_failed(format_args!(
+                "Invalid x-match field type '{}' (value {other:?}); expected longstr",
+                other.type_name()
+            )));
+        }
+    };
+    match value {
+        b"all" | b"any" | b"all-with-x" | b"any-with-x" => Ok(()),
+        other => Err(Fault::precondition_failed(format_args!(
+            "Invalid x-match field value '{}'; expected all, any, all-with-x, or any-with-x",
+            String::from_utf8_lossy(other)
+        ))),
+    }
+}

@@ -1,0 +1,184 @@
+//! Making exchanges and queues, or finding that they are there already.
+
+use super::{Vhost, clean_name};
+use crate::arguments;
+use crate::exchange::{Exchange, ExchangeKind, ExchangeSettings};
+use crate::fault::Fault;
+use crate::queue::{ConnectionId, Queue, QueueSettings};
+use courser_codec::FieldTable;
+use courser_codec::ShortString;
+use courser_codec::exchange::Declare as ExchangeDeclare;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+const RESERVED_PREFIX: &[u8] = b"amq.";
+
+/// A `queue.declare` that is not passive.
+pub(crate) struct QueueRequest {
+    /// The name; made up by the broker if `named_by_broker`.
+    pub name: ShortString,
+    pub named_by_broker: bool,
+    pub durable: bool,
+    pub exclusive: bool,
+    pub auto_delete: bool,
+    pub arguments: FieldTable,
+}
+
+impl Vhost {
+    /// `exchange.declare` (AMQP 0-9-1, 1.6.2.1).
+    pub(crate) fn declare_exchange(
+        &self,
+        declare: &ExchangeDeclare<'_>,
+        id: impl FnOnce() -> u64,
+    ) -> Result<(), Fault> {
+        let name = clean_name(declare.exchange);
+        if declare.passive {
+            if !name.is_empty() {
+                self.exchange_or_fault(name.as_bytes())?;
+            }
+            return Ok(());
+        }
+        refuse_default_exchange(name.as_bytes())?;
+        let kind = ExchangeKind::parse(declare.kind.as_bytes()).ok_or_else(|| {
+            Fault::precondition_failed(format_args!("unknown exchange type '{}'", declare.kind))
+        })?;
+        let arguments = owned_arguments(declare.arguments)?;
+        let _write = self.write.lock();
+        if let Some(current) = self.exchange(name.as_bytes()) {
+            return self.check_equivalent_exchange(&current, declare, kind, &arguments);
+        }
+        if name.as_bytes().starts_with(RESERVED_PREFIX) {
+            return Err(reserved("exchange", &name));
+        }
+        arguments::check_exchange(&arguments, self.exchange_resource(&name))?;
+        if self.names.load().exchanges.len() >= self.exchanges_max {
+            return Err(self.too_many("exchanges", self.exchanges_max));
+        }
+        let settings = ExchangeSettings {
+            kind,
+            durable: declare.durable,
+            auto_delete: declare.auto_delete,
+            internal: declare.internal,
+            arguments,
+        };
+        let exchange = Exchange::new(id(), name.clone(), settings);
+        self.change(|names| {
+            names.exchanges.insert(name, exchange);
+        });
+        Ok(())
+    }
+
+    fn check_equivalent_exchange(
+        &self,
+        current: &Exchange,
+        declare: &ExchangeDeclare<'_>,
+        kind: ExchangeKind,
+        arguments: &FieldTable,
+    ) -> Result<(), Fault> {
+        let resource = || self.exchange_resource(&current.name);
+        let settings = &current.settings;
+        if settings.kind != kind {
+            let (received, current) = (kind.name(), settings.kind.name());
+            let (received, current) = (format!("'{received}'"), format!("'{current}'"));
+            return Err(arguments::inequivalent("type", resource(), &received, &current));
+        }
+        let flags = [
+            ("durable", declare.durable, settings.durable),
+            ("auto_delete", declare.auto_delete, settings.auto_delete),
+            ("internal", declare.internal, settings.internal),
+        ];
+        for (name, received, current) in flags {
+            same_flag(name, received, current, resource())?;
+        }
+        arguments::check_equivalent_exchange(&settings.arguments, arguments, resource())
+    }
+
+    /// `queue.declare` that is not passive (AMQP 0-9-1, 1.7.2.1). Returns the queue, new or not.
+    pub(crate) fn declare_queue(
+        &self,
+        request: QueueRequest,
+        connection: ConnectionId,
+        id: impl FnOnce() -> u64,
+    ) -> Result<Arc<Queue>, Fault> {
+        let _write = self.write.lock();
+        let name = request.name;
+        if !request.named_by_broker && name.as_bytes().starts_with(RESERVED_PREFIX) {
+            return Err(reserved("queue", &name));
+        }
+        if let Some(current) = self.queue(name.as_bytes()) {
+            self.check_owner(&current, connection)?;
+            let resource = || self.queue_resource(&name);
+            let settings = &current.settings;
+            if settings.exclusive_owner.is_some() != request.exclusive {
+                return Err(self.locked(&name));
+            }
+            same_flag("durable", request.durable, settings.durable, resource())?;
+            same_flag("auto_delete", request.auto_delete, settings.auto_delete, resource())?;
+            arguments::check_equivalent_queue(&settings.arguments, &request.arguments, resource())?;
+            return Ok(current);
+        }
+        arguments::check_queue(&request.arguments, self.queue_resource(&name))?;
+        if self.names.load().queues.len() >= self.queues_max {
+            return Err(self.too_many("queues", self.queues_max));
+        }
+        let settings = QueueSettings {
+            durable: request.durable,
+            exclusive_owner: request.exclusive.then_some(connection),
+            auto_delete: request.auto_delete,
+            arguments: request.arguments,
+        };
+        let queue = Queue::new(id(), name.clone(), settings);
+        let made = Arc::clone(&queue);
+        self.change(|names| {
+            names.queues.insert(name, queue);
+        });
+        Ok(made)
+    }
+
+    /// Counts one more binding, or refuses it.
+    pub(super) fn admit_binding(&self) -> Result<(), Fault> {
+        if self.bindings.load(Ordering::Relaxed) >= self.bindings_max {
+            return Err(self.too_many("bindings", self.bindings_max));
+        }
+        self.bindings.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn too_many(&self, what: &str, most: usize) -> Fault {
+        Fault::precondition_failed(format_args!(
+            "vhost '{}' has the {most} {what} that it may have",
+            self.name
+        ))
+    }
+}
+
+pub(crate) fn owned_arguments(arguments: courser_codec::Table<'_>) -> Result<FieldTable, Fault> {
+    arguments.to_owned().map_err(|error| Fault {
+        code: 502,
+        text: format!("SYNTAX_ERROR - malformed arguments: {error}"),
+    })
+}
+
+pub(super) fn refuse_default_exchange(name: &[u8]) -> Result<(), Fault> {
+    if name.is_empty() {
+        return Err(Fault::access_refused("operation not permitted on the default exchange"));
+    }
+    Ok(())
+}
+
+fn reserved(kind: &str, name: &ShortString) -> Fault {
+    Fault::access_refused(format_args!("{kind} name '{name}' contains reserved prefix 'amq.*'"))
+}
+
+fn same_flag(
+    name: &str,
+    received: bool,
+    current: bool,
+    resource: crate::fault::Resource<'_>,
+) -> Result<(), Fault> {
+    if received == current {
+        return Ok(());
+    }
+    let (received, current) = (format!("'{received}'"), format!("'{current}'"));
+    Err(arguments::inequivalent(name, resource, &received, &current))
+}

@@ -1,0 +1,116 @@
+//! Removing queues and exchanges, with everything that hangs on them.
+
+use super::{PREDEFINED, Vhost};
+use crate::exchange::Exchange;
+use crate::fault::Fault;
+use crate::queue::{Consumer, Queue, QueueStatus};
+use crate::wakes::Wakes;
+use courser_codec::ShortString;
+use courser_codec::basic;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+impl Vhost {
+    /// `exchange.delete` (AMQP 0-9-1, 1.6.2.3). A missing exchange is not an error.
+    pub(crate) fn delete_exchange(&self, name: &ShortString, if_unused: bool) -> Result<(), Fault> {
+        super::declare::refuse_default_exchange(name.as_bytes())?;
+        let _write = self.write.lock();
+        if PREDEFINED.iter().any(|(predefined, _)| *name == *predefined) {
+            return Err(Fault::access_refused(format_args!(
+                "deletion of system {} not allowed",
+                self.exchange_resource(name)
+            )));
+        }
+        let Some(exchange) = self.exchange(name.as_bytes()) else { return Ok(()) };
+        if if_unused && exchange.has_bindings() {
+            return Err(Fault::precondition_failed(format_args!(
+                "{} in use",
+                self.exchange_resource(name)
+            )));
+        }
+        self.remove_exchange(&exchange);
+        Ok(())
+    }
+
+    /// Removes an exchange and its bindings, and the auto-delete exchanges that it was the last
+    /// destination of. The caller holds the write lock.
+    pub(super) fn remove_exchange(&self, exchange: &Arc<Exchange>) {
+        self.change(|names| {
+            names.exchanges.remove(exchange.name.as_bytes());
+        });
+        let cleared = exchange.clear();
+        self.bindings.fetch_sub(cleared, Ordering::Relaxed);
+        self.unbind_everywhere(exchange.id, exchange.sources.take());
+    }
+
+    /// Removes a queue if `condition` agrees to what it holds: its messages, its bindings, its
+    /// consumers. Returns how many messages waited in it.
+    pub(crate) fn delete_queue(
+        &self,
+        queue: &Arc<Queue>,
+        condition: impl FnOnce(QueueStatus) -> Result<(), Fault>,
+        wakes: &mut Wakes,
+    ) -> Result<usize, Fault> {
+        let _write = self.write.lock();
+        let (messages, consumers) = queue.delete(condition)?;
+        self.change(|names| {
+            let current = names.queues.get(queue.name.as_bytes());
+            if current.is_some_and(|current| Arc::ptr_eq(current, queue)) {
+                names.queues.remove(queue.name.as_bytes());
+            }
+        });
+        self.unbind_everywhere(queue.id, queue.sources.take());
+        for consumer in consumers {
+            cancel(&consumer, wakes);
+        }
+        Ok(messages)
+    }
+
+    /// `queue.delete` with its conditions (AMQP 0-9-1, 1.7.2.9).
+    pub(crate) fn delete_queue_if(
+        &self,
+        queue: &Arc<Queue>,
+        if_unused: bool,
+        if_empty: bool,
+        wakes: &mut Wakes,
+    ) -> Result<usize, Fault> {
+        let condition = |status: QueueStatus| {
+            let because = if if_unused && status.consumers > 0 {
+                "in use"
+            } else if if_empty && status.ready > 0 {
+                "not empty"
+            } else {
+                return Ok(());
+            };
+            let resource = self.queue_resource(&queue.name);
+            Err(Fault::precondition_failed(format_args!("{resource} {because}")))
+        };
+        self.delete_queue(queue, condition, wakes)
+    }
+
+    fn unbind_everywhere(&self, destination: u64, sources: Vec<ShortString>) {
+        for source in sources {
+            let Some(exchange) = self.exchange(source.as_bytes()) else { continue };
+            let removed = exchange.unbind_all(destination);
+            self.bindings.fetch_sub(removed.count, Ordering::Relaxed);
+            if removed.none_left {
+                self.delete_if_auto(&exchange);
+            }
+        }
+        self.routes_changed();
+    }
+}
+
+/// Ends a consumer whose queue is gone, and tells its client if it wants to know.
+fn cancel(consumer: &Consumer, wakes: &mut Wakes) {
+    let mut outbox = consumer.outbox.lock();
+    let Some(channel) = outbox.channel(consumer.channel) else { return };
+    let tag = channel.slot(consumer.slot).and_then(|slot| slot.consumer_tag.clone());
+    channel.end_consumer(consumer.slot);
+    let Some(tag) = tag.filter(|_| consumer.outbox.cancel_notify) else { return };
+    basic::Cancel { consumer_tag: tag.as_short_str(), nowait: true }
+        .write_frame(consumer.channel, outbox.wire_mut().bytes_mut());
+    if outbox.claim_wake() {
+        wakes.push(&consumer.outbox);
+    }
+}

@@ -1,0 +1,191 @@
+//! A vhost: a namespace of exchanges and queues, and the bindings between them.
+//!
+//! Names are looked up in an immutable snapshot. Whoever changes something makes the next snapshot
+//! under the write lock and raises the generation, which ends the life of every remembered route.
+
+mod bind;
+mod declare;
+mod delete;
+mod route;
+
+pub(crate) use bind::BindingRequest;
+pub(crate) use declare::{QueueRequest, owned_arguments};
+pub(crate) use route::Route;
+
+use crate::exchange::{Destination, Exchange, ExchangeKind, ExchangeSettings};
+use crate::fault::{Fault, Resource};
+use crate::limits::Limits;
+use crate::queue::{ConnectionId, Queue};
+use arc_swap::ArcSwap;
+use courser_codec::FieldTable;
+use courser_codec::{ShortStr, ShortString};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// The exchanges that every vhost has (AMQP 0-9-1, 3.1.3, and RabbitMQ's `amq.match`).
+const PREDEFINED: [(&str, ExchangeKind); 6] = [
+    ("", ExchangeKind::Direct),
+    ("amq.direct", ExchangeKind::Direct),
+    ("amq.fanout", ExchangeKind::Fanout),
+    ("amq.topic", ExchangeKind::Topic),
+    ("amq.headers", ExchangeKind::Headers),
+    ("amq.match", ExchangeKind::Headers),
+];
+
+/// A vhost of the broker.
+pub struct Vhost {
+    /// Its name, `/` for the default one.
+    pub name: String,
+    names: ArcSwap<Names>,
+    /// Held by whoever changes the topology.
+    write: Mutex<()>,
+    generation: AtomicU64,
+    bindings: AtomicUsize,
+    queues_max: usize,
+    exchanges_max: usize,
+    bindings_max: usize,
+}
+
+#[derive(Clone, Default)]
+struct Names {
+    exchanges: imbl::HashMap<ShortString, Arc<Exchange>>,
+    queues: imbl::HashMap<ShortString, Arc<Queue>>,
+}
+
+impl Vhost {
+    pub(crate) fn new(name: &str, mut next_id: impl FnMut() -> u64, limits: &Limits) -> Arc<Self> {
+        let mut names = Names::default();
+        for (name, kind) in PREDEFINED {
+            let name = ShortString::from(ShortStr::from_static(name));
+            let settings = ExchangeSettings {
+                kind,
+                durable: true,
+                auto_delete: false,
+                internal: false,
+                arguments: FieldTable::new(),
+            };
+            names.exchanges.insert(name.clone(), Exchange::new(next_id(), name, settings));
+        }
+        Arc::new(Vhost {
+            name: name.to_owned(),
+            names: ArcSwap::from_pointee(names),
+            write: Mutex::new(()),
+            generation: AtomicU64::new(1),
+            bindings: AtomicUsize::new(0),
+            queues_max: limits.queues_max,
+            exchanges_max: limits.exchanges_max,
+            bindings_max: limits.bindings_max,
+        })
+    }
+
+    /// Rises with every change that can change a route.
+    #[inline]
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// The queue of this name.
+    pub fn queue(&self, name: &[u8]) -> Option<Arc<Queue>> {
+        self.names.load().queues.get(name).cloned()
+    }
+
+    /// The exchange of this name.
+    pub fn exchange(&self, name: &[u8]) -> Option<Arc<Exchange>> {
+        self.names.load().exchanges.get(name).cloned()
+    }
+
+    /// All queues, in no particular order.
+    pub fn queues(&self) -> Vec<Arc<Queue>> {
+        self.names.load().queues.values().cloned().collect()
+    }
+
+    /// All exchanges, in no particular order.
+    pub fn exchanges(&self) -> Vec<Arc<Exchange>> {
+        self.names.load().exchanges.values().cloned().collect()
+    }
+
+    /// The queue of this name, or 404; or 405 if it is another connection's exclusive queue.
+    pub(crate) fn queue_for(
+        &self,
+        name: &[u8],
+        connection: ConnectionId,
+    ) -> Result<Arc<Queue>, Fault> {
+        let queue = self.queue(name).ok_or_else(|| self.no_queue(name))?;
+        self.check_owner(&queue, connection)?;
+        Ok(queue)
+    }
+
+    /// The exchange of this name, or 404.
+    pub(crate) fn exchange_or_fault(&self, name: &[u8]) -> Result<Arc<Exchange>, Fault> {
+        self.exchange(name).ok_or_else(|| {
+            let name = String::from_utf8_lossy(name);
+            Fault::not_found(format_args!("no exchange '{name}' in vhost '{}'", self.name))
+        })
+    }
+
+    fn destination(
+        &self,
+        name: &[u8],
+        to_queue: bool,
+        connection: ConnectionId,
+    ) -> Result<Destination, Fault> {
+        if to_queue {
+            self.queue_for(name, connection).map(Destination::Queue)
+        } else {
+            self.exchange_or_fault(name).map(Destination::Exchange)
+        }
+    }
+
+    fn check_owner(&self, queue: &Queue, connection: ConnectionId) -> Result<(), Fault> {
+        match queue.settings.exclusive_owner {
+            Some(owner) if owner != connection => Err(self.locked(&queue.name)),
+            _ => Ok(()),
+        }
+    }
+
+    fn locked(&self, name: &ShortString) -> Fault {
+        Fault::resource_locked(format_args!(
+            "cannot obtain exclusive access to locked {}. It could be originally declared on \
+             another connection or the exclusive property value does not match that of the \
+             original declaration.",
+            self.queue_resource(name)
+        ))
+    }
+
+    fn no_queue(&self, name: &[u8]) -> Fault {
+        let name = String::from_utf8_lossy(name);
+        Fault::not_found(format_args!("no queue '{name}' in vhost '{}'", self.name))
+    }
+
+    fn queue_resource<'a>(&'a self, name: &'a ShortString) -> Resource<'a> {
+        Resource { kind: "queue", name: name.as_short_str(), vhost: &self.name }
+    }
+
+    fn exchange_resource<'a>(&'a self, name: &'a ShortString) -> Resource<'a> {
+        Resource { kind: "exchange", name: name.as_short_str(), vhost: &self.name }
+    }
+
+    /// Makes and publishes the next snapshot. The caller holds the write lock.
+    fn change(&self, change: impl FnOnce(&mut Names)) {
+        let mut names = Names::clone(&self.names.load());
+        change(&mut names);
+        self.names.store(Arc::new(names));
+        self.routes_changed();
+    }
+
+    fn routes_changed(&self) {
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// A name without carriage returns and line feeds, which names lose.
+pub(crate) fn clean_name(name: ShortStr<'_>) -> ShortString {
+    let octets = name.as_bytes();
+    if octets.iter().any(|octet| matches!(octet, b'\r' | b'\n')) {
+        let kept: Vec<u8> =
+            octets.iter().copied().filter(|octet| !matches!(octet, b'\r' | b'\n')).collect();
+        return ShortString::new(&kept).unwrap_or_default();
+    }
+    ShortString::from(name)
+}

@@ -1,0 +1,236 @@
+//! Encoded frames on their way to a socket.
+//!
+//! Small parts are copied one behind the other into a single buffer; large bodies are chained in
+//! between without a copy, to go out by a vectored write.
+
+use bytes::Bytes;
+use courser_store::MessageRef;
+use std::io::IoSlice;
+
+const FRAME_METHOD: u8 = 1;
+const FRAME_HEADER: u8 = 2;
+const FRAME_BODY: u8 = 3;
+const FRAME_END: u8 = 0xce;
+/// Type, channel, size and end marker.
+const FRAME_OVERHEAD: usize = 8;
+
+const BASIC_RETURN: [u8; 4] = [0, 60, 0, 50];
+const BASIC_DELIVER: [u8; 4] = [0, 60, 0, 60];
+const BASIC_GET_OK: [u8; 4] = [0, 60, 0, 71];
+
+/// Buffers larger than this are given back to the allocator when they have been sent.
+const KEPT_CAPACITY_BYTES: usize = 1024 * 1024;
+
+/// Frames to be sent, in order.
+#[derive(Debug, Default)]
+pub struct WireBuffer {
+    bytes: Vec<u8>,
+    /// Bodies that belong in front of the octet of `bytes` at the given offset.
+    shared: Vec<(usize, Bytes)>,
+    shared_bytes: usize,
+}
+
+impl WireBuffer {
+    /// Octets waiting in here.
+    pub fn len(&self) -> usize {
+        self.bytes.len() + self.shared_bytes
+    }
+
+    /// Whether nothing waits in here.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Forgets everything but keeps (a reasonable amount of) the memory for the next use.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.shared.clear();
+        self.shared_bytes = 0;
+        if self.bytes.capacity() > KEPT_CAPACITY_BYTES {
+            self.bytes = Vec::new();
+        }
+    }
+
+    /// Gives all memory back to the allocator.
+    pub fn release(&mut self) {
+        *self = WireBuffer::default();
+    }
+
+    /// Where encoders append whole frames.
+    pub fn bytes_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// Whether the content header of `message` fits a frame of at most `frame_max` octets.
+    pub fn fits(message: &MessageRef<'_>, frame_max: usize) -> bool {
+        message.header.len() + FRAME_OVERHEAD <= frame_max
+    }
+
+    /// Appends `basic.deliver` and the content of `message`.
+    pub fn put_delivery(
+        &mut self,
+        channel: u16,
+        consumer_tag: &[u8],
+        delivery: Delivery,
+        message: &MessageRef<'_>,
+        frame_max: usize,
+    ) {
+        let payload_len = 4 + 1 + consumer_tag.len() + 8 + 1 + message.address.len();
+        self.reserve_message(payload_len, message, frame_max);
+        let out = &mut self.bytes;
+        put_frame_start(out, FRAME_METHOD, channel, payload_len);
+        out.extend_from_slice(&BASIC_DELIVER);
+        out.push(consumer_tag.len() as u8);
+        out.extend_from_slice(consumer_tag);
+        out.extend_from_slice(&delivery.tag.to_be_bytes());
+        out.push(delivery.redelivered as u8);
+        out.extend_from_slice(message.address);
+        out.push(FRAME_END);
+        self.put_content(channel, message, frame_max);
+    }
+
+    /// Appends `basic.get-ok` and the content of `message`.
+    pub fn put_get_ok(
+        &mut self,
+        channel: u16,
+        delivery: Delivery,
+        message_count: u32,
+        message: &MessageRef<'_>,
+        frame_max: usize,
+    ) {
+        let payload_len = 4 + 8 + 1 + message.address.len() + 4;
+        self.reserve_message(payload_len, message, frame_max);
+        let out = &mut self.bytes;
+        put_frame_start(out, FRAME_METHOD, channel, payload_len);
+        out.extend_from_slice(&BASIC_GET_OK);
+        out.extend_from_slice(&delivery.tag.to_be_bytes());
+        out.push(delivery.redelivered as u8);
+        out.extend_from_slice(message.address);
+        out.extend_from_slice(&message_count.to_be_bytes());
+        out.push(FRAME_END);
+        self.put_content(channel, message, frame_max);
+    }
+
+    /// Appends `basic.return` (reply text at most 255 octets) and the content of `message`.
+    pub fn put_return(
+        &mut self,
+        channel: u16,
+        reply_code: u16,
+        reply_text: &str,
+        message: &MessageRef<'_>,
+        frame_max: usize,
+    ) {
+        let payload_len = 4 + 2 + 1 + reply_text.len() + message.address.len();
+        self.reserve_message(payload_len, message, frame_max);
+        let out = &mut self.bytes;
+        put_frame_start(out, FRAME_METHOD, channel, payload_len);
+        out.extend_from_slice(&BASIC_RETURN);
+        out.extend_from_slice(&reply_code.to_be_bytes());
+        out.push(reply_text.len() as u8);
+        out.extend_from_slice(reply_text.as_bytes());
+        out.extend_from_slice(message.address);
+        out.push(FRAME_END);
+        self.put_content(channel, message, frame_max);
+    }
+
+    fn reserve_message(&mut self, payload_len: usize, message: &MessageRef<'_>, frame_max: usize) {
+        let copied = if message.shares_body() { 0 } else { message.body.len() };
+        let frames = 3 + message.body.len() / frame_max.max(FRAME_OVERHEAD + 1);
+        let len = payload_len + message.header.len() + copied + frames * FRAME_OVERHEAD;
+        self.bytes.reserve(len);
+    }
+
+    /// Content header frame and body frames (AMQP 0-9-1, 2.3.5.2 and 2.3.5.3).
+    fn put_content(&mut self, channel: u16, message: &MessageRef<'_>, frame_max: usize) {
+        let out = &mut self.bytes;
+        put_frame_start(out, FRAME_HEADER, channel, message.header.len());
+        out.extend_from_slice(message.header);
+        out.push(FRAME_END);
+        let most = frame_max - FRAME_OVERHEAD;
+        let mut start = 0;
+        while start < message.body.len() {
+            let end = message.body.len().min(start + most);
+            put_frame_start(&mut self.bytes, FRAME_BODY, channel, end - start);
+            match message.shared_body.filter(|_| message.shares_body()) {
+                Some(body) => {
+                    self.shared.push((self.bytes.len(), body.slice(start..end)));
+                    self.shared_bytes += end - start;
+                }
+                None => self.bytes.extend_from_slice(&message.body[start..end]),
+            }
+            self.bytes.push(FRAME_END);
+            start = end;
+        }
+    }
+
+    /// Fills `slices` with what is to be sent after the first `cursor`; returns how many were filled.
+    pub fn slices_from<'a>(&'a self, cursor: &Cursor, slices: &mut [IoSlice<'a>]) -> usize {
+        let mut at = *cursor;
+        let mut filled = 0;
+        while filled < slices.len() {
+            let Some(piece) = self.piece(&at) else { break };
+            slices[filled] = IoSlice::new(piece);
+            filled += 1;
+            at = self.step(at, piece.len());
+        }
+        filled
+    }
+
+    /// Moves `cursor` on by `sent` octets. Returns whether everything has been sent.
+    pub fn advance(&self, cursor: &mut Cursor, mut sent: usize) -> bool {
+        while sent > 0 {
+            let Some(piece) = self.piece(cursor) else { break };
+            let taken = piece.len().min(sent);
+            *cursor = self.step(*cursor, taken);
+            sent -= taken;
+        }
+        self.piece(cursor).is_none()
+    }
+
+    /// The unbroken run of octets at `cursor`.
+    fn piece(&self, cursor: &Cursor) -> Option<&[u8]> {
+        match self.shared.get(cursor.shared) {
+            Some((offset, body)) if *offset == cursor.bytes => Some(&body[cursor.within..]),
+            Some((offset, _)) => Some(&self.bytes[cursor.bytes..*offset]),
+            None => Some(&self.bytes[cursor.bytes..]).filter(|rest| !rest.is_empty()),
+        }
+    }
+
+    fn step(&self, mut cursor: Cursor, taken: usize) -> Cursor {
+        match self.shared.get(cursor.shared) {
+            Some((offset, body)) if *offset == cursor.bytes => {
+                cursor.within += taken;
+                if cursor.within == body.len() {
+                    cursor.shared += 1;
+                    cursor.within = 0;
+                }
+            }
+            _ => cursor.bytes += taken,
+        }
+        cursor
+    }
+}
+
+/// How far a [`WireBuffer`] has been sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cursor {
+    bytes: usize,
+    shared: usize,
+    within: usize,
+}
+
+/// What a delivery says of itself besides its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The delivery tag, counted per channel from 1.
+    pub tag: u64,
+    /// Whether this message may have been delivered before.
+    pub redelivered: bool,
+}
+
+#[inline]
+fn put_frame_start(out: &mut Vec<u8>, kind: u8, channel: u16, payload_len: usize) {
+    let channel = channel.to_be_bytes();
+    let size = (payload_len as u32).to_be_bytes();
+    out.extend_from_slice(&[kind, channel[0], channel[1], size[0], size[1], size[2], size[3]]);
+}
