@@ -1,6 +1,6 @@
 //! The errors a client can cause, with the reply codes and texts that RabbitMQ's clients know.
 
-use courser_codec::ShortStr;
+use courser_codec::{ShortStr, reply_code};
 use std::fmt::{self, Display};
 
 /// Why a method was refused. Sent as `channel.close` or `connection.close` (AMQP 0-9-1, 1.1.4).
@@ -8,11 +8,16 @@ use std::fmt::{self, Display};
 pub struct Fault {
     /// Reply code, for example 404.
     pub code: u16,
-    /// `NAME - explanation`; whoever writes it to the wire cuts it to 255 octets.
-    pub text: String,
+    /// What was wrong, without the code's name that stands in front of it on the wire.
+    pub explanation: String,
 }
 
 impl Fault {
+    /// A fault with any reply code.
+    pub fn new(code: u16, explanation: impl Display) -> Self {
+        Fault { code, explanation: explanation.to_string() }
+    }
+
     /// Whether the code ends the whole connection and not only the channel.
     pub fn closes_connection(&self) -> bool {
         matches!(self.code, 320 | 402 | 501..=506 | 530 | 540 | 541)
@@ -20,43 +25,44 @@ impl Fault {
 
     /// 403: the client may not do this.
     pub fn access_refused(explanation: impl Display) -> Self {
-        Fault { code: 403, text: format!("ACCESS_REFUSED - {explanation}") }
+        Fault::new(403, explanation)
     }
 
     /// 404: there is no such thing.
     pub fn not_found(explanation: impl Display) -> Self {
-        Fault { code: 404, text: format!("NOT_FOUND - {explanation}") }
+        Fault::new(404, explanation)
     }
 
     /// 405: another connection owns it.
     pub fn resource_locked(explanation: impl Display) -> Self {
-        Fault { code: 405, text: format!("RESOURCE_LOCKED - {explanation}") }
+        Fault::new(405, explanation)
     }
 
     /// 406: the request contradicts what exists.
     pub fn precondition_failed(explanation: impl Display) -> Self {
-        Fault { code: 406, text: format!("PRECONDITION_FAILED - {explanation}") }
+        Fault::new(406, explanation)
     }
 
     /// 530: the client broke a rule of the protocol; ends the connection.
     pub fn not_allowed(explanation: impl Display) -> Self {
-        Fault { code: 530, text: format!("NOT_ALLOWED - {explanation}") }
+        Fault::new(530, explanation)
     }
 
     /// 540: the method or option is not offered; ends the connection.
     pub fn not_implemented(explanation: impl Display) -> Self {
-        Fault { code: 540, text: format!("NOT_IMPLEMENTED - {explanation}") }
+        Fault::new(540, explanation)
     }
 
     /// 541: the broker itself failed; ends the connection.
     pub fn internal_error(explanation: impl Display) -> Self {
-        Fault { code: 541, text: format!("INTERNAL_ERROR - {explanation}") }
+        Fault::new(541, explanation)
     }
 }
 
 impl Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.code, self.text)
+        let name = reply_code::name(self.code).unwrap_or("ERROR");
+        write!(f, "{} {name} - {}", self.code, self.explanation)
     }
 }
 

@@ -208,11 +208,11 @@ impl Queue {
                 handed += 1;
                 if consumer.no_ack {
                     source.pass();
-                } else if let Some((sequence, location)) = source.take() {
-                    if let Some(channel) = outbox.channel(consumer.channel) {
-                        channel.await_ack(consumer.slot, sequence, location);
-                        unacked += 1;
-                    }
+                } else if let Some((sequence, location)) = source.take()
+                    && let Some(channel) = outbox.channel(consumer.channel)
+                {
+                    channel.await_ack(consumer.slot, sequence, location);
+                    unacked += 1;
                 }
                 if !alone || source.is_empty() {
                     break;

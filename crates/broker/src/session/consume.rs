@@ -101,14 +101,10 @@ impl Session {
         let internal =
             |error| Fault::internal_error(format_args!("queue '{}': {error}", queue.name));
         if undeliverable {
-            return Err(Fault {
-                code: 501,
-                text: "FRAME_ERROR - a content header does not fit the negotiated frame_max".into(),
-            });
+            return Err(Fault::new(501, "a content header does not fit the negotiated frame_max"));
         }
         if !got.map_err(internal)? {
-            let empty = basic::GetEmpty::default();
-            empty.write_frame(number, self.outbox.lock().wire_mut().bytes_mut());
+            basic::GetEmpty {}.write_frame(number, self.outbox.lock().wire_mut().bytes_mut());
         }
         Ok(())
     }

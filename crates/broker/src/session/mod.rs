@@ -203,7 +203,7 @@ impl Session {
 }
 
 fn channel_error(explanation: &str) -> Fault {
-    Fault { code: 504, text: format!("CHANNEL_ERROR - {explanation}") }
+    Fault::new(504, explanation)
 }
 
 impl Drop for Session {

@@ -215,6 +215,13 @@ impl Session {
         Ok(())
     }
 
+    /// Takes in a publish that has to reach its queues before the call returns.
+    pub fn publish_alone(&mut self, inbound: Inbound<'_>) -> Result<(), Fault> {
+        let mut alone = Batch::default();
+        self.publish(&mut alone, inbound)?;
+        self.flush_publishes(&mut alone)
+    }
+
     /// Ends a batch: everything taken in takes effect, publishes are confirmed, and every
     /// connection that got something is woken. Returns with whom this publisher should keep pace.
     pub fn flush(&mut self, batch: &mut Batch<'_>) -> Result<Option<Pace>, Fault> {
@@ -269,5 +276,5 @@ fn check_expiration(expiration: &[u8]) -> Result<(), Fault> {
 const MAX_EXPIRY_MS: u64 = 315_360_000_000;
 
 fn malformed(error: courser_codec::DecodeError) -> Fault {
-    Fault { code: 502, text: format!("SYNTAX_ERROR - malformed content header: {error}") }
+    Fault::new(502, format_args!("malformed content header: {error}"))
 }

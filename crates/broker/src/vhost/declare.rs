@@ -153,10 +153,9 @@ impl Vhost {
 }
 
 pub(crate) fn owned_arguments(arguments: courser_codec::Table<'_>) -> Result<FieldTable, Fault> {
-    arguments.to_owned().map_err(|error| Fault {
-        code: 502,
-        text: format!("SYNTAX_ERROR - malformed arguments: {error}"),
-    })
+    arguments
+        .to_owned()
+        .map_err(|error| Fault::new(502, format_args!("malformed arguments: {error}")))
 }
 
 pub(super) fn refuse_default_exchange(name: &[u8]) -> Result<(), Fault> {

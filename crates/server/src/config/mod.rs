@@ -1,0 +1,188 @@
+//! Settings: what there is to set, where a setting comes from, and what is wrong with it.
+//!
+//! Defaults come first, a YAML file goes over them, the environment over both. The tree of the
+//! defaults is also the list of what exists: a key that is not in it is an error.
+
+mod merge;
+
+pub use merge::ConfigError;
+
+use courser_broker::Limits;
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// The commented file that `--generate-config` writes: every key with its default.
+pub const TEMPLATE: &str = include_str!("template.yaml");
+
+/// All settings of a broker.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Where to listen for AMQP connections. Port 0 stands for any free one.
+    pub listen: Vec<SocketAddr>,
+    /// The folder that belongs to this broker alone; made if missing.
+    pub data_dir: PathBuf,
+    /// Who may log in.
+    pub auth: Auth,
+    /// What is negotiated with clients.
+    pub amqp: Amqp,
+    /// Bounds on what clients can make grow.
+    pub limits: LimitSettings,
+    /// What is written to standard error.
+    pub log: Log,
+}
+
+/// Who may log in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Auth {
+    /// Name of the user.
+    pub user: String,
+    /// Their password.
+    pub password: String,
+    /// Let them in from this machine only.
+    pub loopback_only: bool,
+}
+
+/// What is negotiated with clients.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Amqp {
+    /// Channels on one connection.
+    pub channel_max: u16,
+    /// Octets of the largest frame; at least 4096.
+    pub frame_max: u32,
+    /// Seconds between heartbeats that the broker proposes; 0 proposes none.
+    pub heartbeat_s: u16,
+    /// Milliseconds from the connection to the end of its handshake.
+    pub handshake_timeout_ms: u64,
+    /// Octets of the largest message body.
+    pub max_message_bytes: u64,
+}
+
+/// Bounds on what clients can make grow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitSettings {
+    /// Connections at the same time; more are closed at once.
+    pub connections_max: usize,
+    /// Octets of waiting messages from which on publishers are held back; 0 stands for 40 % of the
+    /// machine's memory.
+    pub memory_high_bytes: u64,
+    /// Octets that wait for one connection's socket before its consumers get no more.
+    pub outbox_high_bytes: usize,
+    /// Queues in a vhost.
+    pub queues_max: usize,
+    /// Exchanges in a vhost.
+    pub exchanges_max: usize,
+    /// Bindings in a vhost.
+    pub bindings_max: usize,
+    /// Consumers on a channel.
+    pub consumers_per_channel_max: usize,
+    /// Waiting messages from which on a queue's publishers are slowed to the pace of its consumers.
+    pub pace_backlog: usize,
+}
+
+/// What is written to standard error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Log {
+    /// error, warn, info, debug or trace; also per module, as `info,courser=debug`.
+    pub level: String,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let limits = Limits::default();
+        Config {
+            listen: vec![SocketAddr::from(([127, 0, 0, 1], 5672))],
+            data_dir: PathBuf::from("./courser-data"),
+            auth: Auth { user: "guest".into(), password: "guest".into(), loopback_only: true },
+            amqp: Amqp {
+                channel_max: 2047,
+                frame_max: 131_072,
+                heartbeat_s: 60,
+                handshake_timeout_ms: 10_000,
+                max_message_bytes: 16 * 1024 * 1024,
+            },
+            limits: LimitSettings {
+                connections_max: 65_536,
+                memory_high_bytes: 0,
+                outbox_high_bytes: limits.outbox_high_bytes,
+                queues_max: limits.queues_max,
+                exchanges_max: limits.exchanges_max,
+                bindings_max: limits.bindings_max,
+                consumers_per_channel_max: limits.consumers_per_channel_max,
+                pace_backlog: limits.pace_backlog,
+            },
+            log: Log { level: "info".into() },
+        }
+    }
+}
+
+impl Config {
+    /// The settings from `file` (if any) and the variables of `environment` that concern Courser.
+    pub fn load(
+        file: Option<&Path>,
+        environment: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self, ConfigError> {
+        let config = merge::load(file, environment)?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Refuses values that no broker could run with.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let wrong = |key, why: &str| Err(ConfigError::invalid(key, why));
+        if self.listen.is_empty() {
+            return wrong("listen", "needs at least one address, such as 127.0.0.1:5672");
+        }
+        if self.amqp.frame_max < 4096 {
+            return wrong("amqp.frame_max", "must be at least 4096");
+        }
+        if self.amqp.frame_max > 16 * 1024 * 1024 {
+            return wrong("amqp.frame_max", "must be at most 16777216");
+        }
+        if self.amqp.channel_max == 0 {
+            return wrong("amqp.channel_max", "must be at least 1");
+        }
+        if self.amqp.max_message_bytes > 512 * 1024 * 1024 {
+            return wrong("amqp.max_message_bytes", "must be at most 536870912 (512 MiB)");
+        }
+        if self.amqp.handshake_timeout_ms == 0 {
+            return wrong("amqp.handshake_timeout_ms", "must be at least 1");
+        }
+        if self.auth.user.is_empty() || self.auth.user.len() > 255 {
+            return wrong("auth.user", "must have 1 to 255 octets");
+        }
+        Ok(())
+    }
+
+    pub(crate) fn broker_limits(&self) -> Limits {
+        let limits = &self.limits;
+        let memory_high_bytes = match limits.memory_high_bytes {
+            0 => machine_memory_bytes().map_or(1 << 30, |bytes| bytes / 10 * 4),
+            bytes => bytes,
+        };
+        Limits {
+            memory_high_bytes,
+            outbox_high_bytes: limits.outbox_high_bytes.max(1),
+            queues_max: limits.queues_max,
+            exchanges_max: limits.exchanges_max,
+            bindings_max: limits.bindings_max,
+            consumers_per_channel_max: limits.consumers_per_channel_max,
+            pace_backlog: limits.pace_backlog.max(1),
+        }
+    }
+}
+
+/// What the machine, or the control group that the process is confined to, has of memory.
+fn machine_memory_bytes() -> Option<u64> {
+    let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = meminfo.lines().find(|line| line.starts_with("MemTotal:"))?;
+    let total = line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024;
+    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let confined = group.and_then(|text| text.trim().parse::<u64>().ok());
+    Some(confined.map_or(total, |bytes| bytes.min(total)))
+}
