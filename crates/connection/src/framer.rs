@@ -1,0 +1,217 @@
+//! Takes the input apart: whole frames as they are, large body frames piece by piece.
+//!
+//! A method, header or heartbeat frame is only taken when it is complete. A body frame that is larger than
+//! [`WAIT_MAX`] is taken as it comes, so that nobody has to keep (and move) a large half frame. The last octet of such
+//! a frame's payload waits for the end marker behind it: a piece that ends a frame is always good.
+
+use courser_codec::reply_code::{
+    COMMAND_INVALID, FRAME_ERROR, NOT_IMPLEMENTED, SYNTAX_ERROR, UNEXPECTED_FRAME,
+};
+use courser_codec::{DecodeError, DecodeErrorKind, FRAME_END, Frame, FrameError, FrameKind};
+
+use crate::close::Failure;
+use crate::octets::{FrameSnippet, SNIPPET_LEN};
+
+/// Frames and bodies up to this size, in octets, are waited for as a whole instead of being taken in pieces.
+pub(crate) const WAIT_MAX: usize = 16 * 1024;
+
+/// How far a frame's size may be above the agreed one. Clients that forget to count header and end marker are common,
+/// and RabbitMQ lets them pass.
+const SIZE_TOLERANCE: u32 = Frame::OVERHEAD as u32;
+
+/// Octets before a frame's payload.
+pub(crate) const FRAME_HEADER_LEN: usize = 7;
+
+/// What lies at the front of the input.
+pub(crate) enum Piece<'a> {
+    /// A whole method, header or heartbeat frame.
+    Frame(Frame<'a>),
+    /// A body frame or a piece of one.
+    Body(BodyPiece<'a>),
+    /// Nothing yet; more octets are needed.
+    More,
+    /// What cannot be a frame. Nothing behind it can be read.
+    Broken(Failure),
+}
+
+/// A body frame's payload, or a piece of it.
+pub(crate) struct BodyPiece<'a> {
+    pub channel: u16,
+    pub octets: &'a [u8],
+    /// Octets of this same frame that are still to come.
+    pub frame_left: u32,
+}
+
+/// Finds frames in the input.
+#[derive(Debug)]
+pub(crate) struct Framer {
+    /// Largest payload that a frame may have.
+    payload_max: u32,
+    half_read: Option<HalfReadBody>,
+}
+
+/// A body frame of which the front was taken already.
+#[derive(Debug)]
+struct HalfReadBody {
+    channel: u16,
+    payload_left: u32,
+    /// For the error text when its end marker turns out to be wrong.
+    first_octets: [u8; SNIPPET_LEN],
+}
+
+impl Framer {
+    /// For frames of `frame_max` octets, header and end marker included.
+    pub fn new(frame_max: u32) -> Self {
+        Self { payload_max: payload_max(frame_max), half_read: None }
+    }
+
+    pub fn set_frame_max(&mut self, frame_max: u32) {
+        self.payload_max = payload_max(frame_max);
+    }
+
+    /// Largest payload that is accepted, in octets.
+    #[inline]
+    pub fn payload_max(&self) -> u32 {
+        self.payload_max
+    }
+
+    /// Whether the input continues a body frame whose front was taken.
+    #[inline]
+    pub fn is_within_frame(&self) -> bool {
+        self.half_read.is_some()
+    }
+
+    /// Takes what lies at the front of `input`.
+    #[inline]
+    pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Piece<'a> {
+        if self.half_read.is_some() {
+            return self.continue_body(input);
+        }
+        let octets = *input;
+        match Frame::parse(octets, self.payload_max + Frame::OVERHEAD as u32) {
+            Ok(Some((frame, len))) => {
+                *input = &octets[len..];
+                match frame.kind {
+                    FrameKind::Body => Piece::Body(BodyPiece {
+                        channel: frame.channel,
+                        octets: frame.payload,
+                        frame_left: 0,
+                    }),
+                    _ => Piece::Frame(frame),
+                }
+            }
+            Ok(None) => self.begin_body(input),
+            Err(error) => Piece::Broken(broken_frame(error, octets)),
+        }
+    }
+
+    /// Takes the front of a body frame that is not complete, if it is worth it.
+    #[cold]
+    fn begin_body<'a>(&mut self, input: &mut &'a [u8]) -> Piece<'a> {
+        let octets = *input;
+        let Some((&[kind, ch0, ch1, len0, len1, len2, len3], payload)) = octets.split_first_chunk()
+        else {
+            return Piece::More;
+        };
+        let payload_len = u32::from_be_bytes([len0, len1, len2, len3]);
+        if kind != FrameKind::Body as u8 || payload_len as usize <= WAIT_MAX {
+            return Piece::More;
+        }
+        let Some(&first_octets) = payload.first_chunk() else { return Piece::More };
+        self.half_read = Some(HalfReadBody {
+            channel: u16::from_be_bytes([ch0, ch1]),
+            payload_left: payload_len,
+            first_octets,
+        });
+        *input = payload;
+        self.continue_body(input)
+    }
+
+    fn continue_body<'a>(&mut self, input: &mut &'a [u8]) -> Piece<'a> {
+        let octets = *input;
+        let Some(body) = &mut self.half_read else { return Piece::More };
+        let channel = body.channel;
+        let payload_left = body.payload_left as usize;
+        if let Some((payload, [end, rest @ ..])) = octets.split_at_checked(payload_left) {
+            if *end != FRAME_END {
+                let snippet =
+                    FrameSnippet { frame_type: FrameKind::Body as u8, payload: &body.first_octets };
+                return Piece::Broken(bad_end(&snippet, *end));
+            }
+            *input = rest;
+            self.half_read = None;
+            return Piece::Body(BodyPiece { channel, octets: payload, frame_left: 0 });
+        }
+        // The last octet of the payload stays for when the end marker is there.
+        let (now, rest) = octets.split_at(octets.len().min(payload_left - 1));
+        if now.is_empty() {
+            return Piece::More;
+        }
+        *input = rest;
+        body.payload_left -= now.len() as u32;
+        Piece::Body(BodyPiece { channel, octets: now, frame_left: body.payload_left })
+    }
+}
+
+fn payload_max(frame_max: u32) -> u32 {
+    frame_max.saturating_sub(Frame::OVERHEAD as u32) + SIZE_TOLERANCE
+}
+
+fn bad_end(snippet: &FrameSnippet<'_>, end: u8) -> Failure {
+    Failure::new(FRAME_ERROR, format!("{snippet}: {{invalid_frame_end_marker,{end}}}"))
+}
+
+/// The error that a frame at the front of `input` gives.
+#[cold]
+fn broken_frame(error: FrameError, input: &[u8]) -> Failure {
+    let frame_type = input.first().copied().unwrap_or_default();
+    match error {
+        FrameError::UnknownType(_) => {
+            Failure::new(FRAME_ERROR, format!("type {frame_type}: unknown_frame"))
+        }
+        FrameError::TooLarge { size, max } => {
+            let payload_len = size - Frame::OVERHEAD as u64;
+            let limit = max - SIZE_TOLERANCE - Frame::OVERHEAD as u32;
+            let snippet = FrameSnippet { frame_type, payload: &[] };
+            Failure::new(
+                FRAME_ERROR,
+                format!("{snippet}: {{frame_too_large,{payload_len},{limit}}}"),
+            )
+        }
+        FrameError::BadEnd(end) => {
+            let payload = input.get(3..FRAME_HEADER_LEN).and_then(|len| {
+                let payload_len = u32::from_be_bytes(len.try_into().ok()?) as usize;
+                input.get(FRAME_HEADER_LEN..FRAME_HEADER_LEN + payload_len)
+            });
+            bad_end(&FrameSnippet { frame_type, payload: payload.unwrap_or_default() }, end)
+        }
+    }
+}
+
+/// A frame whose payload is too short for its type, or a heartbeat with one.
+pub(crate) fn malformed_frame(frame: Frame<'_>) -> Failure {
+    let snippet = FrameSnippet { frame_type: frame.kind as u8, payload: frame.payload };
+    Failure::new(FRAME_ERROR, format!("{snippet}: unknown_frame"))
+}
+
+/// A frame of a type that must not come here.
+pub(crate) fn unexpected_frame(kind: FrameKind, payload: &[u8]) -> Failure {
+    Failure::new(UNEXPECTED_FRAME, FrameSnippet { frame_type: kind as u8, payload }.to_string())
+}
+
+/// The error for a method that cannot be decoded; `payload` is that of its frame.
+pub(crate) fn decode_failure(error: DecodeError, payload: &[u8]) -> Failure {
+    let Some((&[class0, class1, method0, method1], _)) = payload.split_first_chunk() else {
+        return malformed_frame(Frame { kind: FrameKind::Method, channel: 0, payload });
+    };
+    let ids = (u16::from_be_bytes([class0, class1]), u16::from_be_bytes([method0, method1]));
+    match error.kind {
+        DecodeErrorKind::UnknownClass(_) => {
+            Failure::of(COMMAND_INVALID, "unimplemented method", ids)
+        }
+        DecodeErrorKind::UnknownMethod { .. } => {
+            Failure::of(NOT_IMPLEMENTED, "unimplemented method", ids)
+        }
+        _ => Failure::of(SYNTAX_ERROR, error.to_string(), ids),
+    }
+}

@@ -1,0 +1,44 @@
+//! Octets as error texts show them: `<<"GET /">>` when they are text, `<<1,2,255>>` when they are not.
+//!
+//! Clients' logs and the people who read them know this form from RabbitMQ.
+
+use std::fmt;
+
+/// How many octets of a payload a text shows.
+pub(crate) const SNIPPET_LEN: usize = 16;
+
+/// Displays octets.
+pub(crate) struct Octets<'a>(pub &'a [u8]);
+
+impl fmt::Display for Octets<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<<")?;
+        if !self.0.is_empty()
+            && self.0.iter().all(|octet| matches!(octet, b' '..=b'~' | b'\n' | b'\r' | b'\t'))
+        {
+            write!(f, "\"{}\"", self.0.escape_ascii())?;
+        } else {
+            for (i, octet) in self.0.iter().enumerate() {
+                let comma = if i == 0 { "" } else { "," };
+                write!(f, "{comma}{octet}")?;
+            }
+        }
+        f.write_str(">>")
+    }
+}
+
+/// Displays the type and the first octets of a frame: what an error about a frame begins with.
+pub(crate) struct FrameSnippet<'a> {
+    pub frame_type: u8,
+    pub payload: &'a [u8],
+}
+
+impl fmt::Display for FrameSnippet<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (which, shown) = match self.payload.get(..SNIPPET_LEN) {
+            Some(first) if self.payload.len() > SNIPPET_LEN => ("first 16", first),
+            _ => ("all", self.payload),
+        };
+        write!(f, "type {}, {which} octets = {}", self.frame_type, Octets(shown))
+    }
+}

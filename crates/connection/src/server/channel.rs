@@ -1,0 +1,211 @@
+//! Frames of a connection in use: methods on channel 0 and on channels.
+
+use courser_codec::reply_code::{
+    CHANNEL_ERROR, COMMAND_INVALID, NOT_ALLOWED, PRECONDITION_FAILED, UNEXPECTED_FRAME,
+};
+use courser_codec::{Frame, FrameKind, Method, channel};
+
+use super::slots::{ChannelMode, SlotState};
+use super::{Connection, Event, Step};
+use crate::close::{CloseReason, Failure};
+use crate::framer::{Piece, decode_failure, malformed_frame, unexpected_frame};
+
+impl Connection {
+    pub(super) fn running_step<'a>(&mut self, input: &mut &'a [u8]) -> Step<'a> {
+        let before = *input;
+        let frame = match self.framer.next(input) {
+            Piece::Frame(frame) => frame,
+            Piece::Body(body) => return self.body(body),
+            Piece::More => return Step::More,
+            Piece::Broken(failure) => return self.fail_for_good(failure),
+        };
+        if frame.channel == 0 {
+            return self.connection_frame(frame);
+        }
+        match (frame.kind, self.slots.state(frame.channel)) {
+            (FrameKind::Heartbeat, _) => self.fail(if frame.payload.is_empty() {
+                unexpected_frame(frame.kind, frame.payload)
+            } else {
+                malformed_frame(frame)
+            }),
+            (FrameKind::Method, SlotState::Idle) => self.channel_method(frame, before, input),
+            (FrameKind::Header, SlotState::InContent) => self.content_header(frame),
+            (FrameKind::Method, SlotState::Free) => self.method_on_free_channel(frame),
+            (FrameKind::Method, SlotState::Closing) => self.method_on_closing_channel(frame),
+            (_, SlotState::Closing) => Step::Again,
+            (_, SlotState::InContent) => self.fail(self.content_out_of_order(frame.channel)),
+            (_, SlotState::Free | SlotState::Idle) => self.fail(no_method_frame()),
+        }
+    }
+
+    fn connection_frame<'a>(&mut self, frame: Frame<'a>) -> Step<'a> {
+        match frame.kind {
+            FrameKind::Heartbeat if frame.payload.is_empty() => return Step::Again,
+            FrameKind::Heartbeat => return self.fail(malformed_frame(frame)),
+            FrameKind::Header | FrameKind::Body => {
+                return self.fail(unexpected_frame(frame.kind, frame.payload));
+            }
+            FrameKind::Method => {}
+        }
+        match Method::decode(frame.payload) {
+            Ok(Method::ConnectionClose(close)) => self.closed_by_client(close),
+            Ok(method @ Method::ConnectionUpdateSecret(_)) => {
+                Step::Event(Event::Request { channel: 0, method })
+            }
+            Ok(method) => self.fail(self.unexpected_method(&method)),
+            Err(error) => self.fail(decode_failure(error, frame.payload)),
+        }
+    }
+
+    /// A number that is no channel yet: `channel.open` makes it one.
+    fn method_on_free_channel<'a>(&mut self, frame: Frame<'a>) -> Step<'a> {
+        let channel = frame.channel;
+        if let Err(failure) = self.check_channel_number(channel) {
+            return self.fail(failure);
+        }
+        match Method::decode(frame.payload) {
+            Ok(Method::ChannelOpen(_)) => {
+                self.slots.open(channel);
+                channel::OpenOk {}.write_frame(channel, &mut self.output);
+                Step::Event(Event::ChannelOpened { channel })
+            }
+            Ok(method) => {
+                let ids = (method.class_id(), method.method_id());
+                self.fail(Failure::of(CHANNEL_ERROR, "expected 'channel.open'", ids))
+            }
+            Err(error) => self.fail(decode_failure(error, frame.payload)),
+        }
+    }
+
+    fn check_channel_number(&self, channel: u16) -> Result<(), Failure> {
+        let (channel_max, in_use) = (self.channel_max, self.slots.in_use());
+        if in_use >= channel_max {
+            let explanation = format!(
+                "number of channels opened ({in_use}) has reached the negotiated channel_max ({channel_max})"
+            );
+            return Err(Failure::new(NOT_ALLOWED, explanation));
+        }
+        if channel > channel_max {
+            let explanation = format!(
+                "channel number {channel} is above the negotiated channel_max ({channel_max})"
+            );
+            return Err(Failure::new(NOT_ALLOWED, explanation));
+        }
+        Ok(())
+    }
+
+    /// Everything but the end of the channel was sent before the client knew of it, and is not acted on.
+    fn method_on_closing_channel<'a>(&mut self, frame: Frame<'a>) -> Step<'a> {
+        match Method::decode(frame.payload) {
+            Ok(Method::ChannelCloseOk(_)) => self.slots.free(frame.channel),
+            Ok(Method::ChannelClose(_)) => {
+                channel::CloseOk {}.write_frame(frame.channel, &mut self.output)
+            }
+            _ => {}
+        }
+        Step::Again
+    }
+
+    /// A method on an open channel. `before` is the input with its frame still in it.
+    fn channel_method<'a>(
+        &mut self,
+        frame: Frame<'a>,
+        before: &'a [u8],
+        input: &mut &'a [u8],
+    ) -> Step<'a> {
+        let channel = frame.channel;
+        let method = match Method::decode(frame.payload) {
+            Ok(method) => method,
+            Err(error) => return self.fail(decode_failure(error, frame.payload)),
+        };
+        match method {
+            Method::BasicPublish(publish) => self.begin_publish(frame, publish, before, input),
+            Method::ChannelClose(close) => {
+                channel::CloseOk {}.write_frame(channel, &mut self.output);
+                self.slots.free(channel);
+                let reason = CloseReason::from_peer(
+                    close.reply_code,
+                    close.reply_text,
+                    close.class_id,
+                    close.method_id,
+                );
+                Step::Event(Event::ChannelClosed { channel, reason: Box::new(reason) })
+            }
+            Method::ChannelOpen(_) => {
+                let ids = (method.class_id(), method.method_id());
+                self.fail(Failure::of(CHANNEL_ERROR, "second 'channel.open' seen", ids))
+            }
+            // Answers to what a server may ask, without a meaning here.
+            Method::ChannelFlowOk(_) | Method::BasicCancelOk(_) => Step::Again,
+            Method::ConfirmSelect(_)
+            | Method::TxSelect(_)
+            | Method::TxCommit(_)
+            | Method::TxRollback(_) => match self.switch_mode(channel, &method) {
+                Ok(()) => Step::Event(Event::Request { channel, method }),
+                Err(failure) => self.fail_channel(channel, failure),
+            },
+            method if is_request(&method) => Step::Event(Event::Request { channel, method }),
+            method => {
+                let ids = (method.class_id(), method.method_id());
+                self.fail(Failure::of(COMMAND_INVALID, "unimplemented method", ids))
+            }
+        }
+    }
+
+    /// A channel is in one mode at most, and stays in it.
+    fn switch_mode(&mut self, channel: u16, method: &Method<'_>) -> Result<(), Failure> {
+        let Some(slot) = self.slots.get(channel) else { return Ok(()) };
+        let explanation = match (slot.mode, method) {
+            (ChannelMode::Transaction, Method::ConfirmSelect(_)) => {
+                "cannot switch from tx to confirm mode"
+            }
+            (ChannelMode::Confirm, Method::TxSelect(_)) => "cannot switch from confirm to tx mode",
+            (
+                ChannelMode::Plain | ChannelMode::Confirm,
+                Method::TxCommit(_) | Method::TxRollback(_),
+            ) => "channel is not transactional",
+            (_, Method::ConfirmSelect(_)) => {
+                slot.mode = ChannelMode::Confirm;
+                return Ok(());
+            }
+            (_, Method::TxSelect(_)) => {
+                slot.mode = ChannelMode::Transaction;
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        Err(Failure::of(PRECONDITION_FAILED, explanation, (method.class_id(), method.method_id())))
+    }
+}
+
+/// The error for a content frame without a method before it.
+pub(super) fn no_method_frame() -> Failure {
+    Failure::new(UNEXPECTED_FRAME, "expected method frame, got non method frame instead")
+}
+
+/// Whether a client may send this to a broker on an open channel. Channels' own methods and those that have a mode to
+/// check are not among them.
+fn is_request(method: &Method<'_>) -> bool {
+    matches!(
+        method,
+        Method::BasicAck(_)
+            | Method::BasicCancel(_)
+            | Method::BasicConsume(_)
+            | Method::BasicGet(_)
+            | Method::BasicNack(_)
+            | Method::BasicQos(_)
+            | Method::BasicRecover(_)
+            | Method::BasicRecoverAsync(_)
+            | Method::BasicReject(_)
+            | Method::ChannelFlow(_)
+            | Method::ExchangeBind(_)
+            | Method::ExchangeDeclare(_)
+            | Method::ExchangeDelete(_)
+            | Method::ExchangeUnbind(_)
+            | Method::QueueBind(_)
+            | Method::QueueDeclare(_)
+            | Method::QueueDelete(_)
+            | Method::QueuePurge(_)
+            | Method::QueueUnbind(_)
+    )
+}

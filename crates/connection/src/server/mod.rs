@@ -1,0 +1,269 @@
+//! The server's side of a connection.
+//!
+//! A driver reads from a socket, presents what it has to [`Connection::next`], acts on each [`Event`], and sends what
+//! it finds in [`Connection::output`] before it takes the next event. Deliveries and other things that need no state
+//! of the connection may go to the socket by another way, as long as no frame is torn apart.
+//!
+//! # Memory
+//! A connection takes a few hundred octets, 24 more for each channel number up to the highest in use, and what it is
+//! assembling: messages in several frames, which grow as their octets come, to at most
+//! [`Config::max_incomplete_bytes`] plus one message. What `next` leaves in the input is at most a frame or 33 KiB,
+//! whichever is more, as long as no answer to `Login` or `Open` is due.
+
+mod channel;
+mod close;
+mod config;
+mod content;
+mod event;
+mod handshake;
+mod phase;
+mod publish;
+mod slots;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use courser_codec::{FRAME_MIN_SIZE, HEARTBEAT_FRAME, Method, ShortStr, connection};
+
+pub use config::{Config, capabilities};
+pub use event::{AssembledPublish, Event, Publish, split_exchange_and_key};
+pub use slots::ChannelMode;
+
+use crate::capabilities::Capabilities;
+use crate::close::CloseReason;
+use crate::framer::Framer;
+use crate::heartbeat::Heartbeat;
+use crate::sasl::Mechanism;
+use phase::Phase;
+use publish::{Limits, whole_publish};
+use slots::{SlotState, Slots};
+
+/// The server's side of one connection: octets in, events out.
+#[derive(Debug)]
+pub struct Connection {
+    config: Arc<Config>,
+    phase: Phase,
+    framer: Framer,
+    limits: Limits,
+    slots: Slots,
+    heartbeat: Heartbeat,
+    /// When the handshake, or the wait for the client's end of a close, has taken too long.
+    deadline: Option<Instant>,
+    /// The latest time that a caller has told.
+    now: Instant,
+    output: Vec<u8>,
+    frame_max: u32,
+    channel_max: u16,
+    capabilities: Capabilities,
+    /// What the client logs in with, from `connection.start-ok` on.
+    mechanism: Option<Mechanism>,
+    is_blocked: bool,
+    reason: Option<Box<CloseReason>>,
+}
+
+/// What a step through the input has led to.
+enum Step<'a> {
+    Event(Event<'a>),
+    /// Something was taken that the driver need not know of.
+    Again,
+    /// Nothing more can be done with this input.
+    More,
+}
+
+impl Connection {
+    /// A connection whose client has not sent anything yet.
+    #[must_use]
+    pub fn new(config: Arc<Config>, now: Instant) -> Self {
+        Self {
+            phase: Phase::Header,
+            framer: Framer::new(FRAME_MIN_SIZE),
+            limits: Limits { payload_max: 0, body_max: 0 },
+            slots: Slots::default(),
+            heartbeat: Heartbeat::off(now),
+            deadline: Some(now + config.handshake_timeout),
+            now,
+            output: Vec::new(),
+            frame_max: FRAME_MIN_SIZE,
+            channel_max: 0,
+            capabilities: Capabilities::default(),
+            mechanism: None,
+            is_blocked: false,
+            reason: None,
+            config,
+        }
+    }
+
+    /// Takes the next event off the front of `input`, and advances `input` behind it.
+    ///
+    /// `None` says that nothing can be done with what is left; it is presented again with more behind it. Which events
+    /// come, and in which order, does not depend on how the octets are split into reads, but for one thing: a body that
+    /// lies in one frame is borrowed ([`Event::Publish`]) when it could be waited for, and copied
+    /// ([`Event::LargePublish`]) when not.
+    #[inline]
+    pub fn next<'a>(&mut self, input: &mut &'a [u8], now: Instant) -> Option<Event<'a>> {
+        if input.is_empty() {
+            return None;
+        }
+        self.now = now;
+        self.heartbeat.received(now);
+        if self.phase == Phase::Running
+            && !self.framer.is_within_frame()
+            && let Some((mut publish, len)) = whole_publish(input, self.limits)
+            && let Some(slot) = self.slots.get(publish.channel)
+            && slot.state == SlotState::Idle
+        {
+            publish.confirm_seq = slot.next_confirm_seq();
+            *input = &input[len..];
+            return Some(Event::Publish(publish));
+        }
+        self.next_general(input)
+    }
+
+    /// The way of everything but small, plain publishes.
+    fn next_general<'a>(&mut self, input: &mut &'a [u8]) -> Option<Event<'a>> {
+        while !input.is_empty() {
+            let step = match self.phase {
+                Phase::Running => self.running_step(input),
+                Phase::Header => self.protocol_header_step(input),
+                Phase::Starting | Phase::Tuning | Phase::Opening => self.handshake_step(input),
+                Phase::LoginPending | Phase::OpenPending => Step::More,
+                Phase::Closing => self.closing_step(input),
+                Phase::Lingering | Phase::Closed => {
+                    *input = &[];
+                    Step::More
+                }
+            };
+            match step {
+                Step::Event(event) => return Some(event),
+                Step::Again => {}
+                Step::More => break,
+            }
+        }
+        None
+    }
+
+    /// What the connection itself has to say. The driver takes it out, sends it, and leaves an empty buffer.
+    #[inline]
+    pub fn output(&mut self) -> &mut Vec<u8> {
+        &mut self.output
+    }
+
+    /// Writes a method into the output.
+    pub fn transmit(&mut self, channel: u16, method: &Method<'_>) {
+        method.write_frame(channel, &mut self.output);
+    }
+
+    /// When to call [`Connection::handle_timeout`], if nothing changes before.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match (self.deadline, self.heartbeat.next_deadline()) {
+            (Some(deadline), Some(heartbeat)) => Some(deadline.min(heartbeat)),
+            (deadline, heartbeat) => deadline.or(heartbeat),
+        }
+    }
+
+    /// Does what is due: puts a heartbeat into the output, or ends the connection because its time is up. Look at
+    /// [`Connection::is_closed`] afterwards. Too early a call does nothing.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.now = now;
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
+            let phase = self.phase;
+            let reason =
+                CloseReason::silent(format!("no handshake in time (in state {})", phase.name()));
+            self.end(if phase.is_over() { None } else { Some(reason) });
+        } else if self.heartbeat.is_peer_gone(now) {
+            let interval_s = self.heartbeat.interval().as_secs();
+            let reason = format!("missed heartbeats from client, timeout: {interval_s}s");
+            self.end(Some(CloseReason::silent(reason)));
+        } else if self.heartbeat.is_due(now) {
+            self.output.extend_from_slice(&HEARTBEAT_FRAME);
+            self.heartbeat.sent(now);
+        }
+    }
+
+    /// Tells that something was sent to the client, so that no heartbeat is due for a while.
+    pub fn bytes_sent(&mut self, now: Instant) {
+        self.heartbeat.sent(now);
+    }
+
+    /// Tells that the driver stops reading (`false`) or reads again (`true`). While it does not read, a silent client
+    /// does not count as gone.
+    pub fn set_reading(&mut self, is_reading: bool, now: Instant) {
+        self.heartbeat.watch(is_reading, now);
+    }
+
+    /// Whether the socket can be closed as soon as the output is sent.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.phase == Phase::Closed
+    }
+
+    /// Whether the connection has ended or is about to; no event comes any more.
+    #[must_use]
+    pub fn is_closing(&self) -> bool {
+        self.phase.is_over()
+    }
+
+    /// Why the connection has ended, once it has.
+    #[must_use]
+    pub fn close_reason(&self) -> Option<&CloseReason> {
+        self.reason.as_deref()
+    }
+
+    /// Largest frame that may be sent, in octets, header and end marker included.
+    #[inline]
+    #[must_use]
+    pub fn frame_max(&self) -> u32 {
+        self.frame_max
+    }
+
+    /// Highest channel number.
+    #[must_use]
+    pub fn channel_max(&self) -> u16 {
+        self.channel_max
+    }
+
+    /// Agreed interval of heartbeats in seconds, 0 for none.
+    #[must_use]
+    pub fn heartbeat_s(&self) -> u64 {
+        self.heartbeat.interval().as_secs()
+    }
+
+    /// What the client announced that it can do. Known from [`Event::Login`] on.
+    #[must_use]
+    pub fn client_capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    /// Whether a channel is open.
+    #[must_use]
+    pub fn is_channel_open(&self, channel: u16) -> bool {
+        matches!(self.slots.state(channel), SlotState::Idle | SlotState::InContent)
+    }
+
+    /// The mode of a channel; plain when it is not open.
+    #[must_use]
+    pub fn channel_mode(&self, channel: u16) -> ChannelMode {
+        self.slots.mode(channel)
+    }
+
+    /// Tells a client that wants to know it that its publishes are not read any more. `reason` names what is short.
+    /// Does nothing when it was told already.
+    pub fn blocked(&mut self, reason: &str) {
+        if self.phase == Phase::Running
+            && self.capabilities.connection_blocked()
+            && !self.is_blocked
+        {
+            self.is_blocked = true;
+            connection::Blocked { reason: ShortStr::cut(reason) }.write_frame(0, &mut self.output);
+        }
+    }
+
+    /// Tells a client that was told of a block that it is over.
+    pub fn unblocked(&mut self) {
+        if self.phase == Phase::Running && self.is_blocked {
+            self.is_blocked = false;
+            connection::Unblocked {}.write_frame(0, &mut self.output);
+        }
+    }
+}

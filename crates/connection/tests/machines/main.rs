@@ -1,0 +1,4 @@
+//! Tests of the connection machines: no sockets, a clock that the test turns.
+
+mod common;
+mod server_handshake;
