@@ -29,18 +29,19 @@ impl<'a> ContentHeader<'a> {
     pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
         let Some((fixed, properties)) = payload.split_first_chunk::<CONTENT_HEADER_FIXED_LEN>()
         else {
-            return Err(DecodeError::new(payload.len(), DecodeErrorKind::Truncated));
+            return Err(cut_short(payload.len()));
         };
         let &[class0, class1, weight0, weight1, ref body_size @ ..] = fixed;
         let weight = u16::from_be_bytes([weight0, weight1]);
         if weight != 0 {
             return Err(DecodeError::new(2, DecodeErrorKind::NonZeroWeight(weight)));
         }
+        let properties = RawProperties::from_encoded(properties)
+            .map_err(|error| error.shifted(CONTENT_HEADER_FIXED_LEN))?;
         Ok(Self {
             class_id: u16::from_be_bytes([class0, class1]),
             body_size: u64::from_be_bytes(*body_size),
-            properties: RawProperties::from_encoded(properties)
-                .map_err(|e| e.shifted(CONTENT_HEADER_FIXED_LEN))?,
+            properties,
         })
     }
 
@@ -59,6 +60,17 @@ impl<'a> ContentHeader<'a> {
         sink.put_u64(self.body_size);
         sink.put(self.properties.as_bytes());
     }
+}
+
+/// The error for a header that ends within class, weight or body size.
+#[cold]
+fn cut_short(len: usize) -> DecodeError {
+    let offset = match len {
+        0..2 => 0,
+        2..4 => 2,
+        _ => 4,
+    };
+    DecodeError::new(offset, DecodeErrorKind::Truncated)
 }
 
 /// Writes a header frame; `properties` are encoded ones, with their flags.

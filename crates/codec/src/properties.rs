@@ -45,7 +45,7 @@ impl<'a> RawProperties<'a> {
     #[inline]
     pub fn from_encoded(encoded: &'a [u8]) -> Result<Self, DecodeError> {
         let Some((flags, _)) = encoded.split_first_chunk() else {
-            return Err(DecodeError::new(encoded.len(), DecodeErrorKind::Truncated));
+            return Err(DecodeError::new(0, DecodeErrorKind::Truncated));
         };
         let flags = u16::from_be_bytes(*flags);
         if flags & !KNOWN_FLAGS != 0 {

@@ -49,6 +49,17 @@ impl<'a> Table<'a> {
         Self(entries)
     }
 
+    /// Takes a table with the length before it off the front of `input`: the table and how many octets that was.
+    ///
+    /// # Errors
+    /// When the input ends before the table does.
+    #[inline]
+    pub fn parse(input: &'a [u8]) -> Result<(Self, usize), DecodeError> {
+        let mut reader = Reader::new(input);
+        let table = reader.table()?;
+        Ok((table, reader.offset()))
+    }
+
     /// The encoded entries.
     #[inline]
     #[must_use]

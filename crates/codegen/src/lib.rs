@@ -1,11 +1,12 @@
 //! Turns `spec/amqp-0-9-1.toml` into source code.
 //!
-//! [`model`] is the protocol as data, checked and resolved, and knows no language. Each language has a module beside it
+//! [`description`] reads it into [`model`], the protocol as data, checked and resolved, which knows no language. Each language has a module beside it
 //! with one function from the model to files; [`TARGETS`] lists them. What they return is committed, and a test
 //! compares the two: `cargo run -p courser-codegen` brings the files up to date.
 //!
 //! To add a language: write a module with a function of the type [`Render`], and a line in [`TARGETS`].
 
+pub mod description;
 pub mod model;
 pub mod names;
 pub mod rust;
@@ -55,5 +56,5 @@ pub fn repository_root() -> PathBuf {
 /// When the file cannot be read, or what it says does not hold together.
 pub fn load(root: &Path) -> io::Result<Protocol> {
     let text = std::fs::read_to_string(root.join(SPEC_PATH))?;
-    model::parse(&text).map_err(|problem| io::Error::new(io::ErrorKind::InvalidData, problem))
+    description::parse(&text).map_err(|problem| io::Error::new(io::ErrorKind::InvalidData, problem))
 }

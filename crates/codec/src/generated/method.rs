@@ -145,7 +145,8 @@ impl<'a> Method<'a> {
     /// When class or method do not exist, or the arguments are not the method's.
     pub fn decode(payload: &'a [u8]) -> Result<Self, DecodeError> {
         let Some((ids, args)) = payload.split_first_chunk::<4>() else {
-            return Err(DecodeError::new(payload.len(), DecodeErrorKind::Truncated));
+            let offset = if payload.len() < 2 { 0 } else { 2 };
+            return Err(DecodeError::new(offset, DecodeErrorKind::Truncated));
         };
         let class_id = u16::from_be_bytes([ids[0], ids[1]]);
         let method_id = u16::from_be_bytes([ids[2], ids[3]]);

@@ -52,7 +52,8 @@ fn decode(source: &mut Source, protocol: &Protocol) {
     source.line("/// When class or method do not exist, or the arguments are not the method's.");
     source.block("pub fn decode(payload: &'a [u8]) -> Result<Self, DecodeError>", |source| {
         source.block("let Some((ids, args)) = payload.split_first_chunk::<4>() else", |source| {
-            source.line("return Err(DecodeError::new(payload.len(), DecodeErrorKind::Truncated));");
+            source.line("let offset = if payload.len() < 2 { 0 } else { 2 };");
+            source.line("return Err(DecodeError::new(offset, DecodeErrorKind::Truncated));");
         });
         source.line(";");
         source.line("let class_id = u16::from_be_bytes([ids[0], ids[1]]);");

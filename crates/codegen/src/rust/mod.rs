@@ -1,8 +1,9 @@
-//! The Rust writer: `crates/codec/src/generated/`.
+//! The Rust writer: `crates/codec/src/generated/`, and what the codec's tests need beside it.
 //!
 //! One file a class, one for the enum of all methods, one for properties, one for constants. The text goes through
 //! rustfmt, so that what is committed is what `cargo fmt` would leave alone.
 
+mod by_name;
 mod constants;
 mod fields;
 mod method_enum;
@@ -19,6 +20,7 @@ use crate::source::Source;
 use crate::{GeneratedFile, SPEC_PATH, repository_root};
 
 const DIRECTORY: &str = "crates/codec/src/generated";
+const TEST_DIRECTORY: &str = "crates/codec/tests/support";
 
 /// All files of the Rust codec that come from the description.
 ///
@@ -26,17 +28,22 @@ const DIRECTORY: &str = "crates/codec/src/generated";
 /// When rustfmt is missing or fails.
 pub fn render(protocol: &Protocol) -> io::Result<Vec<GeneratedFile>> {
     let mut sources = vec![
-        ("mod".to_owned(), module_list(protocol)),
-        ("constants".to_owned(), constants::render(protocol)),
-        ("method".to_owned(), method_enum::render(protocol)),
-        ("properties".to_owned(), properties::render(protocol)),
+        (DIRECTORY, "mod".to_owned(), module_list(protocol)),
+        (DIRECTORY, "constants".to_owned(), constants::render(protocol)),
+        (DIRECTORY, "method".to_owned(), method_enum::render(protocol)),
+        (DIRECTORY, "properties".to_owned(), properties::render(protocol)),
+        (TEST_DIRECTORY, "by_name".to_owned(), by_name::render(protocol)),
     ];
-    sources
-        .extend(protocol.classes.iter().map(|class| (snake(&class.name), methods::render(class))));
+    sources.extend(
+        protocol
+            .classes
+            .iter()
+            .map(|class| (DIRECTORY, snake(&class.name), methods::render(class))),
+    );
     sources
         .into_iter()
-        .map(|(name, source)| {
-            let path = PathBuf::from(DIRECTORY).join(name).with_extension("rs");
+        .map(|(directory, name, source)| {
+            let path = PathBuf::from(directory).join(name).with_extension("rs");
             Ok(GeneratedFile { path, text: formatted(&source.into_text())? })
         })
         .collect()
