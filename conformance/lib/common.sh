@@ -1,0 +1,57 @@
+# Helpers shared by `dev`, the conformance runner and each client's `run`: progress lines, what
+# has to be installed, free ports, and reading a test log. Sourced, never executed.
+
+# A progress line: what starts now.
+say() { printf '== %s\n' "$*"; }
+
+# An explanation, and the end.
+die() {
+    printf 'error: %s\n' "$*" >&2
+    exit 1
+}
+
+# need COMMAND HINT: the command must be there; HINT says how to get it.
+need() { command -v "$1" >/dev/null 2>&1 || die "$1 is not installed; $2"; }
+
+# debian_packages PACKAGE...: installs those that are missing, as root or with sudo; otherwise says
+# which. Asks dpkg first, so that it costs nothing when all are there.
+debian_packages() {
+    local package missing=() as_root=()
+    command -v dpkg-query >/dev/null 2>&1 || die "this is not Debian: install the equivalent of: $*"
+    for package in "$@"; do
+        [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
+            missing+=("$package")
+    done
+    [[ ${#missing[@]} -eq 0 ]] && return 0
+    if [[ $EUID -ne 0 ]]; then
+        sudo -n true 2>/dev/null || die "missing Debian packages; run: sudo apt-get install ${missing[*]}"
+        as_root=(sudo)
+    fi
+    say "installing Debian packages: ${missing[*]}"
+    local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300)
+    # A fresh machine has no package lists yet; a used one may have old ones.
+    "${as_root[@]}" "${apt[@]}" update >&2
+    "${as_root[@]}" "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >&2
+}
+
+# up_to_date STAMP FILE...: true when STAMP was written (by `stamp`) for these very contents.
+up_to_date() { [[ -f $1 && $(<"$1") == "$(cat "${@:2}" | sha256sum)" ]]; }
+stamp() { cat "${@:2}" | sha256sum >"$1"; }
+
+# A TCP port of the loopback that was free a moment ago.
+free_port() {
+    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# with_timeout SECONDS COMMAND...: nothing may hang. The command is told to stop at its time limit and
+# killed 10 s later.
+with_timeout() { timeout --foreground --kill-after=10 "$@"; }
+
+# report PASSED FAILED STATUS: the last line that every client's `run` prints. A run that ended badly
+# without a failed test (it did not compile, it was killed) counts as one failure.
+report() {
+    local passed=${1:-0} failed=${2:-0} status=$3
+    [[ $status -ne 0 && $failed -eq 0 ]] && failed=1
+    echo "$passed passed, $failed failed"
+    [[ $failed -eq 0 ]]
+}
