@@ -28,7 +28,7 @@ pub use broker::{Broker, Identity};
 pub use exchange::{Exchange, ExchangeKind, ExchangeSettings};
 pub use fault::Fault;
 pub use limits::Limits;
-pub use outbox::{Outbox, OutboxState};
+pub use outbox::{Outbox, OutboxState, Taken};
 pub use queue::{ConnectionId, Queue, QueueSettings, QueueStatus};
 pub use session::{Batch, Inbound, Pace, Session};
 pub use vhost::Vhost;

@@ -39,6 +39,15 @@ pub struct OutboxState {
     undeliverable: Option<String>,
 }
 
+/// What comes with the octets that are taken out of an outbox.
+#[derive(Debug, Default)]
+pub struct Taken {
+    /// Queues that were waiting for this and have to be asked for more.
+    pub stalled: Vec<Arc<Queue>>,
+    /// Why the connection has to end: something can't be delivered within its limits.
+    pub undeliverable: Option<String>,
+}
+
 /// Why a consumer can be given nothing now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blocked {
@@ -112,12 +121,14 @@ impl Outbox {
     }
 
     /// Takes what is to be sent into `wire`, which must be empty, leaving its memory in exchange.
-    /// Returns the queues that were waiting for this and have to be asked for more.
-    pub fn take(&self, wire: &mut WireBuffer) -> Vec<Arc<Queue>> {
+    pub fn take(&self, wire: &mut WireBuffer) -> Taken {
         let mut state = self.lock();
         std::mem::swap(&mut state.wire, wire);
         state.wake_due = false;
-        std::mem::take(&mut state.stalled)
+        Taken {
+            stalled: std::mem::take(&mut state.stalled),
+            undeliverable: state.undeliverable.take(),
+        }
     }
 
     /// Gives back the memory that an idle connection need not hold.
@@ -155,11 +166,6 @@ impl OutboxState {
     /// The largest frame that may be sent, as negotiated.
     pub fn frame_max(&self) -> usize {
         self.frame_max
-    }
-
-    /// Why the connection has to end, if something could not be delivered to it.
-    pub fn take_undeliverable(&mut self) -> Option<String> {
-        self.undeliverable.take()
     }
 
     /// True for the first to put something in since the connection last took it: he has to wake it.

@@ -56,6 +56,15 @@ impl WireBuffer {
         *self = WireBuffer::default();
     }
 
+    /// Copies everything in here to the end of `tail`.
+    pub fn append_to(&self, tail: &mut Vec<u8>) {
+        let mut cursor = Cursor::default();
+        while let Some(piece) = self.piece(&cursor) {
+            tail.extend_from_slice(piece);
+            cursor = self.step(cursor, piece.len());
+        }
+    }
+
     /// Where encoders append whole frames.
     pub fn bytes_mut(&mut self) -> &mut Vec<u8> {
         &mut self.bytes

@@ -177,6 +177,14 @@ impl Session {
         self.broker.check_memory();
     }
 
+    /// As [`Session::close`]; what was still to be sent is appended to `tail`.
+    pub fn close_quietly(&mut self, tail: &mut Vec<u8>) {
+        let mut last = crate::wire::WireBuffer::default();
+        drop(self.outbox.take(&mut last));
+        last.append_to(tail);
+        self.close();
+    }
+
     /// The queues that [`Outbox::take`] named get the chance to send more.
     pub fn resume(&mut self, stalled: Vec<Arc<Queue>>) {
         for queue in stalled {

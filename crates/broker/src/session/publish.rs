@@ -215,8 +215,14 @@ impl Session {
         Ok(())
     }
 
-    /// Takes in a publish that has to reach its queues before the call returns.
-    pub fn publish_alone(&mut self, inbound: Inbound<'_>) -> Result<(), Fault> {
+    /// Takes in a publish that lives shorter than the batch: after everything in the batch, and with
+    /// effect before the call returns.
+    pub fn publish_alone(
+        &mut self,
+        batch: &mut Batch<'_>,
+        inbound: Inbound<'_>,
+    ) -> Result<(), Fault> {
+        self.flush_publishes(batch)?;
         let mut alone = Batch::default();
         self.publish(&mut alone, inbound)?;
         self.flush_publishes(&mut alone)

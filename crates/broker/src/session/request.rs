@@ -66,6 +66,14 @@ impl Session {
                 );
                 Ok(())
             }
+            Method::ConfirmSelect(select) => {
+                self.reply_unless(
+                    select.nowait,
+                    number,
+                    Method::ConfirmSelectOk(Default::default()),
+                );
+                Ok(())
+            }
             Method::ExchangeBind(bind) => self.bind_exchange(number, bind),
             Method::ExchangeUnbind(unbind) => self.unbind_exchange(number, unbind),
             Method::QueueDeclare(declare) => self.declare_queue(number, declare),

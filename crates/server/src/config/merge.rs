@@ -48,8 +48,7 @@ pub(super) fn load(
 }
 
 fn typed(tree: Value, origin: Option<String>) -> Result<Config, ConfigError> {
-    serde_json::from_value(tree)
-        .map_err(|error| ConfigError { origin, problem: error.to_string() })
+    serde_json::from_value(tree).map_err(|error| ConfigError { origin, problem: error.to_string() })
 }
 
 fn lay_file_over(tree: &mut Value, path: &Path) -> Result<(), ConfigError> {

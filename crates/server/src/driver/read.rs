@@ -1,0 +1,87 @@
+//! The way in: from the socket to the machine, one read at a time.
+
+use super::{BUFFERS_KEPT, Driver, PACE_INTERVAL};
+use courser_broker::Batch;
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Octets asked for in one read.
+const READ_BYTES: usize = 256 * 1024;
+
+thread_local! {
+    /// The buffer that this thread's connections read into, one after the other.
+    static READ_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    /// The memory of the last batch, for the next one.
+    static BATCH: Cell<Option<Batch<'static>>> = const { Cell::new(None) };
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
+    /// Reads once and acts on it. Returns how many octets came; 0 at the end of the stream.
+    pub(super) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        if self.pace.is_some() || self.is_held_back() {
+            return Poll::Pending;
+        }
+        READ_BUFFER.with_borrow_mut(|buffer| {
+            let carried = self.carry.len();
+            if buffer.len() < carried + READ_BYTES {
+                buffer.resize(carried + READ_BYTES, 0);
+            }
+            let mut read = ReadBuf::new(&mut buffer[carried..]);
+            ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read))?;
+            let count = read.filled().len();
+            if count > 0 {
+                buffer[..carried].copy_from_slice(&self.carry);
+                self.receive(&buffer[..carried + count]);
+            }
+            Poll::Ready(Ok(count))
+        })
+    }
+
+    /// Acts on everything complete in `input` and keeps the rest.
+    fn receive(&mut self, input: &[u8]) {
+        let now = Instant::now();
+        let mut rest = input;
+        let mut batch = BATCH.take().unwrap_or_default().recycle();
+        while let Some(event) = self.machine.next(&mut rest, now) {
+            self.handle(event, &mut batch, now);
+            self.collect_output();
+        }
+        self.collect_output();
+        if let Some(session) = &mut self.session {
+            match session.flush(&mut batch) {
+                Ok(Some(pace)) => {
+                    self.pace = Some((pace, Box::pin(tokio::time::sleep(PACE_INTERVAL))));
+                }
+                Ok(None) => {}
+                Err(fault) => self.connection_fault(&fault, (0, 0), now),
+            }
+        }
+        BATCH.set(Some(batch.recycle()));
+        self.carry.clear();
+        self.carry.extend_from_slice(rest);
+        if self.carry.capacity() > 0 {
+            self.release_at = Some(now + BUFFERS_KEPT);
+        }
+    }
+
+    /// Whether a memory alarm keeps this connection from being read, and tells it when that changes.
+    fn is_held_back(&mut self) -> bool {
+        let Some(session) = &self.session else { return false };
+        let hold = session.has_published() && self.shared.broker.hold_back(session.outbox());
+        if hold != self.held_back {
+            self.held_back = hold;
+            if hold {
+                self.machine.blocked("low on memory");
+            } else {
+                self.machine.unblocked();
+            }
+            self.machine.set_reading(!hold, Instant::now());
+            self.collect_output();
+        }
+        hold
+    }
+}

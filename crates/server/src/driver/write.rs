@@ -1,0 +1,87 @@
+//! The way out: what the outbox holds, to the socket.
+
+use super::{BUFFERS_KEPT, Driver};
+use courser_broker::Fault;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Instant;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// Pieces handed to the system in one write.
+const SLICES_MAX: usize = 64;
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
+    /// Sends until nothing is left or the socket takes no more. Returns whether all has been sent.
+    pub(super) fn poll_send(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        let mut wrote = false;
+        let sent_all = loop {
+            if self.sending.is_empty() && !self.refill() {
+                break true;
+            }
+            let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+            let filled = self.sending.slices_from(&self.sent, &mut slices);
+            let stream = Pin::new(&mut self.stream);
+            match stream.poll_write_vectored(cx, &slices[..filled]) {
+                Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
+                Poll::Ready(Ok(count)) => {
+                    wrote = true;
+                    if self.sending.advance(&mut self.sent, count) {
+                        self.sending.clear();
+                        self.sent = Default::default();
+                    }
+                }
+                Poll::Ready(Err(error)) => return Err(error),
+                Poll::Pending => break false,
+            }
+        };
+        if wrote {
+            let now = Instant::now();
+            self.machine.bytes_sent(now);
+            self.release_at = Some(now + BUFFERS_KEPT);
+        }
+        Ok(sent_all)
+    }
+
+    /// Takes the next lot from the outbox. Returns whether there was anything.
+    fn refill(&mut self) -> bool {
+        if let Some(session) = &mut self.session {
+            let taken = session.outbox().take(&mut self.sending);
+            if !taken.stalled.is_empty() {
+                session.resume(taken.stalled);
+            }
+            if let Some(why) = taken.undeliverable {
+                // It ends this connection, whose limits it does not fit; its queue keeps it.
+                self.connection_fault(&Fault::new(501, why), (0, 0), Instant::now());
+            }
+        }
+        if self.sending.is_empty() && !self.tail.is_empty() {
+            self.sending.bytes_mut().append(&mut self.tail);
+            self.tail = Vec::new();
+        }
+        !self.sending.is_empty()
+    }
+
+    /// Puts what the machine has to say behind everything that is to be sent already.
+    pub(super) fn collect_output(&mut self) {
+        let output = self.machine.output();
+        if output.is_empty() {
+            return;
+        }
+        match &self.session {
+            Some(session) => {
+                session.outbox().lock().wire_mut().bytes_mut().extend_from_slice(output);
+            }
+            None => self.tail.extend_from_slice(output),
+        }
+        *output = Vec::new();
+    }
+
+    /// Ends the session; what it still had to say is sent.
+    pub(super) fn end_session(&mut self) {
+        let Some(mut session) = self.session.take() else { return };
+        session.close_quietly(&mut self.tail);
+        self.pace = None;
+        self.held_back = false;
+    }
+}

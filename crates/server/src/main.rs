@@ -1,0 +1,104 @@
+//! The `courser` command.
+
+use anyhow::Context;
+use clap::Parser;
+use courser::{Config, Server, TEMPLATE, banner};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tracing_subscriber::EnvFilter;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// An AMQP 0-9-1 broker. Without options it serves on 127.0.0.1:5672 for user guest, password
+/// guest, from this machine only.
+#[derive(Debug, Parser)]
+#[command(
+    name = "courser",
+    version,
+    after_help = "Examples:\n  courser\n  courser --listen 127.0.0.1:5673 --data-dir /var/lib/courser\n  \
+                  courser --generate-config courser.yaml && courser --config courser.yaml\n\n\
+                  Every setting can also be given in the environment, as COURSER_<SECTION>_<KEY>:\n  \
+                  COURSER_AMQP_HEARTBEAT_S=30 courser"
+)]
+struct Arguments {
+    /// Take settings from this YAML file
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Write a file with every setting, its default and what it means, and exit
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "data_dir", "listen"])]
+    generate_config: Option<PathBuf>,
+
+    /// Keep everything in this folder [default: ./courser-data]
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+
+    /// Listen here; may be given more than once [default: 127.0.0.1:5672]
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: Vec<SocketAddr>,
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("courser: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> anyhow::Result<()> {
+    if let Some(path) = &arguments.generate_config {
+        return generate_config(path);
+    }
+    let environment = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut config = Config::load(arguments.config.as_deref(), environment)?;
+    if let Some(data_dir) = arguments.data_dir {
+        config.data_dir = data_dir;
+    }
+    if !arguments.listen.is_empty() {
+        config.listen = arguments.listen;
+    }
+    let filter = EnvFilter::try_new(&config.log.level)
+        .with_context(|| format!("log.level: '{}'", config.log.level))?;
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(serve(config))
+}
+
+/// Runs the broker until it is told to stop; a second signal stops it at once.
+async fn serve(config: Config) -> anyhow::Result<()> {
+    let server = Server::start(config.clone()).await?;
+    println!("{}", banner(&server, &config));
+    let signal = stop_signal().await?;
+    tracing::info!(signal, "stopping: telling clients");
+    tokio::select! {
+        () = server.stop() => {}
+        again = stop_signal() => {
+            let signal = again?;
+            tracing::warn!(signal, "stopping at once");
+        }
+    }
+    Ok(())
+}
+
+async fn stop_signal() -> anyhow::Result<&'static str> {
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted.map(|()| "SIGINT").map_err(Into::into),
+        _ = terminate.recv() => Ok("SIGTERM"),
+    }
+}
+
+fn generate_config(path: &Path) -> anyhow::Result<()> {
+    let file = std::fs::File::create_new(path);
+    let written =
+        file.and_then(|mut file| std::io::Write::write_all(&mut file, TEMPLATE.as_bytes()));
+    written.with_context(|| format!("can't write {}", path.display()))?;
+    println!("Wrote {0}. Edit it, then: courser --config {0}", path.display());
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! A running broker: its listeners and its end.
+
+use crate::VERSION;
+use crate::config::Config;
+use crate::data_dir::{DataDir, DataDirError};
+use crate::driver::{self, Shared};
+use courser_broker::Broker;
+use courser_codec::FieldTable;
+use courser_connection::server::{Config as ConnectionConfig, capabilities};
+use courser_store::{MemoryGauge, MemoryStore};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::watch;
+
+/// Connections that may wait to be accepted.
+const LISTEN_BACKLOG: u32 = 4096;
+/// How long clients have to answer the broker's farewell.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Why a broker could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The data folder can't be used.
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    /// An address can't be listened on.
+    #[error("can't listen on {address}: {error}{}", listen_hint(.error))]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers: {0}")]
+    Random(getrandom::Error),
+}
+
+fn listen_hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => " (is another broker running? choose a port with --listen)",
+        io::ErrorKind::PermissionDenied => " (ports below 1024 need privileges)",
+        _ => "",
+    }
+}
+
+/// A broker that listens. Dropping it stops it without ceremony; [`Server::stop`] says goodbye.
+#[derive(Debug)]
+pub struct Server {
+    addresses: Vec<SocketAddr>,
+    stop: watch::Sender<bool>,
+    _data_dir: DataDir,
+}
+
+impl Server {
+    /// Starts a broker on the current tokio runtime.
+    pub async fn start(config: Config) -> Result<Server, StartError> {
+        let data_dir = DataDir::open(&config.data_dir)?;
+        let seed = getrandom::u64().map_err(StartError::Random)?;
+        let gauge = Arc::new(MemoryGauge::default());
+        let store = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
+        let broker = Broker::new(store, gauge, config.broker_limits(), seed);
+        let (stop, stopping) = watch::channel(false);
+        let mut listeners = Vec::new();
+        for address in &config.listen {
+            let listener = listen(*address)
+                .map_err(|error| StartError::Listen { address: *address, error })?;
+            listeners.push(listener);
+        }
+        let shared = Arc::new(Shared {
+            broker,
+            auth: config.auth.clone(),
+            connection: Arc::new(connection_config(&config)),
+            connections: AtomicUsize::new(0),
+        });
+        let mut addresses = Vec::new();
+        for listener in listeners {
+            addresses.extend(listener.local_addr());
+            let most = config.limits.connections_max;
+            tokio::spawn(accept(listener, Arc::clone(&shared), most, stopping.clone()));
+        }
+        Ok(Server { addresses, stop, _data_dir: data_dir })
+    }
+
+    /// Where it listens, with the real port where 0 was asked for.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Stops listening, closes every connection with 320, and waits a few seconds at most for the
+    /// clients to take note.
+    pub async fn stop(self) {
+        // An error means that nobody is left to be told.
+        let _ = self.stop.send(true);
+        let _ = tokio::time::timeout(STOP_TIMEOUT, self.stop.closed()).await;
+    }
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(LISTEN_BACKLOG)
+}
+
+fn connection_config(config: &Config) -> ConnectionConfig {
+    let properties = FieldTable::new()
+        .with("product", "Courser")
+        .with("version", VERSION)
+        .with("platform", "Rust")
+        .with("copyright", "Copyright (c) 2026 The Courser authors")
+        .with("information", "Licensed under the MIT License")
+        .with("cluster_name", "courser")
+        .with("capabilities", capabilities());
+    ConnectionConfig {
+        server_properties: properties,
+        channel_max: config.amqp.channel_max,
+        frame_max: config.amqp.frame_max,
+        heartbeat_s: config.amqp.heartbeat_s,
+        handshake_timeout: Duration::from_millis(config.amqp.handshake_timeout_ms),
+        max_message_bytes: config.amqp.max_message_bytes,
+        ..ConnectionConfig::default()
+    }
+}
+
+async fn accept(
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    connections_max: usize,
+    mut stopping: watch::Receiver<bool>,
+) {
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stopping.changed() => return,
+        };
+        match accepted {
+            Ok((stream, peer)) => admit(stream, peer, &shared, connections_max, &stopping),
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                // Out of file descriptors, mostly: some time has to pass before one is free.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+fn admit(
+    stream: TcpStream,
+    peer: SocketAddr,
+    shared: &Arc<Shared>,
+    connections_max: usize,
+    stopping: &watch::Receiver<bool>,
+) {
+    if shared.connections.load(Ordering::Relaxed) >= connections_max {
+        tracing::warn!(%peer, connections_max, "refused: too many connections");
+        return;
+    }
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%peer, %error, "the connection was gone at once");
+        return;
+    }
+    tokio::spawn(driver::serve(stream, peer, Arc::clone(shared), stopping.clone()));
+}
