@@ -31,6 +31,7 @@ TYPICAL_NUMBER = {
     "reply-code": 404, "class-id": 50, "method-id": 10, "prefetch-count": 100, "delivery-tag": 12345,
     "message-count": 7, "consumer-count": 2, "delivery-mode": 2, "priority": 5, "timestamp": 1609459200,
 }
+TYPICAL_BITS = {"durable", "auto-delete", "mandatory", "multiple", "requeue", "active", "redelivered", "no-ack", "if-unused"}
 
 
 def typical(entry, kind):
@@ -38,6 +39,8 @@ def typical(entry, kind):
         return TYPICAL_TEXT[entry["name"]]
     if kind == "table":
         return SAMPLE_TABLE
+    if kind == "bit":
+        return entry["name"] in TYPICAL_BITS
     return TYPICAL_NUMBER.get(entry["name"], 0)
 
 
