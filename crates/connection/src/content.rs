@@ -1,13 +1,17 @@
 //! A message that comes in several pieces: method, content header and body, copied together.
 
 use bytes::Bytes;
-
-use courser_codec::reply_code::FRAME_ERROR;
+use courser_codec::reply_code::{FRAME_ERROR, UNEXPECTED_FRAME};
+use courser_codec::{ContentHeader, DecodeErrorKind, Frame, basic};
 
 use crate::close::Failure;
+use crate::framer::malformed_frame;
 
 /// The body's buffer starts no larger than this, whatever size was announced, and grows as octets come.
 const FIRST_CAPACITY: u64 = 64 * 1024;
+
+/// The absolute limit of a body in octets; a size above it is no message, whatever is configured.
+const BODY_SIZE_MAX: u64 = 512 * 1024 * 1024;
 
 /// What has come of a message so far.
 #[derive(Debug)]
@@ -29,7 +33,8 @@ pub(crate) struct Assembled {
     pub body: Bytes,
 }
 
-/// What a body frame did to the assembly it belongs to.
+/// What a frame did to the message it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     Incomplete,
     Complete,
@@ -45,6 +50,16 @@ impl Assembly {
         self.header.is_empty()
     }
 
+    /// Class and method.
+    pub fn ids(&self) -> (u16, u16) {
+        match self.method.first_chunk() {
+            Some(&[class0, class1, method0, method1]) => {
+                (u16::from_be_bytes([class0, class1]), u16::from_be_bytes([method0, method1]))
+            }
+            None => (0, 0),
+        }
+    }
+
     /// Takes the content header; an empty body makes the message complete.
     pub fn set_header(&mut self, payload: &[u8], body_size: u64) -> Progress {
         self.header = payload.to_vec();
@@ -52,15 +67,16 @@ impl Assembly {
         self.progress()
     }
 
-    /// Takes a body frame or a piece of one, of whose frame `frame_left` more octets will come.
-    pub fn append(&mut self, octets: &[u8], frame_left: u32) -> Result<Progress, BodyTooLong> {
+    /// Takes a body frame or a piece of one, of whose frame `frame_left` more octets will come. `None` when the frame
+    /// is longer than what the message still lacks.
+    pub fn append(&mut self, octets: &[u8], frame_left: u32) -> Option<Progress> {
         let body_left = self.body_size - self.body.len() as u64;
         if octets.len() as u64 + u64::from(frame_left) > body_left {
-            return Err(BodyTooLong);
+            return None;
         }
         self.reserve(octets.len());
         self.body.extend_from_slice(octets);
-        Ok(self.progress())
+        Some(self.progress())
     }
 
     fn progress(&self) -> Progress {
@@ -91,11 +107,36 @@ impl Assembly {
     }
 }
 
-/// A body frame is longer than what its message still lacks.
-pub(crate) struct BodyTooLong;
-
-impl BodyTooLong {
-    pub fn failure(self, method_ids: (u16, u16)) -> Failure {
-        Failure::of(FRAME_ERROR, "content body frame exceeds remaining content size", method_ids)
+/// Reads the header frame that a message under way waits for; `ids` are those of its method.
+///
+/// The error tells whether the header is no good (as a failure of the connection), or comes out of order.
+pub(crate) fn check_header<'a>(
+    frame: Frame<'a>,
+    ids: (u16, u16),
+) -> Result<ContentHeader<'a>, HeaderError> {
+    let header = ContentHeader::parse(frame.payload).map_err(|error| match error.kind {
+        DecodeErrorKind::NonZeroWeight(_) => HeaderError::OutOfOrder,
+        _ => HeaderError::Failed(malformed_frame(frame)),
+    })?;
+    if header.class_id != basic::CLASS_ID {
+        let (expected, got) = (basic::CLASS_ID, header.class_id);
+        let explanation = format!(
+            "expected content header for class {expected}, got one for class {got} instead"
+        );
+        return Err(HeaderError::Failed(Failure::of(UNEXPECTED_FRAME, explanation, ids)));
     }
+    if header.body_size > BODY_SIZE_MAX {
+        let size = header.body_size;
+        let explanation =
+            format!("content body size {size} exceeds maximum allowed size {BODY_SIZE_MAX}");
+        return Err(HeaderError::Failed(Failure::of(FRAME_ERROR, explanation, ids)));
+    }
+    Ok(header)
+}
+
+/// What can be wrong with a header frame.
+pub(crate) enum HeaderError {
+    /// It is none that a message can begin with.
+    OutOfOrder,
+    Failed(Failure),
 }

@@ -11,13 +11,17 @@
 #![forbid(unsafe_code)]
 
 mod capabilities;
+pub mod client;
 mod close;
 mod content;
 mod framer;
 mod heartbeat;
+mod methods;
 mod octets;
 mod sasl;
 pub mod server;
+mod slots;
+mod whole;
 
 pub use capabilities::Capabilities;
 pub use close::{CloseReason, ClosedBy, reply_text};

@@ -1,21 +1,20 @@
 //! Frames of a connection in use: methods on channel 0 and on channels.
 
-use courser_codec::reply_code::{
-    CHANNEL_ERROR, COMMAND_INVALID, NOT_ALLOWED, PRECONDITION_FAILED, UNEXPECTED_FRAME,
-};
+use courser_codec::reply_code::{CHANNEL_ERROR, COMMAND_INVALID, NOT_ALLOWED};
 use courser_codec::{Frame, FrameKind, Method, channel};
 
-use super::slots::{ChannelMode, SlotState};
 use super::{Connection, Event, Step};
 use crate::close::{CloseReason, Failure};
 use crate::framer::{Piece, decode_failure, malformed_frame, unexpected_frame};
+use crate::methods::is_request;
+use crate::slots::{SlotState, no_method_frame};
 
 impl Connection {
     pub(super) fn running_step<'a>(&mut self, input: &mut &'a [u8]) -> Step<'a> {
         let before = *input;
         let frame = match self.framer.next(input) {
             Piece::Frame(frame) => frame,
-            Piece::Body(body) => return self.body(body),
+            Piece::Body(body) => return self.body(&body),
             Piece::More => return Step::More,
             Piece::Broken(failure) => return self.fail_for_good(failure),
         };
@@ -30,11 +29,15 @@ impl Connection {
             }),
             (FrameKind::Method, SlotState::Idle) => self.channel_method(frame, before, input),
             (FrameKind::Header, SlotState::InContent) => self.content_header(frame),
-            (FrameKind::Method, SlotState::Free) => self.method_on_free_channel(frame),
+            (FrameKind::Method, SlotState::Free | SlotState::Opening) => {
+                self.method_on_free_channel(frame)
+            }
             (FrameKind::Method, SlotState::Closing) => self.method_on_closing_channel(frame),
             (_, SlotState::Closing) => Step::Again,
-            (_, SlotState::InContent) => self.fail(self.content_out_of_order(frame.channel)),
-            (_, SlotState::Free | SlotState::Idle) => self.fail(no_method_frame()),
+            (_, SlotState::InContent) => self.fail(self.slots.out_of_order(frame.channel)),
+            (_, SlotState::Free | SlotState::Opening | SlotState::Idle) => {
+                self.fail(no_method_frame())
+            }
         }
     }
 
@@ -65,7 +68,7 @@ impl Connection {
         }
         match Method::decode(frame.payload) {
             Ok(Method::ChannelOpen(_)) => {
-                self.slots.open(channel);
+                self.slots.open(channel, SlotState::Idle);
                 channel::OpenOk {}.write_frame(channel, &mut self.output);
                 Step::Event(Event::ChannelOpened { channel })
             }
@@ -140,10 +143,13 @@ impl Connection {
             Method::ConfirmSelect(_)
             | Method::TxSelect(_)
             | Method::TxCommit(_)
-            | Method::TxRollback(_) => match self.switch_mode(channel, &method) {
-                Ok(()) => Step::Event(Event::Request { channel, method }),
-                Err(failure) => self.fail_channel(channel, failure),
-            },
+            | Method::TxRollback(_) => {
+                let Some(slot) = self.slots.get_mut(channel) else { return Step::Again };
+                match slot.data.switch_mode(&method) {
+                    Ok(()) => Step::Event(Event::Request { channel, method }),
+                    Err(failure) => self.fail_channel(channel, failure),
+                }
+            }
             method if is_request(&method) => Step::Event(Event::Request { channel, method }),
             method => {
                 let ids = (method.class_id(), method.method_id());
@@ -151,61 +157,4 @@ impl Connection {
             }
         }
     }
-
-    /// A channel is in one mode at most, and stays in it.
-    fn switch_mode(&mut self, channel: u16, method: &Method<'_>) -> Result<(), Failure> {
-        let Some(slot) = self.slots.get(channel) else { return Ok(()) };
-        let explanation = match (slot.mode, method) {
-            (ChannelMode::Transaction, Method::ConfirmSelect(_)) => {
-                "cannot switch from tx to confirm mode"
-            }
-            (ChannelMode::Confirm, Method::TxSelect(_)) => "cannot switch from confirm to tx mode",
-            (
-                ChannelMode::Plain | ChannelMode::Confirm,
-                Method::TxCommit(_) | Method::TxRollback(_),
-            ) => "channel is not transactional",
-            (_, Method::ConfirmSelect(_)) => {
-                slot.mode = ChannelMode::Confirm;
-                return Ok(());
-            }
-            (_, Method::TxSelect(_)) => {
-                slot.mode = ChannelMode::Transaction;
-                return Ok(());
-            }
-            _ => return Ok(()),
-        };
-        Err(Failure::of(PRECONDITION_FAILED, explanation, (method.class_id(), method.method_id())))
-    }
-}
-
-/// The error for a content frame without a method before it.
-pub(super) fn no_method_frame() -> Failure {
-    Failure::new(UNEXPECTED_FRAME, "expected method frame, got non method frame instead")
-}
-
-/// Whether a client may send this to a broker on an open channel. Channels' own methods and those that have a mode to
-/// check are not among them.
-fn is_request(method: &Method<'_>) -> bool {
-    matches!(
-        method,
-        Method::BasicAck(_)
-            | Method::BasicCancel(_)
-            | Method::BasicConsume(_)
-            | Method::BasicGet(_)
-            | Method::BasicNack(_)
-            | Method::BasicQos(_)
-            | Method::BasicRecover(_)
-            | Method::BasicRecoverAsync(_)
-            | Method::BasicReject(_)
-            | Method::ChannelFlow(_)
-            | Method::ExchangeBind(_)
-            | Method::ExchangeDeclare(_)
-            | Method::ExchangeDelete(_)
-            | Method::ExchangeUnbind(_)
-            | Method::QueueBind(_)
-            | Method::QueueDeclare(_)
-            | Method::QueueDelete(_)
-            | Method::QueuePurge(_)
-            | Method::QueueUnbind(_)
-    )
 }

@@ -11,13 +11,13 @@ use courser_codec::{
 };
 
 use super::phase::Phase;
-use super::publish::Limits;
 use super::{Connection, Event, Step};
 use crate::capabilities::Capabilities;
 use crate::close::{CloseReason, Failure};
 use crate::framer::{Piece, decode_failure, malformed_frame, unexpected_frame};
 use crate::octets::Octets;
 use crate::sasl::{Credentials, Mechanism};
+use crate::whole::Limits;
 
 /// AMQP 0-9 announces itself like this; to this side it is no different from 0-9-1.
 const PROTOCOL_HEADER_0_9: [u8; 8] = *b"AMQP\x01\x01\x00\x09";
@@ -196,9 +196,7 @@ impl Connection {
             channel_max => channel_max,
         };
         self.framer.set_frame_max(self.frame_max);
-        let payload_max = self.framer.payload_max();
-        self.limits =
-            Limits { payload_max, body_max: self.config.max_message_bytes.min(payload_max.into()) };
+        self.limits = Limits::new(&self.framer, self.config.max_message_bytes);
         self.heartbeat.start(tune_ok.heartbeat, self.now);
         self.phase = Phase::Opening;
         Step::Again

@@ -16,9 +16,9 @@ mod config;
 mod content;
 mod event;
 mod handshake;
+mod mode;
 mod phase;
 mod publish;
-mod slots;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,16 +27,18 @@ use courser_codec::{FRAME_MIN_SIZE, HEARTBEAT_FRAME, Method, ShortStr, connectio
 
 pub use config::{Config, capabilities};
 pub use event::{AssembledPublish, Event, Publish, split_exchange_and_key};
-pub use slots::ChannelMode;
+pub use mode::ChannelMode;
 
 use crate::capabilities::Capabilities;
 use crate::close::CloseReason;
 use crate::framer::Framer;
 use crate::heartbeat::Heartbeat;
 use crate::sasl::Mechanism;
+use crate::slots::{SlotState, Slots};
+use crate::whole::Limits;
+use mode::Channel;
 use phase::Phase;
-use publish::{Limits, whole_publish};
-use slots::{SlotState, Slots};
+use publish::whole_publish;
 
 /// The server's side of one connection: octets in, events out.
 #[derive(Debug)]
@@ -45,7 +47,7 @@ pub struct Connection {
     phase: Phase,
     framer: Framer,
     limits: Limits,
-    slots: Slots,
+    slots: Slots<Channel>,
     heartbeat: Heartbeat,
     /// When the handshake, or the wait for the client's end of a close, has taken too long.
     deadline: Option<Instant>,
@@ -77,7 +79,7 @@ impl Connection {
         Self {
             phase: Phase::Header,
             framer: Framer::new(FRAME_MIN_SIZE),
-            limits: Limits { payload_max: 0, body_max: 0 },
+            limits: Limits::default(),
             slots: Slots::default(),
             heartbeat: Heartbeat::off(now),
             deadline: Some(now + config.handshake_timeout),
@@ -108,12 +110,12 @@ impl Connection {
         self.heartbeat.received(now);
         if self.phase == Phase::Running
             && !self.framer.is_within_frame()
-            && let Some((mut publish, len)) = whole_publish(input, self.limits)
-            && let Some(slot) = self.slots.get(publish.channel)
+            && let Some((mut publish, rest)) = whole_publish(input, self.limits)
+            && let Some(slot) = self.slots.get_mut(publish.channel)
             && slot.state == SlotState::Idle
         {
-            publish.confirm_seq = slot.next_confirm_seq();
-            *input = &input[len..];
+            publish.confirm_seq = slot.data.next_confirm_seq();
+            *input = rest;
             return Some(Event::Publish(publish));
         }
         self.next_general(input)
@@ -238,13 +240,13 @@ impl Connection {
     /// Whether a channel is open.
     #[must_use]
     pub fn is_channel_open(&self, channel: u16) -> bool {
-        matches!(self.slots.state(channel), SlotState::Idle | SlotState::InContent)
+        self.slots.is_open(channel)
     }
 
     /// The mode of a channel; plain when it is not open.
     #[must_use]
     pub fn channel_mode(&self, channel: u16) -> ChannelMode {
-        self.slots.mode(channel)
+        self.slots.get(channel).map_or(ChannelMode::Plain, |slot| slot.data.mode)
     }
 
     /// Tells a client that wants to know it that its publishes are not read any more. `reason` names what is short.
