@@ -168,6 +168,11 @@ impl OutboxState {
         self.frame_max
     }
 
+    /// Whether the connection has something to look at.
+    pub(crate) fn has_news(&self) -> bool {
+        !self.wire.is_empty() || self.undeliverable.is_some()
+    }
+
     /// True for the first to put something in since the connection last took it: he has to wake it.
     pub(crate) fn claim_wake(&mut self) -> bool {
         !std::mem::replace(&mut self.wake_due, true)

@@ -3,6 +3,7 @@
 use anyhow::Context;
 use clap::Parser;
 use courser::{Config, Server, TEMPLATE, banner};
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -65,7 +66,11 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
     let filter = EnvFilter::try_new(&config.log.level)
         .with_context(|| format!("log.level: '{}'", config.log.level))?;
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
+        .init();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(serve(config))
 }

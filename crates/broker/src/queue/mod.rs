@@ -79,6 +79,13 @@ pub struct QueueStatus {
     pub consumers: usize,
 }
 
+/// What came of a consumer's turn.
+struct Turn {
+    handed: u64,
+    /// It can take no more for now.
+    blocked: bool,
+}
+
 /// A delivery that comes back from its consumer.
 #[derive(Debug)]
 pub(crate) struct Settled {
@@ -169,8 +176,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Hands messages from `source` to consumers until one of them runs out. Returns how many now
-    /// wait for an acknowledgement.
+    /// Hands messages from `source` to consumers until either runs out. Returns how many now wait
+    /// for an acknowledgement.
     fn feed(
         self: &Arc<Self>,
         consumers: &mut Consumers,
@@ -179,55 +186,68 @@ impl Queue {
     ) -> Result<usize, StoreError> {
         let mut unacked = 0;
         let mut handed = 0;
-        'turns: while !source.is_empty() {
+        while !source.is_empty() {
             let Some((key, alone)) = consumers.next() else { break };
             let Some(consumer) = consumers.get(key) else { break };
-            let high_bytes = consumer.outbox.high_bytes();
-            let mut outbox = consumer.outbox.lock();
-            loop {
-                if let Err(blocked) = outbox.check(consumer.channel, consumer.slot, high_bytes) {
-                    if blocked == Blocked::OutboxFull {
-                        outbox.stall(self);
-                    }
-                    drop(outbox);
-                    consumers.block_next();
-                    continue 'turns;
-                }
-                if !consumer.no_ack {
-                    source.prepare_keep()?;
-                }
-                let Some((message, redelivered)) = source.peek()? else { break 'turns };
-                if !outbox.deliver(consumer.channel, consumer.slot, &message, redelivered) {
-                    if outbox.claim_wake() {
-                        wakes.push(&consumer.outbox);
-                    }
-                    drop(outbox);
-                    consumers.block_next();
-                    continue 'turns;
-                }
-                handed += 1;
-                if consumer.no_ack {
-                    source.pass();
-                } else if let Some((sequence, location)) = source.take()
-                    && let Some(channel) = outbox.channel(consumer.channel)
-                {
-                    channel.await_ack(consumer.slot, sequence, location);
-                    unacked += 1;
-                }
-                if !alone || source.is_empty() {
-                    break;
-                }
+            let turn = self.feed_one(consumer, alone, source, wakes)?;
+            handed += turn.handed;
+            if !consumer.no_ack {
+                unacked += turn.handed as usize;
             }
-            if outbox.claim_wake() {
-                wakes.push(&consumer.outbox);
-            }
-            drop(outbox);
-            if !alone {
+            if turn.blocked {
+                consumers.block_next();
+            } else {
                 consumers.rotate();
             }
         }
         self.consumed.fetch_add(handed, Ordering::Relaxed);
         Ok(unacked)
+    }
+
+    /// One consumer's turn: one message, or as many as it can take if nobody else wants any.
+    #[inline]
+    fn feed_one(
+        self: &Arc<Self>,
+        consumer: &Consumer,
+        alone: bool,
+        source: &mut impl Source,
+        wakes: &mut Wakes,
+    ) -> Result<Turn, StoreError> {
+        let mut turn = Turn { handed: 0, blocked: false };
+        let high_bytes = consumer.outbox.high_bytes();
+        let mut outbox = consumer.outbox.lock();
+        while !source.is_empty() {
+            if let Err(blocked) = outbox.check(consumer.channel, consumer.slot, high_bytes) {
+                if blocked == Blocked::OutboxFull {
+                    outbox.stall(self);
+                }
+                turn.blocked = true;
+                break;
+            }
+            if !consumer.no_ack {
+                source.prepare_keep()?;
+            }
+            let Some((message, redelivered)) = source.peek()? else { break };
+            if !outbox.deliver(consumer.channel, consumer.slot, &message, redelivered) {
+                turn.blocked = true;
+                break;
+            }
+            turn.handed += 1;
+            if consumer.no_ack {
+                source.pass();
+            } else if let Some((sequence, location)) = source.take()
+                && let Some(channel) = outbox.channel(consumer.channel)
+            {
+                channel.await_ack(consumer.slot, sequence, location);
+            }
+            if !alone {
+                break;
+            }
+        }
+        if outbox.has_news() && outbox.claim_wake() {
+            wakes.push(&consumer.outbox);
+        }
+        Ok(turn)
     }
 
     /// Hands waiting messages to whoever can take them.

@@ -61,17 +61,21 @@ pub struct Pace {
 
 impl Pace {
     /// Asked about every millisecond: whether to wait on. The publisher goes on as soon as the
-    /// backlog is worked off, or when consumers don't keep up a quarter of its pace: they are slow
-    /// for reasons of their own, and waiting for them would only hold the publisher up.
+    /// backlog is worked off, or when consumers are far from keeping up with it: they are slow for
+    /// reasons of their own, and waiting for them would only hold the publisher up.
     pub fn wait_on(&mut self) -> bool {
         let consumed = self.queue.consumed();
         let progress = consumed - self.consumed_before;
         self.consumed_before = consumed;
         self.queue.backlog() > self.backlog_low
             && self.queue.consumer_count() > 0
-            && progress >= (self.published / 4).max(1)
+            && progress * SLOW_CONSUMERS_FRACTION >= self.published
     }
 }
+
+/// Consumers that take less than this fraction of a publisher's batch in a millisecond are not
+/// waited for.
+const SLOW_CONSUMERS_FRACTION: u64 = 16;
 
 impl Session {
     /// Takes in a publish; it reaches its queues at the latest when the batch is flushed.

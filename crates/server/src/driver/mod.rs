@@ -27,7 +27,7 @@ const PACE_INTERVAL: Duration = Duration::from_millis(1);
 /// How long a connection keeps its buffers after it has fallen silent.
 const BUFFERS_KEPT: Duration = Duration::from_secs(2);
 /// Reads, and what follows from them, before other tasks get their turn.
-const ROUNDS_MAX: usize = 16;
+const ROUNDS_MAX: usize = 2;
 
 /// What all connections of a broker share.
 pub(crate) struct Shared {
