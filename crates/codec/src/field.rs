@@ -226,7 +226,7 @@ impl fmt::Debug for FieldValue {
         match self {
             Self::Array(elements) => f.debug_list().entries(elements).finish(),
             Self::Table(table) => fmt::Debug::fmt(table, f),
-            other => fmt::Debug::fmt(&other.as_scalar(), f),
+            other => other.as_scalar().map_or(Ok(()), |value| fmt::Debug::fmt(&value, f)),
         }
     }
 }

@@ -1,5 +1,8 @@
 //! `by_name.rs`, which tests use: methods and properties from values by name, as test vectors hold them.
 
+use std::collections::BTreeMap;
+
+use super::fields::fixed_len;
 use super::methods::type_name;
 use super::{begin, content_class, identifier};
 use crate::model::{Protocol, Wire};
@@ -11,7 +14,8 @@ pub(super) fn render(protocol: &Protocol) -> Source {
     let classes: Vec<_> = protocol.classes.iter().map(|class| snake(&class.name)).collect();
     source.line(format!("use courser_codec::{{Method, Properties, {}}};", classes.join(", ")));
     source.line("");
-    source.line("use super::values::Values;");
+    source.line("use super::values::{FieldKind, Values};");
+    lists(&mut source, protocol);
     source.line("");
     source.line(
         "/// The method of this name with these values; `None` when there is no such method.",
@@ -65,6 +69,40 @@ pub(super) fn render(protocol: &Protocol) -> Source {
         });
     });
     source
+}
+
+/// All methods, and all names of fields and properties. A name stands for the same kind of value wherever it appears.
+fn lists(source: &mut Source, protocol: &Protocol) {
+    source.line("");
+    source.line("/// All methods by name.");
+    source.line("pub const METHODS: &[&str] = &[");
+    for class in &protocol.classes {
+        for method in &class.methods {
+            source.line(format!("\"{}.{}\",", class.name, method.name));
+        }
+    }
+    source.line("];");
+    let fields =
+        protocol.classes.iter().flat_map(|class| &class.methods).flat_map(|method| &method.fields);
+    let fields =
+        fields.filter(|field| !field.reserved).map(|field| (field.name.as_str(), field.wire));
+    let properties = protocol.classes.iter().flat_map(|class| &class.properties);
+    let properties = properties.map(|property| (property.name.as_str(), property.wire));
+    let names: BTreeMap<&str, Wire> = fields.chain(properties).collect();
+    source.line("");
+    source.line("/// All fields and properties by name.");
+    source.line("pub const FIELDS: &[(&str, FieldKind)] = &[");
+    for (name, wire) in names {
+        let kind = match wire {
+            Wire::Bit => "Bit".to_owned(),
+            Wire::ShortStr => "ShortStr".to_owned(),
+            Wire::LongStr => "LongStr".to_owned(),
+            Wire::Table => "Table".to_owned(),
+            number => format!("Number {{ bits: {} }}", 8 * fixed_len(number)),
+        };
+        source.line(format!("(\"{name}\", FieldKind::{kind}),"));
+    }
+    source.line("];");
 }
 
 fn getter(wire: Wire) -> &'static str {

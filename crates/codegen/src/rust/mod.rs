@@ -20,7 +20,7 @@ use crate::source::Source;
 use crate::{GeneratedFile, SPEC_PATH, repository_root};
 
 const DIRECTORY: &str = "crates/codec/src/generated";
-const TEST_DIRECTORY: &str = "crates/codec/tests/support";
+const TEST_DIRECTORY: &str = "crates/codec/tests/codec/support";
 
 /// All files of the Rust codec that come from the description.
 ///
