@@ -14,7 +14,7 @@ use super::phase::Phase;
 use super::{Connection, Event, Step};
 use crate::capabilities::Capabilities;
 use crate::close::{CloseReason, Failure};
-use crate::framer::{Piece, decode_failure, malformed_frame, unexpected_frame};
+use crate::framer::{Piece, decode_failure, malformed_frame, unexpected_body, unexpected_frame};
 use crate::octets::Octets;
 use crate::sasl::{Credentials, Mechanism};
 use crate::whole::Limits;
@@ -121,20 +121,18 @@ impl Connection {
     pub(super) fn handshake_step<'a>(&mut self, input: &mut &'a [u8]) -> Step<'a> {
         let frame = match self.framer.next(input) {
             Piece::Frame(frame) => frame,
-            Piece::Body(body) => return self.fail(unexpected_frame(FrameKind::Body, body.octets)),
+            Piece::Body(body) => return self.fail(unexpected_body(&body)),
             Piece::More => return Step::More,
             Piece::Broken(failure) => return self.fail_for_good(failure),
         };
         if frame.channel != 0 {
-            return self.fail(unexpected_frame(frame.kind, frame.payload));
+            return self.fail(unexpected_frame(frame));
         }
         match frame.kind {
             FrameKind::Method => self.handshake_method(frame),
             FrameKind::Heartbeat if frame.payload.is_empty() => Step::Again,
             FrameKind::Heartbeat => self.fail(malformed_frame(frame)),
-            FrameKind::Header | FrameKind::Body => {
-                self.fail(unexpected_frame(frame.kind, frame.payload))
-            }
+            FrameKind::Header | FrameKind::Body => self.fail(unexpected_frame(frame)),
         }
     }
 

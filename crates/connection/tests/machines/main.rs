@@ -2,4 +2,7 @@
 
 mod common;
 mod pair;
+mod server_channels;
+mod server_ends;
+mod server_frames;
 mod server_handshake;
