@@ -52,12 +52,12 @@ impl<'a> MessageRef<'a> {
 
     /// The exchange's name, out of [`MessageRef::address`].
     pub fn exchange(&self) -> &'a [u8] {
-        split_short(self.address).0
+        split_address(self.address).0
     }
 
     /// The routing key, out of [`MessageRef::address`].
     pub fn routing_key(&self) -> &'a [u8] {
-        split_short(split_short(self.address).1).0
+        split_address(self.address).1
     }
 
     /// Appends the record of this message to `chunk`.
@@ -99,6 +99,12 @@ impl<'a> MessageRef<'a> {
             MessageRef { address, header, body: &rest[..body_len as usize], shared_body: None }
         }
     }
+}
+
+/// Exchange and routing key, out of a [`MessageRef::address`].
+pub fn split_address(address: &[u8]) -> (&[u8], &[u8]) {
+    let (exchange, rest) = split_short(address);
+    (exchange, split_short(rest).0)
 }
 
 /// The first short string of `octets` and what follows it; what is missing counts as empty.

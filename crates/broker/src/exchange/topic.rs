@@ -22,13 +22,13 @@ struct Node {
 impl TopicIndex {
     pub fn matches(&self, routing_key: &[u8], found: &mut dyn FnMut(&Destination)) {
         // A key has at most 255 octets, so at most 256 words, mostly few.
-        let words: Vec<&[u8]> = routing_key.split(|octet| *octet == b'.').collect();
+        let words: Vec<&[u8]> = words(routing_key).collect();
         Matching { words: &words, seen: Vec::new() }.descend(&self.root, 0, found);
     }
 
     pub fn add(&mut self, destination: &Destination, pattern: &[u8]) {
         let mut node = &mut self.root;
-        for word in pattern.split(|octet| *octet == b'.') {
+        for word in words(pattern) {
             node = match word {
                 b"*" => node.one.get_or_insert_default(),
                 b"#" => node.many.get_or_insert_default(),
@@ -39,9 +39,14 @@ impl TopicIndex {
     }
 
     pub fn remove(&mut self, destination: u64, pattern: &[u8]) {
-        let words: Vec<&[u8]> = pattern.split(|octet| *octet == b'.').collect();
+        let words: Vec<&[u8]> = words(pattern).collect();
         self.root.remove(destination, &words);
     }
+}
+
+/// The words between the dots; an empty key has none.
+fn words(key: &[u8]) -> impl Iterator<Item = &[u8]> {
+    key.split(|octet| *octet == b'.').filter(|_| !key.is_empty())
 }
 
 /// One walk through the trie.

@@ -9,7 +9,6 @@ mod ready;
 mod source;
 
 pub(crate) use consumers::Consumer;
-pub(crate) use ready::REDELIVERED;
 
 use crate::exchange::Sources;
 use crate::fault::Fault;
@@ -19,15 +18,19 @@ use crate::wakes::Wakes;
 use consumers::Consumers;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
-use courser_store::{Location, Store, StoreError};
+use courser_store::{Location, MessageRef, Store, StoreError};
 use parking_lot::Mutex;
-use ready::Ready;
+use ready::{REDELIVERED, Ready};
+use rustc_hash::FxHashMap;
 use source::{Publishing, Source, Waiting};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Identifies a connection, to know whose exclusive queue this is.
 pub type ConnectionId = u64;
+
+/// The books of unacknowledged messages keep at most this many places once they are empty.
+const KEPT_UNACKED: usize = 1024;
 
 /// What a queue was declared with.
 #[derive(Clone, Debug)]
@@ -63,7 +66,7 @@ pub struct Queue {
 struct State {
     ready: Ready,
     consumers: Consumers,
-    unacked: usize,
+    unacked: FxHashMap<u64, Location>,
     had_consumer: bool,
     deleted: bool,
 }
@@ -90,8 +93,23 @@ struct Turn {
 #[derive(Debug)]
 pub(crate) struct Settled {
     pub sequence: u64,
-    pub location: Location,
     pub consumer: Option<u32>,
+}
+
+/// The oldest message, and what `basic.get-ok` says of it.
+pub(crate) struct Polled<'a> {
+    pub message: MessageRef<'a>,
+    pub redelivered: bool,
+    /// Messages behind it.
+    pub left: usize,
+}
+
+/// What becomes of a message offered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taking {
+    ForGood,
+    UntilAcked,
+    Nothing,
 }
 
 /// Who wants to consume, as [`Queue::add_consumer`] needs it.
@@ -126,7 +144,7 @@ impl Queue {
         let state = self.state.lock();
         QueueStatus {
             ready: state.ready.len(),
-            unacked: state.unacked,
+            unacked: state.unacked.len(),
             consumers: state.consumers.len(),
         }
     }
@@ -161,7 +179,7 @@ impl Queue {
         let mut next = 0;
         if ready.is_empty() {
             let mut source = Publishing { stash, next, store, ready };
-            *unacked += self.feed(consumers, &mut source, wakes)?;
+            self.feed(consumers, &mut source, unacked, wakes)?;
             next = source.next;
         }
         if next < stash.len() {
@@ -176,24 +194,20 @@ impl Queue {
         Ok(())
     }
 
-    /// Hands messages from `source` to consumers until either runs out. Returns how many now wait
-    /// for an acknowledgement.
+    /// Hands messages from `source` to consumers until either runs out.
     fn feed(
         self: &Arc<Self>,
         consumers: &mut Consumers,
         source: &mut impl Source,
+        unacked: &mut FxHashMap<u64, Location>,
         wakes: &mut Wakes,
-    ) -> Result<usize, StoreError> {
-        let mut unacked = 0;
+    ) -> Result<(), StoreError> {
         let mut handed = 0;
         while !source.is_empty() {
             let Some((key, alone)) = consumers.next() else { break };
             let Some(consumer) = consumers.get(key) else { break };
-            let turn = self.feed_one(consumer, alone, source, wakes)?;
+            let turn = self.feed_one(consumer, alone, source, unacked, wakes)?;
             handed += turn.handed;
-            if !consumer.no_ack {
-                unacked += turn.handed as usize;
-            }
             if turn.blocked {
                 consumers.block_next();
             } else {
@@ -201,7 +215,7 @@ impl Queue {
             }
         }
         self.consumed.fetch_add(handed, Ordering::Relaxed);
-        Ok(unacked)
+        Ok(())
     }
 
     /// One consumer's turn: one message, or as many as it can take if nobody else wants any.
@@ -211,6 +225,7 @@ impl Queue {
         consumer: &Consumer,
         alone: bool,
         source: &mut impl Source,
+        unacked: &mut FxHashMap<u64, Location>,
         wakes: &mut Wakes,
     ) -> Result<Turn, StoreError> {
         let mut turn = Turn { handed: 0, blocked: false };
@@ -238,7 +253,8 @@ impl Queue {
             } else if let Some((sequence, location)) = source.take()
                 && let Some(channel) = outbox.channel(consumer.channel)
             {
-                channel.await_ack(consumer.slot, sequence, location);
+                channel.await_ack(consumer.slot, sequence);
+                unacked.insert(sequence, location);
             }
             if !alone {
                 break;
@@ -261,7 +277,7 @@ impl Queue {
             return Ok(());
         }
         let State { ready, consumers, unacked, .. } = state;
-        *unacked += self.feed(consumers, &mut Waiting { ready, store }, wakes)?;
+        self.feed(consumers, &mut Waiting { ready, store }, unacked, wakes)?;
         self.backlog.store(ready.len(), Ordering::Relaxed);
         Ok(())
     }
@@ -273,12 +289,17 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
+        // Dropped after the lock: freeing memory needs no queue.
+        let mut settled_locations = Vec::with_capacity(settled.len());
         let mut state = self.state.lock();
-        state.unacked -= settled.len();
         for one in settled {
+            settled_locations.extend(state.unacked.remove(&one.sequence));
             if let Some(consumer) = one.consumer {
                 state.consumers.unblock(consumer);
             }
+        }
+        if state.unacked.is_empty() {
+            state.unacked.shrink_to(KEPT_UNACKED);
         }
         self.feed_waiting(&mut state, store, wakes)
     }
@@ -291,12 +312,10 @@ impl Queue {
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
         let mut state = self.state.lock();
-        if state.deleted {
-            return Ok(());
-        }
         for one in returned {
-            state.unacked -= 1;
-            state.ready.put_back(one.sequence, one.location);
+            if let Some(location) = state.unacked.remove(&one.sequence) {
+                state.ready.put_back(one.sequence, location);
+            }
             if let Some(consumer) = one.consumer {
                 state.consumers.unblock(consumer);
             }
@@ -364,23 +383,28 @@ impl Queue {
         self.settings.auto_delete && state.had_consumer && state.consumers.len() == 0
     }
 
-    /// Takes the oldest message for `basic.get`. `with` gets it, whether it was delivered before and
-    /// how many wait behind it; what it returns tells whether the message now awaits an ack.
+    /// Offers the oldest message for `basic.get` to `with`, which says what becomes of it. Returns
+    /// whether there was one.
     pub(crate) fn poll(
         &self,
         store: &dyn Store,
-        with: impl FnOnce(u64, &Location, courser_store::MessageRef<'_>, usize) -> bool,
+        with: impl FnOnce(u64, Polled<'_>) -> Taking,
     ) -> Result<bool, StoreError> {
         let mut state = self.state.lock();
-        let Some(location) = state.ready.front() else { return Ok(false) };
-        store.read(location)?;
-        let Some((sequence, location)) = state.ready.pop() else { return Ok(false) };
-        let left = state.ready.len();
+        let left = state.ready.len().saturating_sub(1);
+        let Some((sequence, location)) = state.ready.front() else { return Ok(false) };
+        let redelivered = location.marks & REDELIVERED != 0;
+        let taking = with(sequence, Polled { message: store.read(location)?, redelivered, left });
+        if taking == Taking::Nothing {
+            return Ok(true);
+        }
+        if let Some((sequence, location)) = state.ready.pop()
+            && taking == Taking::UntilAcked
+        {
+            state.unacked.insert(sequence, location);
+        }
         self.backlog.store(left, Ordering::Relaxed);
         self.consumed.fetch_add(1, Ordering::Relaxed);
-        if with(sequence, &location, store.read(&location)?, left) {
-            state.unacked += 1;
-        }
         Ok(true)
     }
 
@@ -402,15 +426,17 @@ impl Queue {
         let mut state = self.state.lock();
         condition(QueueStatus {
             ready: state.ready.len(),
-            unacked: state.unacked,
+            unacked: state.unacked.len(),
             consumers: state.consumers.len(),
         })?;
         state.deleted = true;
         let messages = state.ready.take_all();
+        let unacked = std::mem::take(&mut state.unacked);
         let consumers = state.consumers.take_all();
         self.backlog.store(0, Ordering::Relaxed);
         self.active_consumers.store(0, Ordering::Relaxed);
         drop(state);
+        drop(unacked);
         Ok((messages.len(), consumers))
     }
 }

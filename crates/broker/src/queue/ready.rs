@@ -56,13 +56,13 @@ impl Ready {
         self.returned.insert(sequence, location);
     }
 
-    /// The oldest message.
+    /// The oldest message and its number.
     #[inline]
-    pub fn front(&self) -> Option<&Location> {
-        if !self.returned.is_empty() {
-            return self.returned.values().next();
+    pub fn front(&self) -> Option<(u64, &Location)> {
+        if let Some((sequence, location)) = self.returned.first_key_value() {
+            return Some((*sequence, location));
         }
-        self.fresh.front()
+        Some((self.fresh_first, self.fresh.front()?))
     }
 
     /// Takes the oldest message and its number.

@@ -76,7 +76,7 @@ impl Source for Waiting<'_> {
 
     #[inline]
     fn peek(&self) -> Result<Option<(MessageRef<'_>, bool)>, StoreError> {
-        let Some(location) = self.ready.front() else { return Ok(None) };
+        let Some((_, location)) = self.ready.front() else { return Ok(None) };
         let message = self.store.read(location)?;
         Ok(Some((message, location.marks & REDELIVERED != 0)))
     }

@@ -8,6 +8,7 @@ mod acknowledge;
 mod consume;
 mod publish;
 mod request;
+mod transaction;
 
 pub use publish::{Batch, Inbound, Pace};
 
@@ -20,6 +21,7 @@ use crate::wakes::Wakes;
 use courser_codec::ShortString;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use transaction::Transaction;
 
 /// One connection's dealings with the broker.
 pub struct Session {
@@ -54,6 +56,8 @@ struct Channel {
     /// The highest confirm sequence number taken in; 0 if none waits to be confirmed.
     unconfirmed_through: u64,
     unconfirmed_count: u64,
+    /// What has been done since the last commit, on a transactional channel.
+    transaction: Option<Box<Transaction>>,
 }
 
 struct LastRoute {
@@ -139,6 +143,7 @@ impl Session {
     /// returns to the queues.
     pub fn close_channel(&mut self, number: u16) {
         self.settle_acknowledged();
+        self.abandon_transaction(number);
         if self.channels.get_mut(number as usize).and_then(Option::take).is_none() {
             return;
         }

@@ -4,7 +4,7 @@ use super::{LastRoute, ROUTES_MAX, Session};
 use crate::fault::Fault;
 use crate::queue::Queue;
 use crate::stash::Stash;
-use crate::vhost::Route;
+use crate::vhost::{Route, clean_name};
 use bytes::Bytes;
 use courser_codec::{ContentHeader, RawProperties, Table, basic};
 use courser_store::MessageRef;
@@ -93,6 +93,19 @@ impl Session {
             self.check_properties(properties)?;
         }
         let route = self.find_route(&inbound, properties)?;
+        if self.is_transactional(inbound.channel) {
+            return self.publish_later(&inbound);
+        }
+        self.publish_routed(batch, inbound, route)
+    }
+
+    #[inline]
+    pub(super) fn publish_routed<'m>(
+        &mut self,
+        batch: &mut Batch<'m>,
+        inbound: Inbound<'m>,
+        route: Arc<Route>,
+    ) -> Result<(), Fault> {
         let same = batch.route.as_ref().is_some_and(|current| Arc::ptr_eq(current, &route));
         if !same {
             self.flush_publishes(batch)?;
@@ -117,7 +130,7 @@ impl Session {
         Ok(())
     }
 
-    fn find_route(
+    pub(super) fn find_route(
         &mut self,
         inbound: &Inbound<'_>,
         properties: RawProperties<'_>,
@@ -155,7 +168,7 @@ impl Session {
             Table::EMPTY
         };
         let (exchange, key) = (inbound.publish.exchange, inbound.publish.routing_key);
-        let exchange = super::super::vhost::clean_name(exchange);
+        let exchange = clean_name(exchange);
         let route = Arc::new(self.vhost.route(exchange.as_bytes(), key.as_bytes(), headers)?);
         if route.by_key_alone {
             self.routes.put(inbound.address, &route);
@@ -285,6 +298,6 @@ fn check_expiration(expiration: &[u8]) -> Result<(), Fault> {
 /// The longest time to live that RabbitMQ accepts.
 const MAX_EXPIRY_MS: u64 = 315_360_000_000;
 
-fn malformed(error: courser_codec::DecodeError) -> Fault {
+pub(super) fn malformed(error: courser_codec::DecodeError) -> Fault {
     Fault::new(502, format_args!("malformed content header: {error}"))
 }

@@ -74,6 +74,21 @@ impl Session {
                 );
                 Ok(())
             }
+            Method::TxSelect(_) => {
+                self.begin_transaction(number)?;
+                self.reply(number, Method::TxSelectOk(Default::default()));
+                Ok(())
+            }
+            Method::TxCommit(_) => {
+                self.commit(number)?;
+                self.reply(number, Method::TxCommitOk(Default::default()));
+                Ok(())
+            }
+            Method::TxRollback(_) => {
+                self.rollback(number)?;
+                self.reply(number, Method::TxRollbackOk(Default::default()));
+                Ok(())
+            }
             Method::ExchangeBind(bind) => self.bind_exchange(number, bind),
             Method::ExchangeUnbind(unbind) => self.unbind_exchange(number, unbind),
             Method::QueueDeclare(declare) => self.declare_queue(number, declare),

@@ -4,6 +4,7 @@ use super::{Vhost, clean_name};
 use crate::exchange::{BindingKey, Exchange, headers};
 use crate::fault::Fault;
 use crate::queue::ConnectionId;
+use courser_codec::reply_code::NOT_FOUND;
 use courser_codec::{FieldTable, FieldValue};
 use courser_codec::{ShortStr, ShortString};
 use std::sync::Arc;
@@ -62,8 +63,11 @@ impl Vhost {
             super::declare::refuse_default_exchange(request.destination.as_bytes())?;
         }
         let destination =
-            self.destination(request.destination.as_bytes(), request.to_queue, connection)?;
-        let exchange = self.exchange_or_fault(source.as_bytes())?;
+            match self.destination(request.destination.as_bytes(), request.to_queue, connection) {
+                Err(fault) if fault.code == NOT_FOUND => return Ok(()),
+                destination => destination?,
+            };
+        let Some(exchange) = self.exchange(source.as_bytes()) else { return Ok(()) };
         let routing_key = ShortString::from(request.routing_key);
         let removed = exchange
             .unbind(&destination, &BindingKey { routing_key, arguments: request.arguments });

@@ -1,0 +1,130 @@
+//! Transactions: publishes and settlements that take effect together (AMQP 0-9-1, 1.9).
+
+use super::acknowledge::Settlement;
+use super::publish::malformed;
+use super::{Batch, Inbound, Session};
+use crate::fault::Fault;
+use crate::unacked::Unacked;
+use bytes::Bytes;
+use courser_codec::{ContentHeader, ShortStr, basic};
+
+/// What a transactional channel has done since its last commit.
+#[derive(Default)]
+pub(super) struct Transaction {
+    publishes: Vec<Pending>,
+    publishes_bytes: usize,
+    /// Deliveries settled; a rollback gives them back to the client, unacknowledged.
+    pub settled: Vec<(u64, Unacked, Settlement)>,
+}
+
+/// A publish that waits for its commit.
+struct Pending {
+    address: Bytes,
+    header: Bytes,
+    body: Bytes,
+    mandatory: bool,
+}
+
+/// What a pending publish costs besides its octets.
+const PENDING_OVERHEAD_BYTES: usize = 128;
+
+impl Session {
+    pub(super) fn is_transactional(&self, number: u16) -> bool {
+        match self.channels.get(number as usize) {
+            Some(Some(channel)) => channel.transaction.is_some(),
+            _ => false,
+        }
+    }
+
+    pub(super) fn transaction(&mut self, number: u16) -> Option<&mut Transaction> {
+        let channel = self.channels.get_mut(number as usize)?.as_deref_mut()?;
+        channel.transaction.as_deref_mut()
+    }
+
+    pub(super) fn begin_transaction(&mut self, number: u16) -> Result<(), Fault> {
+        self.channel(number)?.transaction.get_or_insert_default();
+        Ok(())
+    }
+
+    /// Keeps a publish, which has been found good, until the commit.
+    pub(super) fn publish_later(&mut self, inbound: &Inbound<'_>) -> Result<(), Fault> {
+        let most = self.broker.limits.transaction_max_bytes;
+        let Some(transaction) = self.transaction(inbound.channel) else { return Ok(()) };
+        let pending = Pending {
+            address: Bytes::copy_from_slice(inbound.address),
+            header: Bytes::copy_from_slice(inbound.header),
+            body: match inbound.shared_body {
+                Some(body) => body.clone(),
+                None => Bytes::copy_from_slice(inbound.body),
+            },
+            mandatory: inbound.publish.mandatory,
+        };
+        transaction.publishes_bytes += PENDING_OVERHEAD_BYTES
+            + pending.address.len()
+            + pending.header.len()
+            + pending.body.len();
+        if transaction.publishes_bytes > most {
+            return Err(Fault::precondition_failed(format_args!(
+                "transaction is larger than the {most} octets that it may have"
+            )));
+        }
+        transaction.publishes.push(pending);
+        Ok(())
+    }
+
+    /// `tx.commit`: everything since the last commit takes effect.
+    pub(super) fn commit(&mut self, number: u16) -> Result<(), Fault> {
+        let Some(transaction) = self.transaction(number) else { return Ok(()) };
+        let Transaction { publishes, settled, .. } = std::mem::take(transaction);
+        let mut batch = Batch::default();
+        for pending in &publishes {
+            let inbound = pending.inbound(number);
+            let properties = ContentHeader::parse(inbound.header).map_err(malformed)?.properties;
+            // An exchange that has gone since takes its messages with it, as if unroutable.
+            let Ok(route) = self.find_route(&inbound, properties) else { continue };
+            self.publish_routed(&mut batch, inbound, route)?;
+        }
+        self.flush_publishes(&mut batch)?;
+        for (tag, unacked, settlement) in settled {
+            self.apply(number, vec![(tag, unacked)], settlement)?;
+        }
+        self.settle_acknowledged();
+        Ok(())
+    }
+
+    /// `tx.rollback`: publishes are forgotten, settlements undone; nothing is requeued.
+    pub(super) fn rollback(&mut self, number: u16) -> Result<(), Fault> {
+        self.abandon_transaction(number);
+        self.begin_transaction(number)
+    }
+
+    /// Gives settled deliveries back to the channel, and ends the transaction.
+    pub(super) fn abandon_transaction(&mut self, number: u16) {
+        let Some(transaction) = self.transaction(number) else { return };
+        let Transaction { settled, .. } = std::mem::take(transaction);
+        if let Some(channel) = self.outbox.lock().channel(number) {
+            channel.unacked.put_back(settled.into_iter().map(|(tag, unacked, _)| (tag, unacked)));
+        }
+    }
+}
+
+impl Pending {
+    fn inbound(&self, channel: u16) -> Inbound<'_> {
+        let (exchange, key) = courser_store::record::split_address(&self.address);
+        let short = |octets| ShortStr::new(octets).unwrap_or_default();
+        Inbound {
+            channel,
+            publish: basic::Publish {
+                exchange: short(exchange),
+                routing_key: short(key),
+                mandatory: self.mandatory,
+                immediate: false,
+            },
+            address: &self.address,
+            header: &self.header,
+            body: &self.body,
+            shared_body: Some(&self.body),
+            confirm_seq: 0,
+        }
+    }
+}
