@@ -4,9 +4,7 @@
 //! [`WAIT_MAX`] is taken as it comes, so that nobody has to keep (and move) a large half frame. The last octet of such
 //! a frame's payload waits for the end marker behind it: a piece that ends a frame is always good.
 
-use courser_codec::reply_code::{
-    COMMAND_INVALID, FRAME_ERROR, NOT_IMPLEMENTED, SYNTAX_ERROR, UNEXPECTED_FRAME,
-};
+use courser_codec::reply_code::{COMMAND_INVALID, FRAME_ERROR, NOT_IMPLEMENTED, UNEXPECTED_FRAME};
 use courser_codec::{DecodeError, DecodeErrorKind, FRAME_END, Frame, FrameError, FrameKind};
 
 use crate::close::Failure;
@@ -237,6 +235,7 @@ pub(crate) fn decode_failure(error: DecodeError, payload: &[u8]) -> Failure {
         DecodeErrorKind::UnknownMethod { .. } => {
             Failure::of(NOT_IMPLEMENTED, "unimplemented method", ids)
         }
-        _ => Failure::of(SYNTAX_ERROR, error.to_string(), ids),
+        // RabbitMQ's answer to arguments that do not fit their method.
+        _ => Failure::of(FRAME_ERROR, error.to_string(), ids),
     }
 }

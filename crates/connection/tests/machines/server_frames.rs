@@ -220,9 +220,9 @@ fn a_method_that_only_a_server_sends_is_503() {
 }
 
 #[test]
-fn malformed_arguments_are_502() {
-    let text = "SYNTAX_ERROR - input ends within a value at offset ";
-    let (0, 502, got, (60, 80)) = answer_to(&raw_frame(1, 1, &[0, 60, 0, 80, 0, 0])) else {
+fn malformed_arguments_are_501() {
+    let text = "FRAME_ERROR - input ends within a value at offset ";
+    let (0, 501, got, (60, 80)) = answer_to(&raw_frame(1, 1, &[0, 60, 0, 80, 0, 0])) else {
         panic!()
     };
     assert!(got.starts_with(text), "{got}");
