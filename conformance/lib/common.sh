@@ -47,6 +47,11 @@ free_port() {
 # killed 10 s later.
 with_timeout() { timeout --foreground --kill-after=10 "$@"; }
 
+# shorten LOG: what comes in, or its first part when it is long.
+shorten() {
+    awk -v log_file="$1" 'NR <= 150 { print } END { if (NR > 150) print "... all " NR " lines: see " log_file }'
+}
+
 # report PASSED FAILED STATUS: the last line that every client's `run` prints. A run that ended badly
 # without a failed test (it did not compile, it was killed) counts as one failure.
 report() {
