@@ -2,7 +2,7 @@
 //! apart over and over.
 //!
 //! `cargo run --release -p courser-connection --example publish_cost`, or under `valgrind --tool=callgrind` with the
-//! number of rounds as an argument (20, say) for exact instruction counts.
+//! number of rounds as an argument (20, say) for exact instruction counts, and the name of one measurement as another.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -20,14 +20,18 @@ const READ_BYTES: usize = 64 * 1024;
 fn main() {
     let rounds: u32 =
         std::env::args().nth(1).and_then(|rounds| rounds.parse().ok()).unwrap_or(20_000);
-    for (name, message) in [
+    let only = std::env::args().nth(2);
+    let messages = [
         ("publish, 16 B", publish(16)),
         ("publish, 1 KiB", publish(1024)),
         ("publish, 16 KiB", publish(16 * 1024)),
         ("publish, 16 B in two body frames", publish_in_two(16)),
         ("basic.ack", ack()),
-    ] {
-        measure(name, &message, rounds);
+    ];
+    for (name, message) in
+        messages.iter().filter(|(name, _)| only.as_deref().is_none_or(|only| only == *name))
+    {
+        measure(name, message, rounds);
     }
 }
 

@@ -10,6 +10,7 @@
 //! [`Config::max_incomplete_bytes`] plus one message. What `next` leaves in the input is at most a frame or 33 KiB,
 //! whichever is more, as long as no answer to `Login` or `Open` is due.
 
+mod ack;
 mod channel;
 mod close;
 mod config;
@@ -36,6 +37,7 @@ use crate::heartbeat::Heartbeat;
 use crate::sasl::Mechanism;
 use crate::slots::{SlotState, Slots};
 use crate::whole::Limits;
+use ack::whole_ack;
 use mode::Channel;
 use phase::Phase;
 use publish::whole_publish;
@@ -108,20 +110,26 @@ impl Connection {
         }
         self.now = now;
         self.heartbeat.received(now);
-        if self.phase == Phase::Running
-            && !self.framer.is_within_frame()
-            && let Some((mut publish, rest)) = whole_publish(input, self.limits)
-            && let Some(slot) = self.slots.get_mut(publish.channel)
-            && slot.state == SlotState::Idle
-        {
-            publish.confirm_seq = slot.data.next_confirm_seq();
-            *input = rest;
-            return Some(Event::Publish(publish));
+        if self.phase == Phase::Running && !self.framer.is_within_frame() {
+            if let Some((mut publish, rest)) = whole_publish(input, self.limits)
+                && let Some(slot) = self.slots.get_mut(publish.channel)
+                && slot.state == SlotState::Idle
+            {
+                publish.confirm_seq = slot.data.next_confirm_seq();
+                *input = rest;
+                return Some(Event::Publish(publish));
+            }
+            if let Some((channel, ack, rest)) = whole_ack(input)
+                && self.slots.state(channel) == SlotState::Idle
+            {
+                *input = rest;
+                return Some(Event::Request { channel, method: Method::BasicAck(ack) });
+            }
         }
         self.next_general(input)
     }
 
-    /// The way of everything but small, plain publishes.
+    /// The way of everything but small, plain publishes and acknowledgements.
     fn next_general<'a>(&mut self, input: &mut &'a [u8]) -> Option<Event<'a>> {
         while !input.is_empty() {
             let step = match self.phase {
