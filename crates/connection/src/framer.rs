@@ -87,7 +87,7 @@ impl Framer {
             return self.continue_body(input);
         }
         let octets = *input;
-        match Frame::parse(octets, self.payload_max + Frame::OVERHEAD as u32) {
+        match Frame::parse(octets, self.payload_max.saturating_add(Frame::OVERHEAD as u32)) {
             Ok(Some((frame, len))) => {
                 *input = &octets[len..];
                 match frame.kind {
@@ -157,7 +157,7 @@ impl Framer {
 }
 
 fn payload_max(frame_max: u32) -> u32 {
-    frame_max.saturating_sub(Frame::OVERHEAD as u32) + SIZE_TOLERANCE
+    frame_max.saturating_sub(Frame::OVERHEAD as u32).saturating_add(SIZE_TOLERANCE)
 }
 
 fn bad_end(frame_type: u8, payload: &[u8], payload_len: u32, end: u8) -> Failure {

@@ -67,7 +67,7 @@ impl Connection {
             }
             (Phase::Opening, Method::ConnectionOpenOk(_)) => {
                 self.phase = Phase::Running;
-                self.deadline = None;
+                self.timers.clear_deadline();
                 Step::Event(Event::Opened)
             }
             (_, Method::ConnectionClose(close)) => self.closed_by_server(close),
@@ -136,7 +136,7 @@ impl Connection {
         };
         self.framer.set_frame_max(self.frame_max);
         self.limits = Limits::new(&self.framer, self.config.max_message_bytes);
-        self.heartbeat.start(heartbeat_s, self.now);
+        self.timers.start_heartbeats(heartbeat_s);
         let tune_ok = connection::TuneOk {
             channel_max: self.channel_max,
             frame_max: self.frame_max,

@@ -28,7 +28,7 @@ impl Connection {
         if self.phase != Phase::LoginPending {
             return;
         }
-        self.now = now;
+        self.timers.set_now(now);
         let tune = connection::Tune {
             channel_max: self.config.channel_max,
             frame_max: self.own_frame_max(),
@@ -46,7 +46,7 @@ impl Connection {
         if self.phase != Phase::LoginPending {
             return;
         }
-        self.now = now;
+        self.timers.set_now(now);
         let failure = Failure::new(ACCESS_REFUSED, explanation);
         if self.capabilities.authentication_failure_close() {
             self.close_for(failure);
@@ -60,9 +60,9 @@ impl Connection {
         if self.phase != Phase::OpenPending {
             return;
         }
-        self.now = now;
+        self.timers.set_now(now);
         connection::OpenOk {}.write_frame(0, &mut self.output);
-        self.deadline = None;
+        self.timers.clear_deadline();
         self.phase = Phase::Running;
     }
 
@@ -71,7 +71,7 @@ impl Connection {
         if self.phase != Phase::OpenPending {
             return;
         }
-        self.now = now;
+        self.timers.set_now(now);
         let open = (connection::Open::CLASS_ID, connection::Open::METHOD_ID);
         self.close_for(Failure::of(code, explanation, open));
     }
@@ -195,7 +195,7 @@ impl Connection {
         };
         self.framer.set_frame_max(self.frame_max);
         self.limits = Limits::new(&self.framer, self.config.max_message_bytes);
-        self.heartbeat.start(tune_ok.heartbeat, self.now);
+        self.timers.start_heartbeats(tune_ok.heartbeat);
         self.phase = Phase::Opening;
         Step::Again
     }

@@ -256,6 +256,18 @@ fn lower_limits_of_a_client_count() {
 }
 
 #[test]
+fn the_largest_limits_that_can_be_set_work() {
+    let config = || Config { channel_max: 0, frame_max: u32::MAX, ..Config::default() };
+    let tune_ok = connection::TuneOk { channel_max: 0, frame_max: u32::MAX, heartbeat: u16::MAX };
+    let mut server = Server::running_tuned(config(), tune_ok);
+    assert_eq!(server.machine.channel_max(), u16::MAX);
+    assert_eq!(server.feed(&open_channel(u16::MAX)), [Seen::ChannelOpened(u16::MAX)]);
+    let body = vec![1; 200_000];
+    let seen = server.feed(&publish_cut(u16::MAX, "q", &body, body.len()));
+    assert!(matches!(&seen[..], [Seen::Publish { .. }]));
+}
+
+#[test]
 fn a_start_ok_larger_than_4096_octets_is_501() {
     let properties = FieldTable::new().with("product", "x".repeat(5000).as_str());
     let mut server = started(Config::default());
