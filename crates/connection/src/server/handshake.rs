@@ -178,7 +178,6 @@ impl Connection {
             Err(explanation) => return self.fail(Failure::of(SYNTAX_ERROR, explanation, ids)),
         };
         self.capabilities = Capabilities::from_properties(&client_properties);
-        self.mechanism = Some(mechanism);
         self.phase = Phase::LoginPending;
         Step::Event(Event::Login { credentials, client_properties })
     }

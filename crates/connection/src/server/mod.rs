@@ -33,7 +33,6 @@ pub use mode::ChannelMode;
 use crate::capabilities::Capabilities;
 use crate::close::CloseReason;
 use crate::framer::Framer;
-use crate::sasl::Mechanism;
 use crate::slots::{SlotState, Slots};
 use crate::timers::{Due, Timers};
 use crate::whole::Limits;
@@ -55,8 +54,6 @@ pub struct Connection {
     frame_max: u32,
     channel_max: u16,
     capabilities: Capabilities,
-    /// What the client logs in with, from `connection.start-ok` on.
-    mechanism: Option<Mechanism>,
     is_blocked: bool,
     reason: Option<Box<CloseReason>>,
 }
@@ -84,7 +81,6 @@ impl Connection {
             frame_max: FRAME_MIN_SIZE,
             channel_max: 0,
             capabilities: Capabilities::default(),
-            mechanism: None,
             is_blocked: false,
             reason: None,
             config,

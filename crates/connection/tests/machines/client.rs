@@ -1,6 +1,5 @@
 //! The client's machine: its handshake, its requests, and what it makes of a server's answers.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,14 +8,13 @@ use courser_connection::client::{
     Config, Connection, Event, OpenChannelError, PublishError, RequestError,
 };
 use courser_connection::{ClosedBy, Credentials};
-use proptest::prelude::*;
 
 use crate::common::{body_frame, content_header, frame, methods};
 
 /// A client machine and what it has written.
-struct Client {
-    machine: Connection,
-    now: Instant,
+pub struct Client {
+    pub machine: Connection,
+    pub now: Instant,
     sent: Vec<u8>,
 }
 
@@ -40,7 +38,7 @@ impl Client {
     }
 
     /// A connection in use with channel 1 open.
-    fn with_channel() -> Self {
+    pub fn with_channel() -> Self {
         let mut client = Self::running();
         assert_eq!(client.machine.open_channel(), Ok(1));
         assert_eq!(client.feed(&channel_open_ok(1)), ["ChannelOpened { channel: 1 }"]);
@@ -49,7 +47,7 @@ impl Client {
     }
 
     /// Presents octets and gives the events as text.
-    fn feed(&mut self, octets: &[u8]) -> Vec<String> {
+    pub fn feed(&mut self, octets: &[u8]) -> Vec<String> {
         let mut input = octets;
         let mut seen = Vec::new();
         while let Some(event) = self.machine.next(&mut input, self.now) {
@@ -119,7 +117,7 @@ fn channel_close(channel: u16) -> Vec<u8> {
     frame(channel, Method::ChannelClose(close))
 }
 
-fn ack(delivery_tag: u64, multiple: bool) -> Vec<u8> {
+pub fn ack(delivery_tag: u64, multiple: bool) -> Vec<u8> {
     frame(1, Method::BasicAck(basic::Ack { delivery_tag, multiple }))
 }
 
@@ -434,73 +432,5 @@ fn a_server_that_breaks_the_protocol_is_told_so() {
         assert!(seen[0].contains(&format!("code: {code}")), "{seen:?}");
         assert!(client.sent_methods()[0].contains(&format!("reply_code: {code}")));
         assert!(client.machine.is_closing());
-    }
-}
-
-#[test]
-fn confirms_that_come_out_of_order_are_told_once_each() {
-    let mut client = Client::with_channel();
-    let select = Method::ConfirmSelect(confirm::Select { nowait: false });
-    client.machine.request(1, &select).unwrap();
-    let mut out = Vec::new();
-    for seq in 1..=10 {
-        let publish = basic::Publish::default();
-        assert_eq!(
-            client.machine.publish(1, &publish, RawProperties::EMPTY, b"", &mut out),
-            Ok(seq)
-        );
-    }
-    assert_eq!(client.machine.unconfirmed(1), 10);
-    let confirm = |first: u64, last: u64| {
-        format!("Confirm {{ channel: 1, first: {first}, last: {last}, is_ack: true }}")
-    };
-    let octets = [ack(3, false), ack(5, false), ack(3, false), ack(6, true), ack(99, false)];
-    let expected = [confirm(3, 3), confirm(5, 5), confirm(1, 2), confirm(4, 4), confirm(6, 6)];
-    assert_eq!(client.feed(&octets.concat()), expected);
-    assert_eq!(client.machine.unconfirmed(1), 4);
-    let nack = frame(
-        1,
-        Method::BasicNack(basic::Nack { delivery_tag: 8, multiple: true, requeue: false }),
-    );
-    assert_eq!(client.feed(&nack), ["Confirm { channel: 1, first: 7, last: 8, is_ack: false }"]);
-    assert_eq!(client.feed(&ack(0, true)), [confirm(9, 10)]);
-    assert_eq!(client.machine.unconfirmed(1), 0);
-}
-
-#[test]
-fn a_confirm_without_confirm_mode_is_passed_on() {
-    let mut client = Client::with_channel();
-    assert_eq!(client.feed(&ack(1, false)).len(), 1);
-    assert!(!client.machine.is_closing());
-}
-
-proptest! {
-    #[test]
-    fn every_publish_is_resolved_exactly_once(
-        published in 1u64..60,
-        confirms in proptest::collection::vec((0u64..70, any::<bool>()), 0..60),
-    ) {
-        let mut client = Client::with_channel();
-        client.machine.request(1, &Method::ConfirmSelect(confirm::Select { nowait: true })).unwrap();
-        let mut out = Vec::new();
-        for _ in 0..published {
-            client.machine.publish(1, &basic::Publish::default(), RawProperties::EMPTY, b"", &mut out).unwrap();
-        }
-        let mut open: BTreeSet<u64> = (1..=published).collect();
-        for (tag, multiple) in confirms {
-            let octets = ack(tag, multiple);
-            let mut input = &octets[..];
-            let mut told = Vec::new();
-            while let Some(event) = client.machine.next(&mut input, client.now) {
-                let Event::Confirm { first, last, is_ack: true, .. } = event else { panic!("{event:?}") };
-                told.extend(first..=last);
-            }
-            let up_to = if tag == 0 { u64::MAX } else { tag };
-            let expected: Vec<u64> =
-                if multiple { open.range(..=up_to).copied().collect() } else { open.get(&tag).copied().into_iter().collect() };
-            prop_assert_eq!(&told, &expected);
-            told.iter().for_each(|seq| { open.remove(seq); });
-            prop_assert_eq!(client.machine.unconfirmed(1), open.len() as u64);
-        }
     }
 }

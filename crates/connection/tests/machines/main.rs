@@ -1,6 +1,7 @@
 //! Tests of the connection machines: no sockets, a clock that the test turns.
 
 mod client;
+mod client_confirms;
 mod common;
 mod pair;
 mod server_channels;
