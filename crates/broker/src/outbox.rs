@@ -12,7 +12,7 @@ use courser_codec::ShortString;
 use courser_store::MessageRef;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
-use std::task::Waker;
+use std::task::{Wake, Waker};
 
 /// One connection's outgoing side.
 #[derive(Debug)]
@@ -131,6 +131,11 @@ impl Outbox {
         }
     }
 
+    /// Whether it holds as much as it may before its consumers have to wait.
+    pub fn is_full(&self) -> bool {
+        self.lock().wire.len() >= self.high_bytes
+    }
+
     /// Gives back the memory that an idle connection need not hold.
     pub fn release_memory(&self) {
         let mut state = self.lock();
@@ -149,6 +154,12 @@ impl Outbox {
 
     pub(crate) fn high_bytes(&self) -> usize {
         self.high_bytes
+    }
+}
+
+impl Wake for Outbox {
+    fn wake(self: Arc<Self>) {
+        self.waker.wake();
     }
 }
 

@@ -5,6 +5,7 @@
 //! the ring, and whoever gives them credit or room again puts them back and feeds them.
 
 mod consumers;
+mod packed;
 mod ready;
 mod source;
 
@@ -18,8 +19,8 @@ use crate::wakes::Wakes;
 use consumers::Consumers;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
-use courser_store::{Location, MessageRef, Store, StoreError};
-use parking_lot::Mutex;
+use courser_store::{Location, MessageRef, Reader, Record, Store, StoreError, Sync};
+use parking_lot::{Mutex, MutexGuard};
 use ready::{REDELIVERED, Ready};
 use rustc_hash::FxHashMap;
 use source::{Publishing, Source, Waiting};
@@ -65,6 +66,8 @@ pub struct Queue {
 #[derive(Debug, Default)]
 struct State {
     ready: Ready,
+    /// Reads what waits in the store; there only while something waits.
+    reader: Option<Box<dyn Reader>>,
     consumers: Consumers,
     unacked: FxHashMap<u64, Location>,
     had_consumer: bool,
@@ -125,6 +128,31 @@ pub(crate) struct NewConsumer<'a> {
     pub reply: &'a mut dyn FnMut(&mut Vec<u8>),
 }
 
+/// What a section under the queue's lock leaves to be done after it.
+#[derive(Debug, Default)]
+struct Settling {
+    /// Positions in the log of messages that the queue is done with.
+    positions: Vec<u64>,
+    /// Places whose memory is freed.
+    locations: Vec<Location>,
+}
+
+impl Settling {
+    fn add(&mut self, location: Location) {
+        match location.position() {
+            Some(position) => self.positions.push(position),
+            None => self.locations.push(location),
+        }
+    }
+}
+
+impl QueueSettings {
+    /// Whether the queue and its persistent messages survive a restart.
+    pub fn survives(&self) -> bool {
+        self.durable && self.exclusive_owner.is_none()
+    }
+}
+
 impl Queue {
     pub(crate) fn new(id: u64, name: ShortString, settings: QueueSettings) -> Arc<Self> {
         Arc::new(Queue {
@@ -171,15 +199,18 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
+        let mut settling = Settling::default();
         let mut state = self.state.lock();
         if state.deleted {
-            return Ok(());
+            settling.positions.extend((0..stash.len()).filter_map(|index| stash.position(index)));
+            drop(state);
+            return self.settle(settling, Sync::Later, store);
         }
         let State { ready, consumers, unacked, .. } = &mut *state;
         let mut next = 0;
         if ready.is_empty() {
             let mut source = Publishing { stash, next, store, ready };
-            self.feed(consumers, &mut source, unacked, wakes)?;
+            self.feed(consumers, &mut source, unacked, &mut settling, wakes)?;
             next = source.next;
         }
         if next < stash.len() {
@@ -191,6 +222,27 @@ impl Queue {
             }
             self.backlog.store(ready.len(), Ordering::Relaxed);
         }
+        drop(state);
+        self.settle(settling, Sync::Later, store)
+    }
+
+    /// Notes in the log that the queue is done with some messages, and lets go of them. Called
+    /// without the queue's lock.
+    fn settle(
+        &self,
+        mut settling: Settling,
+        sync: Sync,
+        store: &dyn Store,
+    ) -> Result<(), StoreError> {
+        if settling.positions.is_empty() {
+            return Ok(());
+        }
+        if self.settings.survives() {
+            settling.positions.sort_unstable();
+            let record = Record::Settled { queue: self.id, positions: &settling.positions };
+            store.append(&[record], sync, &mut Vec::new())?;
+        }
+        settling.positions.iter().for_each(|position| store.release(*position));
         Ok(())
     }
 
@@ -200,13 +252,14 @@ impl Queue {
         consumers: &mut Consumers,
         source: &mut impl Source,
         unacked: &mut FxHashMap<u64, Location>,
+        settling: &mut Settling,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
         let mut handed = 0;
         while !source.is_empty() {
             let Some((key, alone)) = consumers.next() else { break };
             let Some(consumer) = consumers.get(key) else { break };
-            let turn = self.feed_one(consumer, alone, source, unacked, wakes)?;
+            let turn = self.feed_one(consumer, alone, source, unacked, settling, wakes)?;
             handed += turn.handed;
             if turn.blocked {
                 consumers.block_next();
@@ -226,6 +279,7 @@ impl Queue {
         alone: bool,
         source: &mut impl Source,
         unacked: &mut FxHashMap<u64, Location>,
+        settling: &mut Settling,
         wakes: &mut Wakes,
     ) -> Result<Turn, StoreError> {
         let mut turn = Turn { handed: 0, blocked: false };
@@ -249,7 +303,7 @@ impl Queue {
             }
             turn.handed += 1;
             if consumer.no_ack {
-                source.pass();
+                settling.positions.extend(source.pass());
             } else if let Some((sequence, location)) = source.take()
                 && let Some(channel) = outbox.channel(consumer.channel)
             {
@@ -270,14 +324,25 @@ impl Queue {
     fn feed_waiting(
         self: &Arc<Self>,
         state: &mut State,
+        settling: &mut Settling,
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
         if state.ready.is_empty() {
             return Ok(());
         }
-        let State { ready, consumers, unacked, .. } = state;
-        self.feed(consumers, &mut Waiting { ready, store }, unacked, wakes)?;
+        let State { ready, reader, consumers, unacked, .. } = state;
+        let open = reader.get_or_insert_with(|| store.reader());
+        self.feed(
+            consumers,
+            &mut Waiting { ready, reader: &mut **open },
+            unacked,
+            settling,
+            wakes,
+        )?;
+        if ready.is_empty() {
+            *reader = None;
+        }
         self.backlog.store(ready.len(), Ordering::Relaxed);
         Ok(())
     }
@@ -289,11 +354,12 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        // Dropped after the lock: freeing memory needs no queue.
-        let mut settled_locations = Vec::with_capacity(settled.len());
+        let mut settling = Settling::default();
         let mut state = self.state.lock();
         for one in settled {
-            settled_locations.extend(state.unacked.remove(&one.sequence));
+            if let Some(location) = state.unacked.remove(&one.sequence) {
+                settling.add(location);
+            }
             if let Some(consumer) = one.consumer {
                 state.consumers.unblock(consumer);
             }
@@ -301,7 +367,9 @@ impl Queue {
         if state.unacked.is_empty() {
             state.unacked.shrink_to(KEPT_UNACKED);
         }
-        self.feed_waiting(&mut state, store, wakes)
+        self.feed_waiting(&mut state, &mut settling, store, wakes)?;
+        drop(state);
+        self.settle(settling, Sync::Later, store)
     }
 
     /// Puts deliveries back to their original places.
@@ -321,7 +389,7 @@ impl Queue {
             }
         }
         self.backlog.store(state.ready.len(), Ordering::Relaxed);
-        self.feed_waiting(&mut state, store, wakes)
+        self.feed_and_settle(state, store, wakes)
     }
 
     /// The connection of some consumers can send again, or the flow of its channels was resumed.
@@ -333,7 +401,19 @@ impl Queue {
     ) -> Result<(), StoreError> {
         let mut state = self.state.lock();
         state.consumers.unblock_outbox(outbox);
-        self.feed_waiting(&mut state, store, wakes)
+        self.feed_and_settle(state, store, wakes)
+    }
+
+    fn feed_and_settle(
+        self: &Arc<Self>,
+        mut state: MutexGuard<'_, State>,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let mut settling = Settling::default();
+        self.feed_waiting(&mut state, &mut settling, store, wakes)?;
+        drop(state);
+        self.settle(settling, Sync::Later, store)
     }
 
     /// Adds a consumer and feeds it.
@@ -371,7 +451,7 @@ impl Queue {
         }
         state.had_consumer = true;
         self.active_consumers.store(state.consumers.len(), Ordering::Relaxed);
-        self.feed_waiting(&mut state, store, wakes)
+        self.feed_and_settle(state, store, wakes)
             .map_err(|error| Fault::internal_error(format_args!("queue '{}': {error}", self.name)))
     }
 
@@ -390,31 +470,78 @@ impl Queue {
         store: &dyn Store,
         with: impl FnOnce(u64, Polled<'_>) -> Taking,
     ) -> Result<bool, StoreError> {
+        let mut settling = Settling::default();
         let mut state = self.state.lock();
-        let left = state.ready.len().saturating_sub(1);
-        let Some((sequence, location)) = state.ready.front() else { return Ok(false) };
-        let redelivered = location.marks & REDELIVERED != 0;
-        let taking = with(sequence, Polled { message: store.read(location)?, redelivered, left });
+        let State { ready, reader, unacked, .. } = &mut *state;
+        let left = ready.len().saturating_sub(1);
+        let Some((sequence, location)) = ready.front() else { return Ok(false) };
+        let redelivered = location.marks() & REDELIVERED != 0;
+        let reader = reader.get_or_insert_with(|| store.reader());
+        let message = match location.in_memory() {
+            Some(message) => message,
+            None => reader.read(location)?,
+        };
+        let taking = with(sequence, Polled { message, redelivered, left });
         if taking == Taking::Nothing {
             return Ok(true);
         }
-        if let Some((sequence, location)) = state.ready.pop()
-            && taking == Taking::UntilAcked
-        {
-            state.unacked.insert(sequence, location);
+        if let Some((sequence, location)) = ready.pop() {
+            match taking {
+                Taking::UntilAcked => drop(unacked.insert(sequence, location)),
+                _ => settling.add(location),
+            }
+        }
+        if left == 0 {
+            state.reader = None;
         }
         self.backlog.store(left, Ordering::Relaxed);
         self.consumed.fetch_add(1, Ordering::Relaxed);
+        drop(state);
+        self.settle(settling, Sync::Later, store)?;
         Ok(true)
     }
 
     /// Drops everything that waits. Returns how much that was.
-    pub(crate) fn purge(&self) -> usize {
+    pub(crate) fn purge(&self, store: &dyn Store) -> Result<usize, StoreError> {
         let mut state = self.state.lock();
         let purged = state.ready.take_all();
+        state.reader = None;
         self.backlog.store(0, Ordering::Relaxed);
         drop(state);
-        purged.len()
+        let mut settling = Settling::default();
+        purged.for_each_position(&mut |position| settling.positions.push(position));
+        self.settle(settling, Sync::Wanted, store)?;
+        Ok(purged.len())
+    }
+
+    /// Takes back the messages that it had before a restart.
+    pub(crate) fn restore(&self, positions: Vec<u64>) {
+        let mut state = self.state.lock();
+        for position in positions {
+            state.ready.push(Location::Log { position, marks: 0 });
+        }
+        self.backlog.store(state.ready.len(), Ordering::Relaxed);
+    }
+
+    /// The positions below `end` of all its messages that are in the log, ascending.
+    pub(crate) fn positions_below(&self, end: u64) -> Vec<u64> {
+        let mut positions = Vec::new();
+        let mut add = |position| {
+            if position < end {
+                positions.push(position);
+            }
+        };
+        let state = self.state.lock();
+        state.ready.for_each_position(&mut add);
+        state.unacked.values().filter_map(Location::position).for_each(add);
+        drop(state);
+        positions.sort_unstable();
+        positions
+    }
+
+    /// The position of a message that waits for an acknowledgement, if it is in the log.
+    pub(crate) fn unacked_position(&self, sequence: u64) -> Option<u64> {
+        self.state.lock().unacked.get(&sequence)?.position()
     }
 
     /// Marks the queue as gone if `condition` agrees. Returns the messages that waited and the
@@ -422,6 +549,7 @@ impl Queue {
     pub(crate) fn delete(
         &self,
         condition: impl FnOnce(QueueStatus) -> Result<(), Fault>,
+        store: &dyn Store,
     ) -> Result<(usize, Vec<Consumer>), Fault> {
         let mut state = self.state.lock();
         condition(QueueStatus {
@@ -430,13 +558,18 @@ impl Queue {
             consumers: state.consumers.len(),
         })?;
         state.deleted = true;
+        state.reader = None;
         let messages = state.ready.take_all();
         let unacked = std::mem::take(&mut state.unacked);
         let consumers = state.consumers.take_all();
         self.backlog.store(0, Ordering::Relaxed);
         self.active_consumers.store(0, Ordering::Relaxed);
         drop(state);
-        drop(unacked);
+        messages.for_each_position(&mut |position| store.release(position));
+        unacked
+            .values()
+            .filter_map(Location::position)
+            .for_each(|position| store.release(position));
         Ok((messages.len(), consumers))
     }
 }

@@ -5,6 +5,7 @@ use crate::fault::Fault;
 use crate::outbox::ChannelOut;
 use crate::queue::{Queue, Settled};
 use crate::unacked::Unacked;
+use crate::vhost::store_fault;
 use std::sync::Arc;
 
 /// Runs of deliveries from the same queue.
@@ -138,8 +139,16 @@ impl Session {
 
     /// Lets the queues know what has been acknowledged since the last time.
     pub(super) fn settle_acknowledged(&mut self) {
-        let store = &*self.broker.store;
+        if self.settling.is_empty() && self.resuming.is_empty() {
+            return;
+        }
+        let broker = Arc::clone(&self.broker);
+        let _gate = broker.gate.read();
+        let store = &*broker.store;
         for (queue, settled) in &mut self.settling {
+            if settled.is_empty() {
+                continue;
+            }
             // A store that can't read has poisoned itself; its owner ends the broker.
             drop(queue.acknowledge(settled, store, &mut self.wakes));
             settled.clear();
@@ -152,11 +161,12 @@ impl Session {
     }
 
     fn requeue(&mut self, returned: Runs) -> Result<(), Fault> {
-        let store = &*self.broker.store;
+        let broker = Arc::clone(&self.broker);
+        let _gate = broker.gate.read();
+        let store = &*broker.store;
         for (queue, settled) in returned {
-            queue.requeue(settled.into_iter(), store, &mut self.wakes).map_err(|error| {
-                Fault::internal_error(format_args!("queue '{}': {error}", queue.name))
-            })?;
+            let settled = settled.into_iter();
+            queue.requeue(settled, store, &mut self.wakes).map_err(store_fault)?;
         }
         for queue in std::mem::take(&mut self.resuming) {
             drop(queue.resume(&self.outbox, store, &mut self.wakes));

@@ -5,6 +5,7 @@
 //! their order with the deliveries around them.
 
 mod acknowledge;
+mod confirm;
 mod consume;
 mod publish;
 mod request;
@@ -18,8 +19,11 @@ use crate::outbox::Outbox;
 use crate::queue::{ConnectionId, Queue, Settled};
 use crate::vhost::{Route, Vhost};
 use crate::wakes::Wakes;
+use confirm::Confirm;
 use courser_codec::ShortString;
+use courser_store::Lsn;
 use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use transaction::Transaction;
 
@@ -37,8 +41,14 @@ pub struct Session {
     settling: Vec<(Arc<Queue>, Vec<Settled>)>,
     /// Queues whose blocked consumers on this connection may have credit again.
     resuming: Vec<Arc<Queue>>,
-    /// Channels with publishes to be confirmed at the end of this batch.
+    /// Channels with publishes in this batch that have to be confirmed.
     confirming: Vec<u16>,
+    /// How far the store has to be durable for the publishes of this batch.
+    batch_lsn: Lsn,
+    /// Channels with something to be confirmed once it is durable.
+    awaiting: Vec<u16>,
+    /// The LSN at which the store will wake this connection.
+    wake_at: Option<Lsn>,
     routes: RouteCache,
     pace: Option<Pace>,
     has_published: bool,
@@ -53,9 +63,11 @@ struct Channel {
     prefetch: u32,
     /// The last publish routed, because the next one mostly goes the same way.
     last_route: Option<LastRoute>,
-    /// The highest confirm sequence number taken in; 0 if none waits to be confirmed.
+    /// The highest confirm sequence number taken in with this batch, and how many there were.
     unconfirmed_through: u64,
     unconfirmed_count: u64,
+    /// Earlier batches that are not durable yet, oldest first.
+    confirms: VecDeque<Confirm>,
     /// What has been done since the last commit, on a transactional channel.
     transaction: Option<Box<Transaction>>,
 }
@@ -113,6 +125,9 @@ impl Session {
             settling: Vec::new(),
             resuming: Vec::new(),
             confirming: Vec::new(),
+            batch_lsn: Lsn::default(),
+            awaiting: Vec::new(),
+            wake_at: None,
             routes: RouteCache::default(),
             pace: None,
             has_published: false,
@@ -148,6 +163,7 @@ impl Session {
             return;
         }
         self.confirming.retain(|confirming| *confirming != number);
+        self.awaiting.retain(|awaiting| *awaiting != number);
         let consumers: Vec<(Arc<Queue>, u32)> = match self.outbox.lock().channel(number) {
             Some(channel) => channel
                 .consumers()
@@ -179,7 +195,7 @@ impl Session {
         }
         self.outbox.close();
         self.wakes.wake_all();
-        self.broker.check_memory();
+        self.broker.check_alarms();
     }
 
     /// As [`Session::close`]; what was still to be sent is appended to `tail`.
@@ -192,6 +208,8 @@ impl Session {
 
     /// The queues that [`Outbox::take`] named get the chance to send more.
     pub fn resume(&mut self, stalled: Vec<Arc<Queue>>) {
+        let broker = Arc::clone(&self.broker);
+        let _gate = broker.gate.read();
         for queue in stalled {
             let resumed = queue.resume(&self.outbox, &*self.broker.store, &mut self.wakes);
             // A store that can't read has poisoned itself; its owner ends the broker.
@@ -202,7 +220,9 @@ impl Session {
 
     fn delete_queue(&mut self, queue: &Arc<Queue>) {
         self.exclusive.retain(|exclusive| !Arc::ptr_eq(exclusive, queue));
-        // Without a condition, deleting can't be refused.
+        let broker = Arc::clone(&self.broker);
+        let _gate = broker.gate.read();
+        // Without a condition, deleting can't be refused; a store that fails has poisoned itself.
         let deleted = self.vhost.delete_queue(queue, |_| Ok(()), &mut self.wakes);
         drop(deleted);
     }

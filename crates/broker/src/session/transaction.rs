@@ -1,12 +1,18 @@
 //! Transactions: publishes and settlements that take effect together (AMQP 0-9-1, 1.9).
 
 use super::acknowledge::Settlement;
-use super::publish::malformed;
-use super::{Batch, Inbound, Session};
+use super::publish::{is_persistent, malformed};
+use super::{Inbound, Session};
 use crate::fault::Fault;
+use crate::queue::Queue;
+use crate::stash::Stash;
 use crate::unacked::Unacked;
+use crate::vhost::store_fault;
 use bytes::Bytes;
-use courser_codec::{ContentHeader, ShortStr, basic};
+use courser_codec::{ContentHeader, RawProperties, ShortStr, basic};
+use courser_store::{Lsn, MessageRef, Record, Sync};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What a transactional channel has done since its last commit.
 #[derive(Default)]
@@ -23,6 +29,7 @@ struct Pending {
     header: Bytes,
     body: Bytes,
     mandatory: bool,
+    persistent: bool,
 }
 
 /// What a pending publish costs besides its octets.
@@ -47,7 +54,12 @@ impl Session {
     }
 
     /// Keeps a publish, which has been found good, until the commit.
-    pub(super) fn publish_later(&mut self, inbound: &Inbound<'_>) -> Result<(), Fault> {
+    pub(super) fn publish_later(
+        &mut self,
+        inbound: &Inbound<'_>,
+        properties: RawProperties<'_>,
+    ) -> Result<(), Fault> {
+        let persistent = is_persistent(properties)?;
         let most = self.broker.limits.transaction_max_bytes;
         let Some(transaction) = self.transaction(inbound.channel) else { return Ok(()) };
         let pending = Pending {
@@ -58,6 +70,7 @@ impl Session {
                 None => Bytes::copy_from_slice(inbound.body),
             },
             mandatory: inbound.publish.mandatory,
+            persistent,
         };
         transaction.publishes_bytes += PENDING_OVERHEAD_BYTES
             + pending.address.len()
@@ -72,24 +85,86 @@ impl Session {
         Ok(())
     }
 
-    /// `tx.commit`: everything since the last commit takes effect.
+    /// `tx.commit`: everything since the last commit takes effect, and survives together or not at
+    /// all. Answered when it is durable.
     pub(super) fn commit(&mut self, number: u16) -> Result<(), Fault> {
         let Some(transaction) = self.transaction(number) else { return Ok(()) };
         let Transaction { publishes, settled, .. } = std::mem::take(transaction);
-        let mut batch = Batch::default();
+        let mut routed = Vec::with_capacity(publishes.len());
         for pending in &publishes {
             let inbound = pending.inbound(number);
             let properties = ContentHeader::parse(inbound.header).map_err(malformed)?.properties;
             // An exchange that has gone since takes its messages with it, as if unroutable.
             let Ok(route) = self.find_route(&inbound, properties) else { continue };
-            self.publish_routed(&mut batch, inbound, route)?;
+            let persistent = !route.durable.is_empty() && pending.persistent;
+            routed.push((pending, route, persistent));
         }
-        self.flush_publishes(&mut batch)?;
+        let settled_positions = self.settled_positions(number, &settled);
+        let mut records = Vec::new();
+        for (pending, route, _) in routed.iter().filter(|(_, _, persistent)| *persistent) {
+            let holders = route.queues.len() as u32;
+            let message = pending.message();
+            records.push(Record::Message { queues: &route.durable, holders, message });
+        }
+        for (queue, positions) in &settled_positions {
+            records.push(Record::Settled { queue: *queue, positions });
+        }
+        let broker = Arc::clone(&self.broker);
+        let gate = broker.gate.read();
+        let mut locations = Vec::new();
+        let mut lsn = Lsn::default();
+        if !records.is_empty() {
+            let store = &self.broker.store;
+            lsn = store.append(&records, Sync::Wanted, &mut locations).map_err(store_fault)?;
+        }
+        let mut locations = locations.into_iter();
+        for (pending, route, persistent) in &routed {
+            let message = pending.message();
+            if route.queues.is_empty() && pending.mandatory {
+                self.return_unroutable(number, &message);
+            }
+            let mut stash = Stash::default();
+            stash.push(message);
+            if *persistent {
+                stash.set_locations(locations.by_ref().take(1).collect());
+            }
+            self.push(&mut stash, route).map_err(store_fault)?;
+        }
+        drop(gate);
         for (tag, unacked, settlement) in settled {
             self.apply(number, vec![(tag, unacked)], settlement)?;
         }
         self.settle_acknowledged();
+        self.reply_when_durable(number, lsn);
         Ok(())
+    }
+
+    /// For each durable queue, the ascending positions of the messages that a transaction has done
+    /// with.
+    fn settled_positions(
+        &self,
+        number: u16,
+        settled: &[(u64, Unacked, Settlement)],
+    ) -> BTreeMap<u64, Vec<u64>> {
+        let done = settled.iter().filter(|(_, _, settlement)| *settlement == Settlement::Done);
+        let sources: Vec<(Arc<Queue>, u64)> = match self.outbox.lock().channel(number) {
+            Some(channel) => done
+                .filter_map(|(_, one, _)| {
+                    Some((Arc::clone(&channel.slot(one.slot)?.queue), one.sequence))
+                })
+                .collect(),
+            None => Vec::new(),
+        };
+        let mut positions = BTreeMap::<u64, Vec<u64>>::new();
+        for (queue, sequence) in sources {
+            if queue.settings.survives()
+                && let Some(position) = queue.unacked_position(sequence)
+            {
+                positions.entry(queue.id).or_default().push(position);
+            }
+        }
+        positions.values_mut().for_each(|positions| positions.sort_unstable());
+        positions
     }
 
     /// `tx.rollback`: publishes are forgotten, settlements undone; nothing is requeued.
@@ -109,6 +184,15 @@ impl Session {
 }
 
 impl Pending {
+    fn message(&self) -> MessageRef<'_> {
+        MessageRef {
+            address: &self.address,
+            header: &self.header,
+            body: &self.body,
+            shared_body: Some(&self.body),
+        }
+    }
+
     fn inbound(&self, channel: u16) -> Inbound<'_> {
         let (exchange, key) = courser_store::record::split_address(&self.address);
         let short = |octets| ShortStr::new(octets).unwrap_or_default();

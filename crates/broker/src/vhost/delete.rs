@@ -1,5 +1,6 @@
 //! Removing queues and exchanges, with everything that hangs on them.
 
+use super::durable::Gone;
 use super::{PREDEFINED, Vhost};
 use crate::exchange::Exchange;
 use crate::fault::Fault;
@@ -28,19 +29,23 @@ impl Vhost {
                 self.exchange_resource(name)
             )));
         }
-        self.remove_exchange(&exchange);
-        Ok(())
+        let mut gone = Gone::default();
+        self.remove_exchange(&exchange, &mut gone);
+        self.forget(&gone)
     }
 
     /// Removes an exchange and its bindings, and the auto-delete exchanges that it was the last
     /// destination of. The caller holds the write lock.
-    pub(super) fn remove_exchange(&self, exchange: &Arc<Exchange>) {
+    pub(super) fn remove_exchange(&self, exchange: &Arc<Exchange>, gone: &mut Gone) {
+        self.exchange_is_gone(exchange, gone);
         self.change(|names| {
             names.exchanges.remove(exchange.name.as_bytes());
         });
-        let cleared = exchange.clear();
+        let cleared = exchange.clear(&mut |destination, key| {
+            self.binding_is_gone(exchange, destination, key, gone);
+        });
         self.bindings.fetch_sub(cleared, Ordering::Relaxed);
-        self.unbind_everywhere(exchange.id, exchange.sources.take());
+        self.unbind_everywhere(exchange.id, exchange.sources.take(), gone);
     }
 
     /// Removes a queue if `condition` agrees to what it holds: its messages, its bindings, its
@@ -52,17 +57,20 @@ impl Vhost {
         wakes: &mut Wakes,
     ) -> Result<usize, Fault> {
         let _write = self.write.lock();
-        let (messages, consumers) = queue.delete(condition)?;
+        let (messages, consumers) = queue.delete(condition, &*self.store)?;
+        let mut gone = Gone::default();
+        self.queue_is_gone(queue, &mut gone);
         self.change(|names| {
             let current = names.queues.get(queue.name.as_bytes());
             if current.is_some_and(|current| Arc::ptr_eq(current, queue)) {
                 names.queues.remove(queue.name.as_bytes());
             }
         });
-        self.unbind_everywhere(queue.id, queue.sources.take());
+        self.unbind_everywhere(queue.id, queue.sources.take(), &mut gone);
         for consumer in consumers {
             cancel(&consumer, wakes);
         }
+        self.forget(&gone)?;
         Ok(messages)
     }
 
@@ -88,13 +96,15 @@ impl Vhost {
         self.delete_queue(queue, condition, wakes)
     }
 
-    fn unbind_everywhere(&self, destination: u64, sources: Vec<ShortString>) {
+    fn unbind_everywhere(&self, destination: u64, sources: Vec<ShortString>, gone: &mut Gone) {
         for source in sources {
             let Some(exchange) = self.exchange(source.as_bytes()) else { continue };
-            let removed = exchange.unbind_all(destination);
+            let removed = exchange.unbind_all(destination, &mut |destination, key| {
+                self.binding_is_gone(&exchange, destination, key, gone);
+            });
             self.bindings.fetch_sub(removed.count, Ordering::Relaxed);
-            if removed.none_left {
-                self.delete_if_auto(&exchange);
+            if removed.none_left && exchange.settings.auto_delete {
+                self.remove_exchange(&exchange, gone);
             }
         }
         self.routes_changed();
