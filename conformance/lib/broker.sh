@@ -60,7 +60,7 @@ probe_broker() { python3 "$(dirname "${BASH_SOURCE[0]}")/probe.py" "$1"; }
 show_broker_log() {
     [[ -s $broker_log ]] || { echo "(the broker logged nothing)"; return; }
     echo "-- the end of the broker's log, $broker_log"
-    tail -n "${1:-40}" "$broker_log"
+    tail -n "${1:-40}" "$broker_log" | cut -c 1-240
 }
 
 # Asks politely, then kills; leaves no process behind. Says so when the broker had died by itself.
