@@ -58,6 +58,12 @@ impl FieldTable {
         Self { entries: Vec::new() }
     }
 
+    /// A table without entries, with room for so many.
+    #[must_use]
+    pub fn with_capacity(entries: usize) -> Self {
+        Self { entries: Vec::with_capacity(entries) }
+    }
+
     /// Sets the value of a key: in its place when the key is there, behind all others when not.
     pub fn insert(&mut self, key: ShortString, value: impl Into<FieldValue>) {
         let value = value.into();

@@ -1,4 +1,5 @@
-//! Any input gives a value or an error; any value is written and read alike, from any split of its octets.
+//! Any input gives a value or an error; any value is written and read alike, from any split of its
+//! octets.
 
 use crate::support::by_name::{self, FIELDS, METHODS};
 use crate::support::exercise;
