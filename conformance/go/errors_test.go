@@ -150,10 +150,6 @@ func TestMistakesThatCloseTheConnection(t *testing.T) {
 			_ = channel.Qos(0, 10, false)
 			return nil
 		},
-		"NOT_IMPLEMENTED - active=false": func(_ testing.TB, channel *amqp.Channel) error {
-			_ = channel.Flow(false)
-			return nil
-		},
 		"NOT_ALLOWED - attempt to reuse consumer tag 'twice'": func(t testing.TB, channel *amqp.Channel) error {
 			queue := exclusiveQueue(t, channel)
 			must(channel.Consume(queue, "twice", true, false, false, false, nil))(t)
