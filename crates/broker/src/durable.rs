@@ -53,7 +53,6 @@ impl Broker {
             let Some(queue) = queues.get(&id) else { continue };
             let positions = index.into_positions();
             messages += positions.len();
-            positions.iter().for_each(|position| self.store.hold(*position));
             queue.restore(positions);
         }
         Ok(messages)

@@ -216,7 +216,7 @@ impl Queue {
         if next < stash.len() {
             stash.keep_from(next, store)?;
             for index in next..stash.len() {
-                if let Some(location) = stash.location(index) {
+                if let Some(location) = stash.location(index, store) {
                     ready.push(location);
                 }
             }
