@@ -1,0 +1,65 @@
+//! The operations on files that the journal needs, so that tests can put a failing disk below it.
+
+use std::{any::Any, io, path::Path, sync::Arc};
+
+/// A file's name and size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileEntry {
+    /// Name within its folder.
+    pub name: String,
+    /// Size in octets.
+    pub size_bytes: u64,
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// An existing one, to read.
+    Read,
+    /// An existing one, to read and write.
+    Write,
+    /// An empty one, to read and write; what was there is cut off.
+    Create,
+}
+
+/// A file system.
+pub trait Disk: Send + Sync + 'static {
+    /// Makes a folder and those above it, and syncs the folders that got new entries.
+    fn create_dir(&self, dir: &Path) -> io::Result<()>;
+    /// The plain files of a folder, in any order.
+    fn list(&self, dir: &Path) -> io::Result<Vec<FileEntry>>;
+    /// Opens a file.
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>>;
+    /// Renames a file over whatever is there. Durable only after [`Disk::sync_dir`].
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file. Durable only after [`Disk::sync_dir`].
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes the entries of a folder durable.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Locks a file, which is made if there is none, against other processes until the result is
+    /// dropped; [`io::ErrorKind::WouldBlock`] if another one has it.
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>>;
+    /// A number that no journal had before.
+    fn fresh_id(&self) -> io::Result<u64>;
+}
+
+/// An open file.
+pub trait DiskFile: Send + Sync {
+    /// Size in octets.
+    fn size_bytes(&self) -> io::Result<u64>;
+    /// Reads some octets at `offset`; 0 at the end of the file.
+    fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes some octets at `offset`.
+    fn write_at(&self, octets: &[u8], offset: u64) -> io::Result<usize>;
+    /// Makes what was written durable, and the size with it (`fdatasync`). Must not try again
+    /// after a failure.
+    fn sync_data(&self) -> io::Result<()>;
+    /// Gives a range back to the file system; it reads as zeros after that.
+    fn punch(&self, offset: u64, len: u64) -> io::Result<()>;
+    /// Says that a range will be read soon.
+    fn will_need(&self, offset: u64, len: u64);
+}
+
+/// The disk of this machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealDisk;

@@ -1,0 +1,133 @@
+//! What can go wrong, and what it means for the owner.
+
+use crate::Lsn;
+use std::{io, path::PathBuf, sync::Arc};
+
+/// Why the journal stopped taking anything: a write or a sync failed.
+///
+/// Nothing that was not durable before may be promised after it, and a sync is never tried again:
+/// the kernel may have dropped the octets that it could not write. The owner has to stop; a new
+/// start finds out what is on the disk.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{action} {} failed: {error}", path.display())]
+pub struct Failure {
+    /// What was tried, such as `write to` or `sync`.
+    pub action: &'static str,
+    /// On which file or folder.
+    pub path: PathBuf,
+    /// What the operating system said.
+    pub error: Arc<io::Error>,
+}
+
+/// Why a journal could not be opened or replayed. Nothing was changed on the disk.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has the journal open.
+    #[error("the journal in {} is in use by another process", .0.display())]
+    Locked(PathBuf),
+    /// A file says it is of a format that this version does not know.
+    #[error("{} is of format version {found}, this program knows version {known}", path.display())]
+    UnknownVersion {
+        /// The file.
+        path: PathBuf,
+        /// What it says.
+        found: u32,
+        /// What would have been understood.
+        known: u32,
+    },
+    /// Something that was durable is not what was written. Nothing is skipped in silence; the
+    /// message says what a repair would do.
+    #[error("{} is damaged at offset {offset}: {what}; `courser journal repair` would {repair}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Offset in octets from the start of the file.
+        offset: u64,
+        /// What is wrong there.
+        what: String,
+        /// What `repair` would do about it.
+        repair: &'static str,
+    },
+    /// The operating system refused something.
+    #[error("{action} {} failed: {error}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file or folder.
+        path: PathBuf,
+        /// What the operating system said.
+        error: io::Error,
+    },
+}
+
+/// Why a batch was not taken. It is left as it was and may be offered again.
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    /// There is no room on the disk; nothing is lost. Wait for
+    /// [`Journal::poll_room`](crate::Journal::poll_room).
+    #[error("the disk is full")]
+    Full,
+    /// The batch is larger than [`Options::batch_bytes`](crate::Options::batch_bytes).
+    #[error("a batch of {size_bytes} octets is larger than the {max_bytes} allowed")]
+    TooLarge {
+        /// Its size.
+        size_bytes: u64,
+        /// The bound.
+        max_bytes: u64,
+    },
+    /// The journal failed before and takes nothing more.
+    #[error("the journal has failed: {0}")]
+    Failed(Failure),
+    /// The journal was closed.
+    #[error("the journal is closed")]
+    Closed,
+}
+
+/// Why a record could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// No segment holds this position: it was never appended, or is not held any more.
+    #[error("position {0} is not in the log")]
+    Gone(Lsn),
+    /// What is there is not a record that was written to this position.
+    #[error("no valid record at offset {offset} of {}", path.display())]
+    Bad {
+        /// The file.
+        path: PathBuf,
+        /// Offset in octets from the start of the file.
+        offset: u64,
+    },
+    /// The operating system refused to read.
+    #[error("reading {} failed: {error}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        error: io::Error,
+    },
+}
+
+/// Why a checkpoint was not made. The last one still holds.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// The new file could not be written, or the owner's writer gave up.
+    #[error("writing the checkpoint failed: {0}")]
+    Write(#[from] io::Error),
+    /// The journal has failed, or failed while the checkpoint was made durable.
+    #[error("the journal has failed: {0}")]
+    Failed(Failure),
+    /// The start lies before that of the last checkpoint, or after the end of the log.
+    #[error("a checkpoint cannot start at {0}")]
+    BadStart(Lsn),
+}
+
+/// Why a replay ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError<E> {
+    /// The log could not be read.
+    #[error(transparent)]
+    Journal(#[from] OpenError),
+    /// The owner refused a record.
+    #[error("{0}")]
+    Owner(E),
+}

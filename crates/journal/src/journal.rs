@@ -1,0 +1,189 @@
+//! The open journal.
+
+use crate::{
+    AppendError, Appended, Batch, CheckpointError, Disk, Failure, Lsn, OpenError, Options,
+    ReadCache, ReadError, Recovery,
+};
+use std::{
+    io,
+    path::Path,
+    sync::Arc,
+    task::{Poll, Waker},
+};
+
+/// How a batch is appended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AppendMode {
+    /// Sync it to the disk as soon as the disk is free. Without it the batch is written out at
+    /// once all the same (it survives `kill -9`), but synced only with the next batch that asks,
+    /// when [`Options::unsynced_bytes`] have gathered, when somebody waits for it, or on close.
+    pub sync: bool,
+    /// Take it even from the reserve when the disk is full: for small batches that free space,
+    /// such as acknowledgements.
+    pub reserve: bool,
+}
+
+/// What a checkpoint did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckpointDone {
+    /// Octets of the checkpoint's file.
+    pub size_bytes: u64,
+    /// Octets given back to the file system by punching holes.
+    pub punched_bytes: u64,
+}
+
+/// What the journal takes on the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Octets of all segments that hold log, without what is punched out.
+    pub log_bytes: u64,
+    /// Estimate of the octets of held records.
+    pub live_bytes: u64,
+    /// Octets of segments that are ready to be used.
+    pub spare_bytes: u64,
+    /// Segments that hold log.
+    pub segments: usize,
+}
+
+/// A durable log of atomic batches. All methods may be called from many threads.
+///
+/// Dropping it does the same as [`Journal::close`], with errors ignored.
+pub struct Journal {}
+
+impl Journal {
+    /// Opens the journal in `dir`, making the folder if there is none, and locks it.
+    ///
+    /// What it holds is read through the [`Recovery`], which turns into the journal.
+    pub fn open(dir: &Path, options: Options, disk: Arc<dyn Disk>) -> Result<Recovery, OpenError> {
+        todo!()
+    }
+
+    /// Appends `batch` as one atomic unit behind everything appended before.
+    ///
+    /// One copy of the octets under a short lock (none for large batches); the record positions
+    /// are in the result. `batch` may be filled anew at once. Blocks while more than
+    /// [`Options::buffer_bytes`] wait for the disk or while a new segment is being made.
+    /// On an error nothing was appended and the batch still holds its records.
+    pub fn append<'b>(
+        &self,
+        batch: &'b mut Batch,
+        mode: AppendMode,
+    ) -> Result<Appended<'b>, AppendError> {
+        todo!()
+    }
+
+    /// The end of everything appended: where the next batch goes, or shortly before it.
+    pub fn end(&self) -> Lsn {
+        todo!()
+    }
+
+    /// Everything before this position is synced to the disk. Never goes back; an atomic load.
+    pub fn durable(&self) -> Lsn {
+        todo!()
+    }
+
+    /// Whether everything before `lsn` is durable; if not, `waker` is woken once when it is, or
+    /// when the journal has failed. Asks for a sync if none is on its way.
+    ///
+    /// Each `Pending` registers one more waker, which is dropped when it is woken.
+    pub fn poll_durable(&self, lsn: Lsn, waker: &Waker) -> Poll<Result<(), Failure>> {
+        todo!()
+    }
+
+    /// Blocks until everything before `lsn` is durable.
+    pub fn wait_durable(&self, lsn: Lsn) -> Result<(), Failure> {
+        todo!()
+    }
+
+    /// Reads the record at `position`, which has to be held or not yet covered by a checkpoint.
+    ///
+    /// Works at once after the append, wherever the record is: in the log buffer or on the disk.
+    /// `cache` belongs to the reader, such as one queue being drained; records near each other
+    /// cost one read of the file together. The record's checksum is checked here.
+    pub fn read<'c>(&self, position: Lsn, cache: &'c mut ReadCache) -> Result<&'c [u8], ReadError> {
+        todo!()
+    }
+
+    /// Counts the record at `position` as live `times` times more. Its segment stays until all is
+    /// released again.
+    ///
+    /// A record has to be held before a checkpoint is made whose start lies behind it, and may
+    /// not be held again after its last release.
+    pub fn hold(&self, position: Lsn, times: u32) {
+        todo!()
+    }
+
+    /// Takes one [`Journal::hold`] of the record at `position` back.
+    ///
+    /// Release *after* appending the record that says so (the acknowledgement): the segment is
+    /// used again only when everything appended before the release is durable.
+    pub fn release(&self, position: Lsn) {
+        todo!()
+    }
+
+    /// Whether a checkpoint should be made now: enough log has gathered since the last one, or
+    /// one would free enough space. Cheap.
+    pub fn wants_checkpoint(&self) -> bool {
+        todo!()
+    }
+
+    /// Makes the owner's state durable, so that a replay starts at `start`, and frees what nothing
+    /// needs any more. Blocks; one at a time; everything else goes on meanwhile.
+    ///
+    /// `write` writes the state, which has to contain the effects of every record before `start`
+    /// and may contain effects of later ones if replaying those a second time does no harm. Before
+    /// the checkpoint counts, everything appended until `write` returned is made durable.
+    ///
+    /// `live` is called *before* `write`, and only if there are segments worth punching holes in:
+    /// it calls its argument with every position before `start` that is live, in any order. What
+    /// it does not name is deallocated once the checkpoint is durable.
+    pub fn checkpoint(
+        &self,
+        start: Lsn,
+        live: &mut dyn FnMut(&mut dyn FnMut(Lsn)),
+        write: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,
+    ) -> Result<CheckpointDone, CheckpointError> {
+        todo!()
+    }
+
+    /// Whether batches without [`AppendMode::reserve`] find room. When not, appends still go on
+    /// until the current segment is full, then fail with [`AppendError::Full`].
+    pub fn has_room(&self) -> bool {
+        todo!()
+    }
+
+    /// Ready when [`Journal::has_room`] (or the journal has failed); otherwise `waker` is woken
+    /// once when that changes.
+    pub fn poll_room(&self, waker: &Waker) -> Poll<()> {
+        todo!()
+    }
+
+    /// What is on the disk.
+    pub fn usage(&self) -> Usage {
+        todo!()
+    }
+
+    /// The write or sync that failed, if one did: no append succeeds any more and
+    /// [`Journal::durable`] does not move.
+    pub fn failed(&self) -> Option<&Failure> {
+        todo!()
+    }
+
+    /// Makes everything durable, notes in the log that it ends here by intention, and stops the
+    /// threads. Later appends fail with [`AppendError::Closed`].
+    pub fn close(&self) -> Result<(), Failure> {
+        todo!()
+    }
+
+    /// Writes what was appended, and syncs if that is wanted: one round of the log thread. For
+    /// journals without threads. Returns whether there was anything to do.
+    pub fn flush_once(&self) -> bool {
+        todo!()
+    }
+
+    /// Frees segments and pre-writes spare ones: one round of the maintenance thread. For
+    /// journals without threads.
+    pub fn maintain_once(&self) {
+        todo!()
+    }
+}

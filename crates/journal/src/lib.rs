@@ -1,0 +1,36 @@
+//! A durable log of atomic batches, with positions, checkpoints and recovery.
+//!
+//! The owner puts *records* (octets) in, a [`Batch`] at a time, and gets their positions back. A
+//! batch survives a crash as a whole or not at all; once [`Journal::durable`] has reached a batch's
+//! end it survives the loss of power. The journal does not know what a record means.
+//!
+//! ```text
+//! Journal::open ─► Recovery: checkpoint(), hold(), replay() ─► start() ─► Journal
+//!                                                                           │
+//!     append(&mut Batch) ─► log buffer ─► log thread: pwrite, fdatasync ─► durable()
+//!     read(position) ◄───── log buffer, or segment file                     │
+//!     hold / release ─────► live count of a segment                         │
+//!     checkpoint(start) ──► <start>.checkpoint ─► maintenance: recycle, punch, pre-write
+//! ```
+//!
+//! The log is one endless row of octets that is cut into segment files; an [`Lsn`] is an offset in
+//! it and stays valid as long as what it points at is held: nothing is ever moved. What stands on
+//! the disk, octet by octet, and what recovery concludes from it, is in `docs/journal-format.md`.
+
+mod batch;
+mod disk;
+mod error;
+mod journal;
+mod lsn;
+mod options;
+mod read;
+mod recovery;
+
+pub use batch::{Appended, Batch};
+pub use disk::{Disk, DiskFile, FileEntry, OpenMode, RealDisk};
+pub use error::{AppendError, CheckpointError, Failure, OpenError, ReadError, ReplayError};
+pub use journal::{AppendMode, CheckpointDone, Journal, Usage};
+pub use lsn::Lsn;
+pub use options::Options;
+pub use read::ReadCache;
+pub use recovery::{BatchInfo, CheckpointReader, Progress, Record, Recovery, Replayed};

@@ -1,0 +1,48 @@
+//! What can be set about a journal.
+
+const MIB: u64 = 1 << 20;
+
+/// Sizes and bounds of a [`Journal`](crate::Journal).
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Size of a segment file, header included; rounded up to 4 KiB. A batch that does not fit
+    /// gets a segment of its own size. May differ from one start to the next.
+    pub segment_bytes: u64,
+    /// Most octets that may wait in memory for the log thread; an append beyond blocks until the
+    /// disk has taken some. This is the back-pressure on whoever produces records.
+    pub buffer_bytes: usize,
+    /// Octets written without a wish for durability are synced at the latest when this many have
+    /// gathered.
+    pub unsynced_bytes: u64,
+    /// Largest batch that is taken; at most 2 GiB.
+    pub batch_bytes: u64,
+    /// A checkpoint is wanted when this much log has gathered since the last one, or four times
+    /// the size of the last one if that is more.
+    pub checkpoint_after_bytes: u64,
+    /// A checkpoint is also wanted, for the space it frees, when the log takes more than twice
+    /// what is live in it and this much more.
+    pub dead_bytes: u64,
+    /// Pre-written segments that are kept ready. One of them is the reserve that only batches
+    /// with [`AppendMode::reserve`](crate::AppendMode) may use when the disk is full.
+    pub spare_segments: usize,
+    /// Whether the journal runs its own two threads. Without them the owner drives it by
+    /// [`Journal::flush_once`](crate::Journal::flush_once) and
+    /// [`Journal::maintain_once`](crate::Journal::maintain_once), and calls that would block do
+    /// that work themselves: for seeded tests.
+    pub threads: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            segment_bytes: 64 * MIB,
+            buffer_bytes: 16 << 20,
+            unsynced_bytes: 4 * MIB,
+            batch_bytes: 1024 * MIB,
+            checkpoint_after_bytes: 256 * MIB,
+            dead_bytes: 1024 * MIB,
+            spare_segments: 2,
+            threads: true,
+        }
+    }
+}
