@@ -2,13 +2,15 @@
 
 use crate::{
     AppendError, Appended, Batch, CheckpointError, Disk, Failure, Lsn, OpenError, Options,
-    ReadCache, ReadError, Recovery,
+    ReadCache, ReadError, Recovery, core::Core,
 };
+use parking_lot::Mutex;
 use std::{
     io,
     path::Path,
     sync::Arc,
     task::{Poll, Waker},
+    thread::{self, JoinHandle},
 };
 
 /// How a batch is appended.
@@ -48,14 +50,17 @@ pub struct Usage {
 /// A durable log of atomic batches. All methods may be called from many threads.
 ///
 /// Dropping it does the same as [`Journal::close`], with errors ignored.
-pub struct Journal {}
+pub struct Journal {
+    core: Arc<Core>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
 
 impl Journal {
     /// Opens the journal in `dir`, making the folder if there is none, and locks it.
     ///
     /// What it holds is read through the [`Recovery`], which turns into the journal.
     pub fn open(dir: &Path, options: Options, disk: Arc<dyn Disk>) -> Result<Recovery, OpenError> {
-        todo!()
+        crate::recovery::open(dir, options, disk)
     }
 
     /// Appends `batch` as one atomic unit behind everything appended before.
@@ -69,17 +74,17 @@ impl Journal {
         batch: &'b mut Batch,
         mode: AppendMode,
     ) -> Result<Appended<'b>, AppendError> {
-        todo!()
+        self.core.append(batch, mode)
     }
 
     /// The end of everything appended: where the next batch goes, or shortly before it.
     pub fn end(&self) -> Lsn {
-        todo!()
+        self.core.end()
     }
 
     /// Everything before this position is synced to the disk. Never goes back; an atomic load.
     pub fn durable(&self) -> Lsn {
-        todo!()
+        self.core.durable()
     }
 
     /// Whether everything before `lsn` is durable; if not, `waker` is woken once when it is, or
@@ -87,12 +92,12 @@ impl Journal {
     ///
     /// Each `Pending` registers one more waker, which is dropped when it is woken.
     pub fn poll_durable(&self, lsn: Lsn, waker: &Waker) -> Poll<Result<(), Failure>> {
-        todo!()
+        self.core.poll_durable(lsn, waker)
     }
 
     /// Blocks until everything before `lsn` is durable.
     pub fn wait_durable(&self, lsn: Lsn) -> Result<(), Failure> {
-        todo!()
+        self.core.wait_durable(lsn)
     }
 
     /// Reads the record at `position`, which has to be held or not yet covered by a checkpoint.
@@ -101,7 +106,7 @@ impl Journal {
     /// `cache` belongs to the reader, such as one queue being drained; records near each other
     /// cost one read of the file together. The record's checksum is checked here.
     pub fn read<'c>(&self, position: Lsn, cache: &'c mut ReadCache) -> Result<&'c [u8], ReadError> {
-        todo!()
+        self.core.read(position, cache)
     }
 
     /// Counts the record at `position` as live `times` times more. Its segment stays until all is
@@ -110,7 +115,7 @@ impl Journal {
     /// A record has to be held before a checkpoint is made whose start lies behind it, and may
     /// not be held again after its last release.
     pub fn hold(&self, position: Lsn, times: u32) {
-        todo!()
+        self.core.segments.hold(position, times);
     }
 
     /// Takes one [`Journal::hold`] of the record at `position` back.
@@ -118,13 +123,13 @@ impl Journal {
     /// Release *after* appending the record that says so (the acknowledgement): the segment is
     /// used again only when everything appended before the release is durable.
     pub fn release(&self, position: Lsn) {
-        todo!()
+        self.core.release(position);
     }
 
     /// Whether a checkpoint should be made now: enough log has gathered since the last one, or
     /// one would free enough space. Cheap.
     pub fn wants_checkpoint(&self) -> bool {
-        todo!()
+        self.core.wants_checkpoint()
     }
 
     /// Makes the owner's state durable, so that a replay starts at `start`, and frees what nothing
@@ -143,47 +148,105 @@ impl Journal {
         live: &mut dyn FnMut(&mut dyn FnMut(Lsn)),
         write: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,
     ) -> Result<CheckpointDone, CheckpointError> {
-        todo!()
+        self.core.checkpoint(start, live, write)
     }
 
     /// Whether batches without [`AppendMode::reserve`] find room. When not, appends still go on
     /// until the current segment is full, then fail with [`AppendError::Full`].
     pub fn has_room(&self) -> bool {
-        todo!()
+        self.core.has_room()
     }
 
     /// Ready when [`Journal::has_room`] (or the journal has failed); otherwise `waker` is woken
     /// once when that changes.
     pub fn poll_room(&self, waker: &Waker) -> Poll<()> {
-        todo!()
+        if self.has_room() || self.failed().is_some() {
+            return Poll::Ready(());
+        }
+        self.core.room_waiters.push(Lsn(0), waker.clone());
+        let changed = self.has_room() || self.failed().is_some();
+        if changed { Poll::Ready(()) } else { Poll::Pending }
     }
 
     /// What is on the disk.
     pub fn usage(&self) -> Usage {
-        todo!()
+        self.core.usage()
     }
 
     /// The write or sync that failed, if one did: no append succeeds any more and
     /// [`Journal::durable`] does not move.
     pub fn failed(&self) -> Option<&Failure> {
-        todo!()
+        self.core.failed.get()
     }
 
     /// Makes everything durable, notes in the log that it ends here by intention, and stops the
     /// threads. Later appends fail with [`AppendError::Closed`].
     pub fn close(&self) -> Result<(), Failure> {
-        todo!()
+        let end = self.core.close_log();
+        let closed = self.core.wait_durable(end);
+        self.stop_threads();
+        closed
     }
 
     /// Writes what was appended, and syncs if that is wanted: one round of the log thread. For
     /// journals without threads. Returns whether there was anything to do.
     pub fn flush_once(&self) -> bool {
-        todo!()
+        self.core.flush_once()
     }
 
     /// Frees segments and pre-writes spare ones: one round of the maintenance thread. For
     /// journals without threads.
     pub fn maintain_once(&self) {
-        todo!()
+        self.core.maintain_once();
+    }
+
+    /// Starts the threads, if there are to be any.
+    pub(crate) fn run(core: Core) -> io::Result<Self> {
+        let journal = Journal { core: Arc::new(core), threads: Mutex::default() };
+        let core = &journal.core;
+        if core.options.threads {
+            let mut threads = journal.threads.lock();
+            threads.push(spawn("journal-log", core, Core::run_log)?);
+            threads.push(spawn("journal-upkeep", core, Core::run_upkeep)?);
+            core.wake_upkeep();
+        }
+        Ok(journal)
+    }
+
+    fn stop_threads(&self) {
+        self.core.upkeep.lock().stop = true;
+        self.core.upkeep_work.notify_all();
+        self.core.log.lock().stop = true;
+        self.core.work.notify_all();
+        for thread in self.threads.lock().drain(..) {
+            // A panic has failed the journal already.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        let _ = self.close();
+    }
+}
+
+fn spawn(name: &str, core: &Arc<Core>, work: fn(&Core)) -> io::Result<JoinHandle<()>> {
+    let core = FailOnPanic(Arc::clone(core));
+    thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let core = core;
+        work(&core.0);
+    })
+}
+
+/// Fails the journal when its thread panics: who waits for the thread has to know.
+struct FailOnPanic(Arc<Core>);
+
+impl Drop for FailOnPanic {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let error = io::Error::other("a thread of the journal panicked");
+            self.0.fail("work in", &self.0.dir, error);
+        }
     }
 }

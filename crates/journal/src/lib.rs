@@ -18,19 +18,30 @@
 //! the disk, octet by octet, and what recovery concludes from it, is in `docs/journal-format.md`.
 
 mod batch;
+mod checkpoint;
+mod core;
 mod disk;
 mod error;
+mod format;
 mod journal;
+mod log;
 mod lsn;
+mod names;
 mod options;
 mod read;
 mod recovery;
+mod segments;
+mod store;
+mod upkeep;
+mod waiters;
 
 pub use batch::{Appended, Batch};
+pub use checkpoint::CheckpointReader;
 pub use disk::{Disk, DiskFile, FileEntry, OpenMode, RealDisk};
 pub use error::{AppendError, CheckpointError, Failure, OpenError, ReadError, ReplayError};
 pub use journal::{AppendMode, CheckpointDone, Journal, Usage};
 pub use lsn::Lsn;
 pub use options::Options;
 pub use read::ReadCache;
-pub use recovery::{BatchInfo, CheckpointReader, Progress, Record, Recovery, Replayed};
+pub use recovery::{BatchInfo, Progress, Record, Recovery, Replayed};
+pub use store::{CheckpointCall, JournalStore, MalformedRecord, RecoverError};

@@ -1,13 +1,148 @@
 //! Reading records back.
 
+use crate::{
+    DiskFile, Lsn, ReadError,
+    core::Core,
+    disk::read_up_to,
+    format::{RECORD_HEAD_LEN, record_is_valid, u32_at},
+    segments::Segment,
+};
+use std::{ops::Range, sync::Arc};
+
+/// Octets that are read at once, and asked for ahead.
+const BLOCK_BYTES: usize = 256 << 10;
+/// A larger buffer, for a larger record, is given back with the next block.
+const BUFFER_KEPT_BYTES: usize = 1 << 20;
+
 /// What one reader has read ahead: a block of a segment. Bounded: 256 KiB, or the largest record
 /// read if that is more. Costs no memory before the first read.
 #[derive(Default)]
-pub struct ReadCache {}
+pub struct ReadCache {
+    octets: Vec<u8>,
+    /// Position of the first octet.
+    start: Lsn,
+    /// How many octets are valid.
+    len: usize,
+    /// The file that the block came from, kept open for the next one.
+    file: Option<(Arc<Segment>, Arc<dyn DiskFile>)>,
+}
 
 impl ReadCache {
-    /// Gives the memory back.
+    /// Gives the memory and the open file back.
     pub fn clear(&mut self) {
         *self = Self::default();
+    }
+
+    /// What is cached from `position` on.
+    fn cached_from(&self, position: Lsn) -> &[u8] {
+        let offset = position.0.checked_sub(self.start.0).and_then(|o| usize::try_from(o).ok());
+        offset.and_then(|offset| self.octets[..self.len].get(offset..)).unwrap_or_default()
+    }
+
+    /// Where the octets of the record at `position` are, if all of it is cached.
+    fn find(&self, position: Lsn) -> Option<Range<usize>> {
+        let rest = self.cached_from(position);
+        let len = record_len(rest)?;
+        let from = (position.0 - self.start.0) as usize;
+        (len <= rest.len()).then_some(from + RECORD_HEAD_LEN..from + len)
+    }
+
+    fn make_room(&mut self, len: usize) {
+        self.len = 0;
+        if self.octets.len() < len || self.octets.len() > BUFFER_KEPT_BYTES {
+            self.octets = vec![0; len.max(BLOCK_BYTES)];
+        }
+    }
+}
+
+/// Octets of the record that `octets` starts with, its head included.
+fn record_len(octets: &[u8]) -> Option<usize> {
+    (octets.len() >= RECORD_HEAD_LEN).then(|| RECORD_HEAD_LEN + u32_at(octets, 0) as usize)
+}
+
+impl Core {
+    /// See [`Journal::read`](crate::Journal::read).
+    pub fn read<'c>(&self, position: Lsn, cache: &'c mut ReadCache) -> Result<&'c [u8], ReadError> {
+        let range = self.locate(position, cache)?;
+        let check = u32_at(&cache.octets, range.start - 4);
+        if record_is_valid(&cache.octets[range.clone()], check, position, self.id) {
+            return Ok(&cache.octets[range]);
+        }
+        // The next try shall look at the disk again.
+        cache.len = 0;
+        Err(match self.segments.find(position) {
+            Some(segment) => self.bad(&segment, position),
+            None => ReadError::Gone(position),
+        })
+    }
+
+    /// Octets of the record at `position` with its head, whether it is valid or not.
+    pub fn record_len(&self, position: Lsn, cache: &mut ReadCache) -> Result<u64, ReadError> {
+        Ok((self.locate(position, cache)?.len() + RECORD_HEAD_LEN) as u64)
+    }
+
+    /// Gets the record at `position` into the cache.
+    fn locate(&self, position: Lsn, cache: &mut ReadCache) -> Result<Range<usize>, ReadError> {
+        if let Some(range) = cache.find(position) {
+            return Ok(range);
+        }
+        if position >= self.written() && self.copy_from_buffer(position, cache) {
+            return cache.find(position).ok_or(ReadError::Gone(position));
+        }
+        // What was in the buffer until now is in the file, or was never appended.
+        let limit = self.written();
+        if position >= limit {
+            return Err(ReadError::Gone(position));
+        }
+        let segment = self.segments.find(position).ok_or(ReadError::Gone(position))?;
+        let rest = limit.min(segment.end()).0 - position.0;
+        self.fill(&segment, position, rest.min(BLOCK_BYTES as u64) as usize, cache)?;
+        let len = record_len(cache.cached_from(position)).filter(|len| *len as u64 <= rest);
+        let len = len.ok_or_else(|| self.bad(&segment, position))?;
+        if len > cache.len {
+            self.fill(&segment, position, len, cache)?;
+        }
+        cache.find(position).ok_or_else(|| self.bad(&segment, position))
+    }
+
+    fn copy_from_buffer(&self, position: Lsn, cache: &mut ReadCache) -> bool {
+        let log = self.log.lock();
+        let Some(rest) = log.buffer.find(position) else { return false };
+        let Some(len) = record_len(rest).filter(|len| *len <= rest.len()) else { return false };
+        cache.make_room(len);
+        cache.octets[..len].copy_from_slice(&rest[..len]);
+        cache.start = position;
+        cache.len = len;
+        true
+    }
+
+    /// Reads `len` octets from `position` on, and asks for what follows them.
+    fn fill(
+        &self,
+        segment: &Arc<Segment>,
+        position: Lsn,
+        len: usize,
+        cache: &mut ReadCache,
+    ) -> Result<(), ReadError> {
+        let failed = |error| ReadError::Io { path: segment.path(&self.dir), error };
+        let file = match &cache.file {
+            Some((of, file)) if Arc::ptr_eq(of, segment) => Arc::clone(file),
+            _ => segment.open(&*self.disk, &self.dir).map_err(failed)?,
+        };
+        cache.make_room(len);
+        let offset = position.0 - segment.start.0;
+        let found = read_up_to(&*file, &mut cache.octets[..len], offset).map_err(failed)?;
+        if found == BLOCK_BYTES {
+            file.will_need(offset + found as u64, BLOCK_BYTES as u64);
+        }
+        cache.start = position;
+        cache.len = found;
+        cache.file = Some((Arc::clone(segment), file));
+        Ok(())
+    }
+
+    fn bad(&self, segment: &Segment, position: Lsn) -> ReadError {
+        let offset = position.0 - segment.start.0;
+        ReadError::Bad { path: segment.path(&self.dir), offset }
     }
 }

@@ -280,7 +280,6 @@ impl Reader for LogReader {
             .journal
             .read(Lsn(position), &mut self.cache)
             .map_err(|error| StoreError::Failed(error.to_string()))?;
-        message_of(record)
-            .ok_or_else(|| StoreError::Failed(MalformedRecord(position).to_string()))
+        message_of(record).ok_or_else(|| StoreError::Failed(MalformedRecord(position).to_string()))
     }
 }

@@ -1,5 +1,9 @@
 //! The operations on files that the journal needs, so that tests can put a failing disk below it.
 
+mod real;
+
+pub use real::RealDisk;
+
 use std::{any::Any, io, path::Path, sync::Arc};
 
 /// A file's name and size.
@@ -60,6 +64,30 @@ pub trait DiskFile: Send + Sync {
     fn will_need(&self, offset: u64, len: u64);
 }
 
-/// The disk of this machine.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RealDisk;
+/// Reads until `out` is full or the file ends, and returns how much there was.
+pub(crate) fn read_up_to(file: &dyn DiskFile, out: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while done < out.len() {
+        match file.read_at(&mut out[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+/// Writes all of `octets`. An interrupted write is tried again, a failed one is not.
+pub(crate) fn write_all(file: &dyn DiskFile, octets: &[u8], offset: u64) -> io::Result<()> {
+    let mut done = 0;
+    while done < octets.len() {
+        match file.write_at(&octets[done..], offset + done as u64) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => done += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,194 @@
+//! Checkpoints: the owner's state as of a position, so that what lies before is not replayed.
+
+mod file;
+mod punch;
+
+pub use file::{CheckpointReader, CheckpointWriter, FileError, SegmentEntry, Table};
+
+use crate::{
+    CheckpointDone, CheckpointError, Lsn, OpenMode, Usage, core::Core, disk::DiskFile, names,
+    upkeep::is_full,
+};
+use std::{
+    io::{self, Write},
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+/// The log grows by so much before it is looked at again whether a checkpoint would free space.
+const LOOK_AGAIN_BYTES: u64 = 1 << 20;
+
+/// The last checkpoint.
+#[derive(Default)]
+pub struct Latest {
+    start: AtomicU64,
+    size_bytes: AtomicU64,
+    /// Octets of dead records that it left.
+    dead_bytes: AtomicU64,
+    /// The end of the log at which to look again whether there is much dead space.
+    look_at: AtomicU64,
+}
+
+impl Latest {
+    /// A checkpoint that was found at the start.
+    pub fn new(start: Lsn, size_bytes: u64) -> Self {
+        let latest = Latest::default();
+        latest.start.store(start.0, Relaxed);
+        latest.size_bytes.store(size_bytes, Relaxed);
+        latest
+    }
+
+    /// Where a replay starts.
+    pub fn start(&self) -> Lsn {
+        Lsn(self.start.load(Relaxed))
+    }
+}
+
+impl Core {
+    /// See [`Journal::release`](crate::Journal::release).
+    pub fn release(&self, position: Lsn) {
+        let start = self.latest.start();
+        if self.segments.release(position, self.end()) && position < start {
+            self.wake_upkeep();
+        }
+    }
+
+    /// See [`Journal::usage`](crate::Journal::usage).
+    pub fn usage(&self) -> Usage {
+        let mut usage = Usage::default();
+        for segment in self.segments.all() {
+            let used = segment.capacity - segment.hole_bytes();
+            let records = segment.records.load(Relaxed).max(1);
+            let live = segment.live().min(records);
+            usage.log_bytes += used;
+            usage.live_bytes +=
+                (u128::from(segment.capacity) * u128::from(live) / u128::from(records)) as u64;
+            usage.segments += 1;
+        }
+        usage.live_bytes = usage.live_bytes.min(usage.log_bytes);
+        usage.spare_bytes = self.log.lock().spares.iter().map(|spare| spare.capacity).sum();
+        usage
+    }
+
+    /// See [`Journal::wants_checkpoint`](crate::Journal::wants_checkpoint).
+    pub fn wants_checkpoint(&self) -> bool {
+        let end = self.end().0;
+        let since = end.saturating_sub(self.latest.start().0);
+        let last = self.latest.size_bytes.load(Relaxed);
+        if since > self.options.checkpoint_after_bytes.max(last.saturating_mul(4)) {
+            return true;
+        }
+        let look_at = self.latest.look_at.load(Relaxed);
+        if self.has_room() && end < look_at {
+            return false;
+        }
+        let usage = self.usage();
+        let dead = usage.log_bytes - usage.live_bytes;
+        // Without new dead space since the last one, another one would free nothing.
+        let dead_since = dead.saturating_sub(self.latest.dead_bytes.load(Relaxed));
+        let bound = if self.has_room() { self.options.dead_bytes + usage.live_bytes } else { 0 };
+        let wanted = dead > bound && dead_since >= self.options.segment_bytes;
+        if !wanted {
+            self.latest.look_at.store(end + LOOK_AGAIN_BYTES, Relaxed);
+        }
+        wanted
+    }
+
+    /// See [`Journal::checkpoint`](crate::Journal::checkpoint).
+    pub fn checkpoint(
+        &self,
+        start: Lsn,
+        live: &mut dyn FnMut(&mut dyn FnMut(Lsn)),
+        write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<CheckpointDone, CheckpointError> {
+        let _only_one = self.checkpointing.lock();
+        let previous = self.latest.start();
+        if start < previous || start > self.end() {
+            return Err(CheckpointError::BadStart(start));
+        }
+        let holes = self.plan_holes(start, live);
+        let path = self.dir.join(names::CHECKPOINT_BEING_WRITTEN);
+        let mut written = self.write_checkpoint(&path, start, &holes, write);
+        if matches!(&written, Err(CheckpointError::Write(error)) if is_full(error))
+            && self.give_up_a_spare()
+        {
+            written = self.write_checkpoint(&path, start, &holes, write);
+        }
+        let size_bytes = match written {
+            Ok(size_bytes) => size_bytes,
+            Err(error) => {
+                // What could not be written shall not take up room; at the next start it is
+                // removed at the latest.
+                let _ = self.disk.remove(&path);
+                return Err(error);
+            }
+        };
+        self.install_checkpoint(&path, previous, start)?;
+        self.latest.start.store(start.0, Relaxed);
+        self.latest.size_bytes.store(size_bytes, Relaxed);
+        let punched_bytes = self.punch(holes);
+        if self.options.threads {
+            self.wake_upkeep();
+        } else {
+            self.maintain_once();
+        }
+        let usage = self.usage();
+        self.latest.dead_bytes.store(usage.log_bytes - usage.live_bytes, Relaxed);
+        Ok(CheckpointDone { size_bytes, punched_bytes })
+    }
+
+    /// Writes the file and makes everything durable that it may contain effects of.
+    fn write_checkpoint(
+        &self,
+        path: &Path,
+        start: Lsn,
+        holes: &punch::Plan,
+        write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<u64, CheckpointError> {
+        let file: Arc<dyn DiskFile> = self.disk.open(path, OpenMode::Create)?;
+        let mut writer = CheckpointWriter::new(file, self.id, start)?;
+        write(&mut writer)?;
+        let durable = self.end();
+        self.wait_durable(durable).map_err(CheckpointError::Failed)?;
+        let segments = holes.table(&self.segments.before(start));
+        Ok(writer.finish(Table { durable, data_bytes: 0, segments })?)
+    }
+
+    /// Gives the finished file its name, which makes it the last checkpoint.
+    fn install_checkpoint(
+        &self,
+        path: &Path,
+        previous: Lsn,
+        start: Lsn,
+    ) -> Result<(), CheckpointError> {
+        let name = self.dir.join(names::checkpoint(start));
+        let renamed = self.disk.rename(path, &name).and_then(|()| self.disk.sync_dir(&self.dir));
+        if let Err(error) = renamed {
+            // Whether it counts after a crash is unknown now, and so is what may be freed.
+            self.fail("rename to", &name, error);
+        } else if previous != start {
+            // It may be there again after a crash; then the start removes it.
+            let old = self.dir.join(names::checkpoint(previous));
+            if let Err(error) = self.disk.remove(&old)
+                && error.kind() != io::ErrorKind::NotFound
+            {
+                self.fail("remove", &old, error);
+            }
+        }
+        self.failed.get().map_or(Ok(()), |failure| Err(CheckpointError::Failed(failure.clone())))
+    }
+
+    /// Removes a spare segment, for a checkpoint is what frees more. The reserve stays.
+    fn give_up_a_spare(&self) -> bool {
+        let mut log = self.log.lock();
+        if log.spares.len() < 2 {
+            return false;
+        }
+        let Some(spare) = log.spares.pop() else { return false };
+        drop(log);
+        self.disk.remove(&self.dir.join(names::spare(spare.number))).is_ok()
+    }
+}

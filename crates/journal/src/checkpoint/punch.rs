@@ -1,0 +1,145 @@
+//! Giving dead octets back to the file system where a segment as a whole cannot be freed.
+//!
+//! Nothing is moved: a range of a segment in which no record is live becomes a hole. The holes
+//! are planned from what is live *before* the owner writes its state, written down in the
+//! checkpoint, and punched when that is durable.
+
+use super::SegmentEntry;
+use crate::{Lsn, OpenMode, ReadCache, core::Core, format::SEGMENT_HEADER_LEN, segments::Segment};
+use std::{
+    ops::Range,
+    sync::{Arc, atomic::Ordering::Relaxed},
+};
+
+/// Holes begin and end at multiples of this, which file systems can give back.
+const HOLE_ALIGN: u64 = 4096;
+/// Smaller holes are not worth an extent of their own.
+const HOLE_BYTES_MIN: u64 = 16 << 10;
+/// Live records that are looked at for one checkpoint, at most.
+const LIVE_MAX: u64 = 1 << 20;
+
+/// The holes that a checkpoint brings, for each of the segments that get some.
+#[derive(Default)]
+pub struct Plan {
+    segments: Vec<(Arc<Segment>, Vec<Range<u32>>)>,
+}
+
+impl Plan {
+    /// What the checkpoint says about `segments`: old holes, and those of this plan.
+    pub fn table(&self, segments: &[Arc<Segment>]) -> Vec<SegmentEntry> {
+        let entry = |segment: &Arc<Segment>| {
+            let planned = self.segments.iter().find(|(of, _)| of.start == segment.start);
+            SegmentEntry {
+                start: segment.start,
+                records: segment.records.load(Relaxed),
+                holes: match planned {
+                    Some((_, holes)) => holes.clone(),
+                    None => segment.holes.lock().clone(),
+                },
+            }
+        };
+        segments.iter().map(entry).collect()
+    }
+}
+
+impl Core {
+    /// Finds the segments before `start` with few live records, and the holes they could have.
+    pub fn plan_holes(&self, start: Lsn, live: &mut dyn FnMut(&mut dyn FnMut(Lsn))) -> Plan {
+        let sparse = self.sparse_segments(start);
+        if sparse.is_empty() {
+            return Plan::default();
+        }
+        let find = |position: Lsn| {
+            let behind = sparse.partition_point(|segment| segment.start <= position);
+            let index = behind.checked_sub(1)?;
+            (position < sparse[index].end()).then_some(index)
+        };
+        let mut positions = vec![Vec::new(); sparse.len()];
+        live(&mut |position| {
+            if let Some(index) = find(position) {
+                positions[index].push(position);
+            }
+        });
+        let mut plan = Plan::default();
+        for (segment, positions) in sparse.iter().zip(&mut positions) {
+            positions.sort_unstable();
+            positions.dedup();
+            if let Some(holes) = self.holes(segment, positions) {
+                plan.segments.push((Arc::clone(segment), holes));
+            }
+        }
+        plan
+    }
+
+    /// Segments at most half of whose records are live, and more than half of what was live when
+    /// they got their last holes is dead by now; the emptiest first, as far as they can be looked
+    /// at in one go; in the order of their positions.
+    fn sparse_segments(&self, start: Lsn) -> Vec<Arc<Segment>> {
+        let mut sparse = self.segments.before(start);
+        sparse.retain(|segment| {
+            let live = segment.live();
+            live > 0
+                && live <= segment.sparse_below.load(Relaxed).min(segment.records.load(Relaxed)) / 2
+        });
+        sparse.sort_by_key(|segment| segment.live());
+        let mut sum = 0;
+        sparse.retain(|segment| {
+            sum += segment.live();
+            sum <= LIVE_MAX
+        });
+        sparse.sort_by_key(|segment| segment.start);
+        sparse
+    }
+
+    /// All holes that `segment` can have when just `positions` are live; `None` if the lengths of
+    /// the records cannot be read, for then nothing may be given up.
+    fn holes(&self, segment: &Segment, positions: &[Lsn]) -> Option<Vec<Range<u32>>> {
+        let mut holes = Vec::new();
+        let mut cache = ReadCache::default();
+        let mut free_from = SEGMENT_HEADER_LEN;
+        let mut add = |free: Range<u64>| {
+            let hole = free.start.next_multiple_of(HOLE_ALIGN)..free.end / HOLE_ALIGN * HOLE_ALIGN;
+            if hole.end >= hole.start + HOLE_BYTES_MIN {
+                holes.push(hole.start as u32..hole.end as u32);
+            }
+        };
+        for &position in positions {
+            let offset = position.0 - segment.start.0;
+            add(free_from..offset);
+            let len = self.record_len(position, &mut cache).ok()?;
+            free_from = offset + len;
+        }
+        add(free_from..segment.capacity);
+        Some(holes)
+    }
+
+    /// Punches the holes of a plan, whose checkpoint is durable. Returns the octets they have more
+    /// than before; a file system that cannot give them back keeps them.
+    pub fn punch(&self, plan: Plan) -> u64 {
+        let mut punched_bytes = 0;
+        // While this is held, no segment becomes a spare file and then another segment.
+        let _not_freed = self.upkeeping.lock();
+        for (segment, holes) in plan.segments {
+            if self.segments.find(segment.start).is_none_or(|now| !Arc::ptr_eq(&now, &segment)) {
+                continue;
+            }
+            segment.sparse_below.store(segment.live(), Relaxed);
+            let Ok(file) = self.disk.open(&segment.path(&self.dir), OpenMode::Write) else {
+                continue;
+            };
+            let before = segment.hole_bytes();
+            let mut done = holes.iter();
+            let all = done.all(|hole| {
+                let (offset, end) = (u64::from(hole.start), u64::from(hole.end));
+                file.punch(offset, end - offset).is_ok()
+            });
+            // Even a hole that failed half-way may have taken octets: they count as gone, except
+            // where nothing can be punched at all.
+            if all || done.len() + 1 < holes.len() {
+                *segment.holes.lock() = holes;
+                punched_bytes += segment.hole_bytes().saturating_sub(before);
+            }
+        }
+        punched_bytes
+    }
+}

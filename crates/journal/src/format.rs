@@ -1,0 +1,247 @@
+//! The octets of segments and frames, as `docs/journal-format.md` draws them. Pure functions.
+//!
+//! All integers are little-endian.
+
+use crate::Lsn;
+
+/// The format version that this program writes, and the only one that it reads.
+pub const VERSION: u32 = 1;
+/// Octets at the start of a segment that hold no frames: a page, so that no write of a frame ever
+/// touches the page of the header.
+pub const SEGMENT_HEADER_LEN: u64 = 4096;
+/// Octets of the header that mean something.
+pub const SEGMENT_HEADER_USED: usize = 56;
+/// Octets in front of a frame's records.
+pub const FRAME_HEADER_LEN: usize = 32;
+/// Octets in front of a record: its length and its check.
+pub const RECORD_HEAD_LEN: usize = 8;
+/// Frames start at multiples of this.
+pub const FRAME_ALIGN: usize = 8;
+
+const SEGMENT_MAGIC: &[u8; 8] = b"courserJ";
+
+/// What a frame holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameKind {
+    /// A batch of records.
+    Batch = 1,
+    /// Nothing: octets that a repair took out.
+    Gap = 2,
+    /// Nothing: the journal was closed by intention here.
+    Close = 3,
+}
+
+/// The start of a segment file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentHeader {
+    /// The journal's number, drawn when it was made.
+    pub id: u64,
+    /// Position of the file's first octet.
+    pub start: Lsn,
+    /// Octets of log that the file covers, this header included.
+    pub capacity: u64,
+    /// Where the last frame of the segment before ends.
+    pub previous_end: Lsn,
+}
+
+/// Why a segment's header was not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeaderError {
+    /// It is of another format version.
+    Version(u32),
+    /// It is not a header, or not what was written.
+    Bad,
+}
+
+impl SegmentHeader {
+    /// The position of the first frame.
+    pub fn first_frame(&self) -> Lsn {
+        self.start.plus(SEGMENT_HEADER_LEN)
+    }
+
+    /// The position behind the file's last octet: where the next segment starts.
+    pub fn end(&self) -> Lsn {
+        self.start.plus(self.capacity)
+    }
+
+    /// The octets to write at the start of the file.
+    pub fn encode(&self) -> [u8; SEGMENT_HEADER_USED] {
+        let mut out = [0; SEGMENT_HEADER_USED];
+        out[..8].copy_from_slice(SEGMENT_MAGIC);
+        out[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        out[16..24].copy_from_slice(&self.id.to_le_bytes());
+        out[24..32].copy_from_slice(&self.start.0.to_le_bytes());
+        out[32..40].copy_from_slice(&self.capacity.to_le_bytes());
+        out[40..48].copy_from_slice(&self.previous_end.0.to_le_bytes());
+        let sum = crc32c::crc32c(&out);
+        out[12..16].copy_from_slice(&sum.to_le_bytes());
+        out
+    }
+
+    /// Reads what [`SegmentHeader::encode`] wrote.
+    pub fn decode(octets: &[u8; SEGMENT_HEADER_USED]) -> Result<Self, HeaderError> {
+        if &octets[..8] != SEGMENT_MAGIC {
+            return Err(HeaderError::Bad);
+        }
+        let version = u32_at(octets, 8);
+        if version != VERSION {
+            return Err(HeaderError::Version(version));
+        }
+        let mut summed = *octets;
+        summed[12..16].fill(0);
+        if crc32c::crc32c(&summed) != u32_at(octets, 12) {
+            return Err(HeaderError::Bad);
+        }
+        let header = SegmentHeader {
+            id: u64_at(octets, 16),
+            start: Lsn(u64_at(octets, 24)),
+            capacity: u64_at(octets, 32),
+            previous_end: Lsn(u64_at(octets, 40)),
+        };
+        let end = header.start.0.checked_add(header.capacity);
+        let plausible = header.capacity > SEGMENT_HEADER_LEN && end.is_some();
+        if plausible { Ok(header) } else { Err(HeaderError::Bad) }
+    }
+}
+
+/// The start of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameHeader {
+    /// Its position.
+    pub lsn: Lsn,
+    /// What was durable when it was appended.
+    pub durable: Lsn,
+    /// Octets of its records, without the padding behind them.
+    pub payload_len: u32,
+    /// How many records there are.
+    pub records: u32,
+    /// What it holds.
+    pub kind: FrameKind,
+    /// Sum over the journal's number, this header and the heads of all records.
+    pub sum: u32,
+}
+
+impl FrameHeader {
+    /// Octets up to the next frame.
+    pub fn frame_len(&self) -> u64 {
+        frame_len(self.payload_len as usize) as u64
+    }
+
+    /// Writes the header, its sum excepted.
+    pub fn encode(&self, out: &mut [u8]) {
+        out[..8].copy_from_slice(&self.lsn.0.to_le_bytes());
+        out[8..16].copy_from_slice(&self.durable.0.to_le_bytes());
+        out[16..20].copy_from_slice(&self.payload_len.to_le_bytes());
+        out[20..24].copy_from_slice(&self.records.to_le_bytes());
+        out[24..28].copy_from_slice(&(self.kind as u32).to_le_bytes());
+    }
+
+    /// Reads a header that claims to stand at `lsn`; nothing is checked but that claim and the
+    /// kind. `None` if `octets` are too few.
+    pub fn decode(octets: &[u8], lsn: Lsn) -> Option<Self> {
+        if octets.len() < FRAME_HEADER_LEN || u64_at(octets, 0) != lsn.0 {
+            return None;
+        }
+        let kind = match u32_at(octets, 24) {
+            1 => FrameKind::Batch,
+            2 => FrameKind::Gap,
+            3 => FrameKind::Close,
+            _ => return None,
+        };
+        Some(FrameHeader {
+            lsn,
+            durable: Lsn(u64_at(octets, 8)),
+            payload_len: u32_at(octets, 16),
+            records: u32_at(octets, 20),
+            kind,
+            sum: u32_at(octets, 28),
+        })
+    }
+}
+
+/// Octets that a frame with `payload_len` octets of records takes.
+pub fn frame_len(payload_len: usize) -> usize {
+    (FRAME_HEADER_LEN + payload_len).next_multiple_of(FRAME_ALIGN)
+}
+
+/// Starts the sum of a frame with its header, of which the last four octets are left out.
+pub fn start_sum(id: u64, header: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(&id.to_le_bytes()), &header[..FRAME_HEADER_LEN - 4])
+}
+
+/// The part of a record's check that does not depend on where it goes.
+pub fn record_sum(parts: &[&[u8]], len: u32) -> u32 {
+    let seed = crc32c::crc32c(&len.to_le_bytes());
+    parts.iter().fold(seed, |sum, part| crc32c::crc32c_append(sum, part))
+}
+
+/// What a record's sum is masked with at `position` of journal `id`, so that what was written
+/// elsewhere, or into another journal, is no record here.
+pub fn mask(position: Lsn, id: u64) -> u32 {
+    ((position.0 ^ id).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
+}
+
+/// Whether `octets` are what was pushed as the record at `position`, whose head says `check`.
+pub fn record_is_valid(octets: &[u8], check: u32, position: Lsn, id: u64) -> bool {
+    record_sum(&[octets], octets.len() as u32) ^ mask(position, id) == check
+}
+
+/// Checks a frame as a whole: `octets` starts with it and may go on behind it.
+pub fn check_frame(header: &FrameHeader, octets: &[u8], id: u64) -> bool {
+    let payload_end = FRAME_HEADER_LEN + header.payload_len as usize;
+    if header.kind == FrameKind::Gap {
+        return header.sum == start_sum(id, octets);
+    }
+    let Some(payload) = octets.get(FRAME_HEADER_LEN..payload_end) else { return false };
+    let mut sum = start_sum(id, octets);
+    let mut records = 0;
+    for (offset, head, body) in Records::new(payload) {
+        sum = crc32c::crc32c_append(sum, head);
+        let position = header.lsn.plus((FRAME_HEADER_LEN + offset) as u64);
+        if !record_is_valid(body, u32_at(head, 4), position, id) {
+            return false;
+        }
+        records += 1;
+    }
+    records == header.records && sum == header.sum
+}
+
+/// Walks the records of a frame: offset in the payload, head, octets. Ends early where a length
+/// leads out of the payload, which [`check_frame`] notices by the number of records.
+pub struct Records<'a> {
+    payload: &'a [u8],
+    offset: usize,
+}
+
+impl<'a> Records<'a> {
+    /// The records in `payload`.
+    pub fn new(payload: &'a [u8]) -> Self {
+        Records { payload, offset: 0 }
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = (usize, &'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (head, rest) = self.payload[self.offset..].split_at_checked(RECORD_HEAD_LEN)?;
+        let octets = rest.get(..u32_at(head, 0) as usize)?;
+        let offset = self.offset;
+        self.offset += RECORD_HEAD_LEN + octets.len();
+        Some((offset, head, octets))
+    }
+}
+
+/// The `u32` at `offset`, which is within `octets`.
+pub fn u32_at(octets: &[u8], offset: usize) -> u32 {
+    let mut out = [0; 4];
+    out.copy_from_slice(&octets[offset..offset + 4]);
+    u32::from_le_bytes(out)
+}
+
+/// The `u64` at `offset`, which is within `octets`.
+pub fn u64_at(octets: &[u8], offset: usize) -> u64 {
+    let mut out = [0; 8];
+    out.copy_from_slice(&octets[offset..offset + 8]);
+    u64::from_le_bytes(out)
+}

@@ -1,0 +1,136 @@
+//! What was appended and is not written yet.
+
+use crate::{Lsn, segments::Segment};
+use std::{mem, sync::Arc};
+
+/// Small batches are gathered in pieces of this size, each of which costs one write.
+const PIECE_BYTES: usize = 256 << 10;
+/// Batches from this size on become a piece of their own instead of being copied.
+const OWN_PIECE_BYTES: usize = 64 << 10;
+/// Buffers larger than this are not kept for another use.
+const POOLED_BYTES_MAX: usize = 1 << 20;
+/// Buffers kept for another use.
+const POOLED_MAX: usize = 16;
+
+/// What the log thread has to do next.
+pub enum Step {
+    /// Write octets to the current segment.
+    Write(Piece),
+    /// Go on in the next segment.
+    Switch(Switch),
+}
+
+/// Octets that follow each other in one segment.
+pub struct Piece {
+    /// Position of the first one.
+    pub start: Lsn,
+    /// Whole frames.
+    pub octets: Vec<u8>,
+}
+
+/// The change to a new segment.
+pub struct Switch {
+    /// The new segment.
+    pub segment: Arc<Segment>,
+    /// The file that is to become it.
+    pub spare: Spare,
+    /// Where the last frame of the old one ends.
+    pub previous_end: Lsn,
+}
+
+/// A pre-written file that no log is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spare {
+    /// The number in its name.
+    pub number: u64,
+    /// Its size.
+    pub capacity: u64,
+}
+
+/// The log buffer: steps for the log thread, and those that it is taking now, in which records
+/// can be read meanwhile.
+#[derive(Default)]
+pub struct Buffer {
+    queued: Vec<Step>,
+    taken: Arc<Vec<Step>>,
+    bytes: usize,
+    pool: Vec<Vec<u8>>,
+}
+
+impl Buffer {
+    /// Octets that are not written yet.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether nothing is queued.
+    pub fn is_empty(&self) -> bool {
+        self.queued.is_empty()
+    }
+
+    /// Queues whole frames that start at `start`; may swap `frame` for another empty buffer.
+    pub fn put(&mut self, start: Lsn, frame: &mut Vec<u8>) {
+        self.bytes += frame.len();
+        if let Some(Step::Write(piece)) = self.queued.last_mut()
+            && piece.octets.capacity() - piece.octets.len() >= frame.len()
+        {
+            piece.octets.extend_from_slice(frame);
+            return;
+        }
+        let mut octets = self.pool.pop().unwrap_or_default();
+        if frame.len() >= OWN_PIECE_BYTES {
+            mem::swap(&mut octets, frame);
+        } else {
+            octets.reserve(PIECE_BYTES);
+            octets.extend_from_slice(frame);
+        }
+        self.queued.push(Step::Write(Piece { start, octets }));
+    }
+
+    /// Queues the change to another segment.
+    pub fn switch(&mut self, switch: Switch) {
+        self.queued.push(Step::Switch(switch));
+    }
+
+    /// Takes all that is queued; what was taken before has to be given back first.
+    pub fn take(&mut self) -> Arc<Vec<Step>> {
+        debug_assert!(self.taken.is_empty(), "taken while something is being written");
+        self.taken = Arc::new(mem::take(&mut self.queued));
+        Arc::clone(&self.taken)
+    }
+
+    /// Forgets what was taken, because it is written; `steps` is what [`Buffer::take`] returned.
+    pub fn written(&mut self, steps: Arc<Vec<Step>>) {
+        self.taken = Arc::default();
+        // Nobody else has it: who reads from the buffer copies under its lock.
+        let Ok(mut steps) = Arc::try_unwrap(steps) else { return };
+        for step in steps.drain(..) {
+            let Step::Write(Piece { mut octets, .. }) = step else { continue };
+            self.bytes -= octets.len();
+            if octets.capacity() <= POOLED_BYTES_MAX && self.pool.len() < POOLED_MAX {
+                octets.clear();
+                self.pool.push(octets);
+            }
+        }
+        if self.queued.is_empty() {
+            self.queued = steps;
+        }
+    }
+
+    /// The octets from `position` to the end of the piece that has it, if one has.
+    pub fn find(&self, position: Lsn) -> Option<&[u8]> {
+        let found = find_in(&self.queued, position);
+        found.or_else(|| find_in(&self.taken, position))
+    }
+}
+
+fn find_in(steps: &[Step], position: Lsn) -> Option<&[u8]> {
+    // Steps are in the order of their positions.
+    let starts_at = |step: &Step| match step {
+        Step::Write(piece) => piece.start,
+        Step::Switch(switch) => switch.segment.start,
+    };
+    let behind = steps.partition_point(|step| starts_at(step) <= position);
+    let Step::Write(piece) = steps.get(behind.checked_sub(1)?)? else { return None };
+    piece.octets.get((position.0 - piece.start.0) as usize..).filter(|rest| !rest.is_empty())
+}

@@ -1,0 +1,187 @@
+//! The end of the log: appending to it in memory.
+
+mod buffer;
+mod writer;
+
+use buffer::Step;
+use buffer::Switch;
+pub use buffer::{Buffer, Spare};
+pub use writer::{Writer, write_segment_header};
+
+use crate::{
+    AppendError, AppendMode, Appended, Batch, Lsn,
+    core::Core,
+    format::{FRAME_HEADER_LEN, FrameHeader, FrameKind, SEGMENT_HEADER_LEN, start_sum},
+    segments::Segment,
+};
+use parking_lot::MutexGuard;
+use std::sync::{
+    Arc,
+    atomic::Ordering::{Relaxed, Release},
+};
+
+/// What appenders and the log thread share.
+pub struct Log {
+    /// Where the next frame goes, if the current segment has room for it.
+    pub end: Lsn,
+    /// The current segment.
+    pub segment: Arc<Segment>,
+    /// What is not written yet.
+    pub buffer: Buffer,
+    /// Everything before this is to be synced.
+    pub sync_to: Lsn,
+    /// Files that can become segments.
+    pub spares: Vec<Spare>,
+    /// Size of a segment that is needed for a batch too large for the usual ones.
+    pub wants_large: Option<u64>,
+    /// No more appends.
+    pub closed: bool,
+    /// The log thread is to stop when it has nothing to do.
+    pub stop: bool,
+}
+
+impl Core {
+    /// See [`Journal::append`](crate::Journal::append).
+    pub fn append<'b>(
+        &self,
+        batch: &'b mut Batch,
+        mode: AppendMode,
+    ) -> Result<Appended<'b>, AppendError> {
+        let size_bytes = batch.size_bytes();
+        let max_bytes = self.options.batch_bytes.min(1 << 31);
+        if size_bytes > max_bytes {
+            return Err(AppendError::TooLarge { size_bytes, max_bytes });
+        }
+        if size_bytes == 0 {
+            let end = self.end();
+            return Ok(batch.appended(end, end));
+        }
+        let mut log = self.make_room(size_bytes, mode.reserve)?;
+        let start = log.end;
+        let end = start.plus(size_bytes);
+        batch.seal(start, self.durable(), self.id);
+        log.segment.records.fetch_add(batch.len() as u64, Relaxed);
+        log.buffer.put(start, batch.frame());
+        self.appended(&mut log, end, mode.sync);
+        drop(log);
+        Ok(batch.appended(start, end))
+    }
+
+    /// Locks the log with room for a frame of `len` octets in the buffer and the current segment.
+    fn make_room(&self, len: u64, reserve: bool) -> Result<MutexGuard<'_, Log>, AppendError> {
+        let mut log = self.log.lock();
+        loop {
+            if let Some(failure) = self.failed.get() {
+                return Err(AppendError::Failed(failure.clone()));
+            }
+            if log.closed {
+                return Err(AppendError::Closed);
+            }
+            let buffered = log.buffer.bytes() as u64;
+            if buffered > 0 && buffered + len > self.options.buffer_bytes as u64 {
+                log = self.wait_for_flush(log);
+            } else if len <= log.segment.end().0 - log.end.0 {
+                return Ok(log);
+            } else if let Some(spare) = self.take_spare(&mut log, len, reserve) {
+                self.switch(&mut log, spare);
+            } else if self.has_room() {
+                log = self.wait_for_spare(log);
+            } else {
+                return Err(AppendError::Full);
+            }
+        }
+    }
+
+    fn wait_for_flush<'a>(&'a self, mut log: MutexGuard<'a, Log>) -> MutexGuard<'a, Log> {
+        if self.options.threads {
+            self.space.wait(&mut log);
+            return log;
+        }
+        drop(log);
+        self.flush_once();
+        self.log.lock()
+    }
+
+    fn wait_for_spare<'a>(&'a self, mut log: MutexGuard<'a, Log>) -> MutexGuard<'a, Log> {
+        if self.options.threads {
+            self.wake_upkeep();
+            self.space.wait(&mut log);
+            return log;
+        }
+        drop(log);
+        self.maintain_once();
+        self.log.lock()
+    }
+
+    /// A spare file that a frame of `len` octets fits into. The last usual one is for `reserve`.
+    fn take_spare(&self, log: &mut Log, len: u64, reserve: bool) -> Option<Spare> {
+        let needed = SEGMENT_HEADER_LEN + len;
+        let usual = self.options.segment_bytes;
+        if needed > usual {
+            let large = log.spares.iter().position(|spare| spare.capacity >= needed);
+            if large.is_none() {
+                log.wants_large = Some(needed.next_multiple_of(4096));
+            }
+            return large.map(|index| log.spares.swap_remove(index));
+        }
+        let ready = log.spares.iter().filter(|spare| spare.capacity == usual).count();
+        if ready == 0 || (ready == 1 && !reserve) {
+            return None;
+        }
+        let index = log.spares.iter().position(|spare| spare.capacity == usual)?;
+        Some(log.spares.swap_remove(index))
+    }
+
+    fn switch(&self, log: &mut Log, spare: Spare) {
+        let segment = Arc::new(Segment::new(log.segment.end(), spare.capacity));
+        let previous_end = log.end;
+        log.end = segment.start.plus(SEGMENT_HEADER_LEN);
+        log.segment = Arc::clone(&segment);
+        self.segments.push(Arc::clone(&segment));
+        log.buffer.switch(Switch { segment, spare, previous_end });
+        self.wake_upkeep();
+    }
+
+    fn appended(&self, log: &mut Log, end: Lsn, sync: bool) {
+        log.end = end;
+        self.end.store(end.0, Release);
+        if sync {
+            log.sync_to = end;
+        }
+        self.work.notify_one();
+    }
+
+    /// Takes no more appends and notes in the log that this is by intention, if there is room for
+    /// the note. Returns the end of the log.
+    pub fn close_log(&self) -> Lsn {
+        let mut log = self.log.lock();
+        let room = log.segment.end().0 - log.end.0;
+        if !log.closed && room >= FRAME_HEADER_LEN as u64 {
+            let lsn = log.end;
+            let kind = FrameKind::Close;
+            let header =
+                FrameHeader { lsn, durable: lsn, payload_len: 0, records: 0, kind, sum: 0 };
+            let mut frame = vec![0; FRAME_HEADER_LEN];
+            header.encode(&mut frame);
+            let sum = start_sum(self.id, &frame);
+            frame[FRAME_HEADER_LEN - 4..].copy_from_slice(&sum.to_le_bytes());
+            log.buffer.put(lsn, &mut frame);
+            let end = lsn.plus(FRAME_HEADER_LEN as u64);
+            self.appended(&mut log, end, true);
+        }
+        log.closed = true;
+        self.space.notify_all();
+        log.sync_to = log.end;
+        self.work.notify_one();
+        log.end
+    }
+
+    /// Asks the log thread to make everything before `lsn` durable.
+    pub fn ask_sync(&self, lsn: Lsn) {
+        let mut log = self.log.lock();
+        if log.sync_to < lsn {
+            log.sync_to = lsn.min(log.end);
+            self.work.notify_one();
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The names of the files in a journal's folder.
+
+use crate::Lsn;
+
+/// Locked while the journal is open.
+pub const LOCK: &str = "lock";
+/// A checkpoint that is being written.
+pub const CHECKPOINT_BEING_WRITTEN: &str = "checkpoint.tmp";
+
+/// A file of the journal, told by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// A segment of the log that starts here.
+    Segment(Lsn),
+    /// A checkpoint that a replay starts from here.
+    Checkpoint(Lsn),
+    /// A pre-written file that no part of the log is in.
+    Spare(u64),
+}
+
+/// The segment that starts at `start`.
+pub fn segment(start: Lsn) -> String {
+    format!("{start}.log")
+}
+
+/// The checkpoint with this start.
+pub fn checkpoint(start: Lsn) -> String {
+    format!("{start}.checkpoint")
+}
+
+/// The `number`-th spare file.
+pub fn spare(number: u64) -> String {
+    format!("{number:016x}.spare")
+}
+
+/// What a file is; `None` for anything but what the functions above return.
+pub fn parse(name: &str) -> Option<Named> {
+    let (digits, kind) = name.split_once('.')?;
+    let number = u64::from_str_radix(digits, 16).ok()?;
+    let named = match kind {
+        "log" => Named::Segment(Lsn(number)),
+        "checkpoint" => Named::Checkpoint(Lsn(number)),
+        "spare" => Named::Spare(number),
+        _ => return None,
+    };
+    (digits == format!("{number:016x}")).then_some(named)
+}

@@ -1,0 +1,184 @@
+//! From a folder to a running journal.
+
+mod open;
+mod replay;
+pub mod scan;
+mod start;
+
+pub use open::open;
+
+use crate::{
+    Disk, Journal, Lsn, OpenError, Options, ReplayError,
+    checkpoint::{CheckpointReader, FileError},
+    format::SegmentHeader,
+    log::Spare,
+    names,
+    segments::{Segment, Segments},
+};
+use std::{
+    any::Any,
+    convert::Infallible,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// A record that is replayed.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// Its position, as [`Appended::position`](crate::Appended::position) gave it.
+    pub position: Lsn,
+    /// What was pushed.
+    pub octets: &'a [u8],
+    /// The batch it belongs to.
+    pub batch: BatchInfo,
+}
+
+/// The batch of a replayed record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchInfo {
+    /// Where the batch starts.
+    pub start: Lsn,
+    /// Where it ends.
+    pub end: Lsn,
+    /// Which of its records this is, from 0.
+    pub index: u32,
+    /// How many records it has.
+    pub count: u32,
+}
+
+/// How far a replay has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Octets of log that were read.
+    pub read_bytes: u64,
+    /// Octets that there are at most.
+    pub total_bytes: u64,
+}
+
+/// What a replay found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Replayed {
+    /// Batches that were replayed.
+    pub batches: u64,
+    /// Records in them.
+    pub records: u64,
+    /// The end of the log: where the next batch goes.
+    pub end: Lsn,
+    /// Whether the journal was closed by intention, or is new.
+    pub clean: bool,
+    /// Whether there are remains of frames behind the end, never durable, that
+    /// [`Recovery::start`] overwrites with zeros.
+    pub torn: bool,
+}
+
+/// An opened journal before its first append. The order of calls is: the checkpoint's data, then
+/// [`Recovery::replay`], with [`Recovery::hold`] and [`Recovery::release`] in both, then
+/// [`Recovery::start`]. Nothing is changed on the disk before the last of them.
+pub struct Recovery {
+    dir: PathBuf,
+    options: Options,
+    disk: Arc<dyn Disk>,
+    lock: Box<dyn Any + Send + Sync>,
+    id: u64,
+    /// The last checkpoint.
+    checkpoint: Option<Found>,
+    /// Segments that are replayed, which follow each other without a gap, and the headers of
+    /// their files. Empty for a new journal only.
+    chain: Vec<(Arc<Segment>, SegmentHeader)>,
+    segments: Segments,
+    spares: Vec<Spare>,
+    next_number: u64,
+    /// Files that nothing needs.
+    leftovers: Vec<String>,
+    tail: Option<Tail>,
+}
+
+/// A checkpoint that was found.
+struct Found {
+    start: Lsn,
+    /// The log was durable up to here when it was made.
+    durable: Lsn,
+    size_bytes: u64,
+}
+
+/// How the log ends.
+#[derive(Clone, Copy)]
+struct Tail {
+    replayed: Replayed,
+    /// Everything before was durable for certain.
+    durable: Lsn,
+}
+
+impl Recovery {
+    /// The last checkpoint's data, or `None` if there never was one: the replay starts at the
+    /// very beginning then.
+    pub fn checkpoint(&self) -> Result<Option<CheckpointReader>, OpenError> {
+        let Some(found) = &self.checkpoint else { return Ok(None) };
+        let path = self.dir.join(names::checkpoint(found.start));
+        let (reader, _) = open::open_checkpoint(&*self.disk, &path)?;
+        Ok(Some(reader))
+    }
+
+    /// Hands every record from the checkpoint's start on to `visit`, in order.
+    ///
+    /// `progress` is called every few MiB. A torn tail (a crash before the sync had finished) ends
+    /// the log there; damage in what was durable is an error.
+    pub fn replay<E>(
+        &mut self,
+        visit: &mut dyn FnMut(Record<'_>) -> Result<(), E>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Replayed, ReplayError<E>> {
+        let tail = self.walk(visit, progress)?;
+        self.tail = Some(tail);
+        Ok(tail.replayed)
+    }
+
+    /// Like [`Journal::hold`]. Load all of the checkpoint before releasing anything.
+    pub fn hold(&self, position: Lsn, times: u32) {
+        self.segments.hold(position, times);
+    }
+
+    /// Like [`Journal::release`].
+    pub fn release(&self, position: Lsn) {
+        self.segments.release(position, Lsn(0));
+    }
+
+    /// Clears a torn tail away, makes sure that what was replayed is durable, and starts the
+    /// journal. Replays with nobody looking if [`Recovery::replay`] was not called.
+    pub fn start(self) -> Result<Journal, OpenError> {
+        let nobody = &mut |_: Record<'_>| Ok::<_, Infallible>(());
+        let tail = match self.tail {
+            Some(tail) => tail,
+            None => match self.walk(nobody, &mut |_| {}) {
+                Ok(tail) => tail,
+                Err(ReplayError::Journal(error)) => return Err(error),
+                Err(ReplayError::Owner(never)) => match never {},
+            },
+        };
+        self.start_at(tail)
+    }
+}
+
+/// An error of the operating system on `path`.
+fn io_error(action: &'static str, path: &Path, error: io::Error) -> OpenError {
+    OpenError::Io { action, path: path.to_owned(), error }
+}
+
+/// Damage in a checkpoint's file.
+fn checkpoint_error(path: &Path, error: FileError) -> OpenError {
+    match error {
+        FileError::Version(found) => OpenError::UnknownVersion {
+            path: path.to_owned(),
+            found,
+            known: crate::format::VERSION,
+        },
+        FileError::Bad(offset) => OpenError::Damaged {
+            path: path.to_owned(),
+            offset,
+            what: "the checkpoint is not what was written".to_owned(),
+            repair: "set it aside and rebuild from what the log still has",
+        },
+        FileError::Io(error) => io_error("read", path, error),
+    }
+}

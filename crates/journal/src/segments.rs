@@ -1,0 +1,152 @@
+//! The segments of the log, and what is live in them.
+
+use crate::{Disk, DiskFile, Lsn, OpenMode, names};
+use parking_lot::{Mutex, RwLock};
+use std::{
+    io,
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Weak,
+        atomic::{
+            AtomicU64,
+            Ordering::{Acquire, Relaxed, Release},
+        },
+    },
+};
+
+/// One file of the log.
+pub struct Segment {
+    /// Position of its first octet.
+    pub start: Lsn,
+    /// Octets of log that it covers.
+    pub capacity: u64,
+    /// Records that were appended to it.
+    pub records: AtomicU64,
+    /// Holds that were not released.
+    live: AtomicU64,
+    /// The end of the log when the last hold was released: what released it has to be durable
+    /// before the segment is used again.
+    released_at: AtomicU64,
+    /// Half of this many live records are few enough to look for holes again.
+    pub sparse_below: AtomicU64,
+    /// Ranges of offsets in the file that were given back to the file system.
+    pub holes: Mutex<Vec<Range<u32>>>,
+    /// The open file, while somebody reads it.
+    file: Mutex<Option<Weak<dyn DiskFile>>>,
+}
+
+impl Segment {
+    /// A segment with nothing live in it.
+    pub fn new(start: Lsn, capacity: u64) -> Self {
+        Segment {
+            start,
+            capacity,
+            records: AtomicU64::new(0),
+            live: AtomicU64::new(0),
+            released_at: AtomicU64::new(0),
+            sparse_below: AtomicU64::new(u64::MAX),
+            holes: Mutex::default(),
+            file: Mutex::default(),
+        }
+    }
+
+    /// The position behind its last octet.
+    pub fn end(&self) -> Lsn {
+        self.start.plus(self.capacity)
+    }
+
+    /// Its file in `dir`.
+    pub fn path(&self, dir: &Path) -> PathBuf {
+        dir.join(names::segment(self.start))
+    }
+
+    /// Holds that were not released.
+    pub fn live(&self) -> u64 {
+        self.live.load(Acquire)
+    }
+
+    /// Where the log has to be durable before the segment may be used for something else; `None`
+    /// while something in it is live.
+    pub fn free_from(&self) -> Option<Lsn> {
+        (self.live() == 0).then(|| Lsn(self.released_at.load(Acquire)))
+    }
+
+    /// Octets that were punched out of it.
+    pub fn hole_bytes(&self) -> u64 {
+        self.holes.lock().iter().map(|hole| u64::from(hole.end - hole.start)).sum()
+    }
+
+    /// Opens its file to read, or shares it with whoever else reads it now.
+    pub fn open(&self, disk: &dyn Disk, dir: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let mut file = self.file.lock();
+        if let Some(open) = file.as_ref().and_then(Weak::upgrade) {
+            return Ok(open);
+        }
+        let opened = disk.open(&self.path(dir), OpenMode::Read)?;
+        *file = Some(Arc::downgrade(&opened));
+        Ok(opened)
+    }
+}
+
+/// All segments, by their starts.
+#[derive(Default)]
+pub struct Segments {
+    table: RwLock<Vec<Arc<Segment>>>,
+}
+
+impl Segments {
+    /// Adds a segment behind all others.
+    pub fn push(&self, segment: Arc<Segment>) {
+        self.table.write().push(segment);
+    }
+
+    /// Takes the segment that starts at `start` out.
+    pub fn remove(&self, start: Lsn) {
+        self.table.write().retain(|segment| segment.start != start);
+    }
+
+    /// The segment that has `position` in it.
+    pub fn find(&self, position: Lsn) -> Option<Arc<Segment>> {
+        self.with(position, Arc::clone)
+    }
+
+    /// All of them, oldest first.
+    pub fn all(&self) -> Vec<Arc<Segment>> {
+        self.table.read().clone()
+    }
+
+    /// Those that lie before `start` as a whole, oldest first.
+    pub fn before(&self, start: Lsn) -> Vec<Arc<Segment>> {
+        let table = self.table.read();
+        table.iter().take_while(|segment| segment.end() <= start).cloned().collect()
+    }
+
+    /// Counts `times` holds of the record at `position`.
+    pub fn hold(&self, position: Lsn, times: u32) {
+        let found = self.with(position, |segment| {
+            segment.live.fetch_add(u64::from(times), Relaxed);
+        });
+        debug_assert!(found.is_some(), "{position} is held, but in no segment");
+    }
+
+    /// Takes one hold back, `end` being the end of the log now. Returns whether it was the last.
+    pub fn release(&self, position: Lsn, end: Lsn) -> bool {
+        let last = self.with(position, |segment| {
+            // First the position, then the count: who sees zero sees the position too.
+            segment.released_at.fetch_max(end.0, Release);
+            let before = segment.live.fetch_sub(1, Release);
+            debug_assert!(before > 0, "{position} is released more often than held");
+            before == 1
+        });
+        debug_assert!(last.is_some(), "{position} is released, but in no segment");
+        last == Some(true)
+    }
+
+    fn with<T>(&self, position: Lsn, use_it: impl FnOnce(&Arc<Segment>) -> T) -> Option<T> {
+        let table = self.table.read();
+        let behind = table.partition_point(|segment| segment.start <= position);
+        let segment = table.get(behind.checked_sub(1)?)?;
+        (position < segment.end()).then(|| use_it(segment))
+    }
+}

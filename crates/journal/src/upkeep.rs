@@ -1,0 +1,193 @@
+//! The maintenance thread's work: freeing segments and keeping pre-written ones ready.
+
+use crate::{
+    DiskFile, Lsn, OpenMode, core::Core, disk::write_all, log::Spare, names, segments::Segment,
+};
+use std::{
+    io,
+    path::PathBuf,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
+
+/// Octets that are written at once when a file is filled with zeros.
+const FILL_BYTES: usize = 1 << 20;
+/// Octets of zeros after which they are synced, so that the log's syncs never wait for many.
+const FILL_SYNC_BYTES: u64 = 8 << 20;
+/// How often a full disk is looked at again.
+const FULL_RETRY: Duration = Duration::from_secs(1);
+
+/// What the maintenance thread is told.
+#[derive(Default)]
+pub struct Upkeep {
+    /// There may be something to do.
+    pub wanted: bool,
+    /// Stop.
+    pub stop: bool,
+    /// The number for the next spare file.
+    pub next_number: u64,
+}
+
+/// An operation that failed, and on what.
+type Failed = (&'static str, PathBuf, io::Error);
+
+impl Core {
+    /// Tells the maintenance thread to look for something to do.
+    pub fn wake_upkeep(&self) {
+        self.upkeep.lock().wanted = true;
+        self.upkeep_work.notify_one();
+    }
+
+    /// The maintenance thread.
+    pub fn run_upkeep(&self) {
+        loop {
+            let mut upkeep = self.upkeep.lock();
+            while !upkeep.wanted && !upkeep.stop && self.failed.get().is_none() {
+                if self.has_room() {
+                    self.upkeep_work.wait(&mut upkeep);
+                } else if self.upkeep_work.wait_for(&mut upkeep, FULL_RETRY).timed_out() {
+                    upkeep.wanted = true;
+                }
+            }
+            if upkeep.stop || self.failed.get().is_some() {
+                return;
+            }
+            upkeep.wanted = false;
+            drop(upkeep);
+            self.maintain_once();
+        }
+    }
+
+    /// Frees what can be freed and makes the spare segments that are missing.
+    pub fn maintain_once(&self) {
+        let _only_one = self.upkeeping.lock();
+        if self.failed.get().is_some() {
+            return;
+        }
+        if let Err(failed) = self.free_segments().and_then(|()| self.make_spares()) {
+            self.fail(failed.0, &failed.1, failed.2);
+        }
+    }
+
+    /// Makes spare files of the segments that nothing needs any more, or removes them.
+    fn free_segments(&self) -> Result<(), Failed> {
+        let free = self.free_list();
+        if free.is_empty() {
+            return Ok(());
+        }
+        let usual = self.options.segment_bytes;
+        let keep = self.spares_wanted() + (self.options.checkpoint_after_bytes / usual) as usize;
+        let mut ready = self.log.lock().spares.len();
+        let mut spares = Vec::new();
+        for segment in free {
+            // First it cannot be found any more, then it changes its name.
+            self.segments.remove(segment.start);
+            let path = segment.path(&self.dir);
+            let whole = segment.capacity == usual && segment.holes.lock().is_empty();
+            if whole && ready < keep {
+                let spare = Spare { number: self.next_number(), capacity: usual };
+                let name = self.dir.join(names::spare(spare.number));
+                self.disk.rename(&path, &name).map_err(|error| ("rename", path, error))?;
+                spares.push(spare);
+                ready += 1;
+            } else {
+                self.disk.remove(&path).map_err(|error| ("remove", path, error))?;
+            }
+        }
+        // Only then may they get another name: otherwise one file could have two after a crash.
+        self.disk.sync_dir(&self.dir).map_err(|error| ("sync", self.dir.clone(), error))?;
+        self.log.lock().spares.append(&mut spares);
+        self.space.notify_all();
+        Ok(())
+    }
+
+    /// Segments before the last checkpoint's start with nothing live in them, all of whose
+    /// releases are durable.
+    fn free_list(&self) -> Vec<Arc<Segment>> {
+        let written = self.written();
+        let mut before = self.segments.before(self.latest.start());
+        before.retain(|segment| {
+            // Beyond its end something was written, so the next segment is on the disk.
+            let sealed = segment.end() < written;
+            sealed && segment.free_from().is_some_and(|lsn| self.wait_durable(lsn).is_ok())
+        });
+        before
+    }
+
+    fn spares_wanted(&self) -> usize {
+        self.options.spare_segments.max(2)
+    }
+
+    fn next_number(&self) -> u64 {
+        let mut upkeep = self.upkeep.lock();
+        upkeep.next_number += 1;
+        upkeep.next_number - 1
+    }
+
+    /// The size of a file that is missing.
+    fn missing_spare(&self) -> Option<u64> {
+        let log = self.log.lock();
+        let usual = self.options.segment_bytes;
+        let ready = log.spares.iter().filter(|spare| spare.capacity == usual).count();
+        log.wants_large.or_else(|| (ready < self.spares_wanted()).then_some(usual))
+    }
+
+    fn make_spares(&self) -> Result<(), Failed> {
+        while let Some(capacity) = self.missing_spare() {
+            let number = self.next_number();
+            let path = self.dir.join(names::spare(number));
+            let opened = self.disk.open(&path, OpenMode::Create);
+            let mut stop = || self.upkeep.lock().stop;
+            let made = opened.and_then(|file| fill_with_zeros(&*file, capacity, &mut stop));
+            let mut log = self.log.lock();
+            if log.wants_large == Some(capacity) {
+                log.wants_large = None;
+            }
+            match made {
+                Ok(true) => log.spares.push(Spare { number, capacity }),
+                Ok(false) => return Ok(()),
+                Err(error) if is_full(&error) => {
+                    self.full.store(true, Relaxed);
+                    self.space.notify_all();
+                    drop(log);
+                    return self.disk.remove(&path).map_err(|error| ("remove", path, error));
+                }
+                Err(error) => return Err(("write to", path, error)),
+            }
+            self.space.notify_all();
+        }
+        if self.full.swap(false, Relaxed) {
+            self.space.notify_all();
+            self.room_waiters.wake_up_to(Lsn(0));
+        }
+        Ok(())
+    }
+}
+
+/// Makes an empty file one of zeros, so that a sync of what is written into it later changes
+/// nothing but its octets. `false` if `stop` said so meanwhile.
+pub fn fill_with_zeros(
+    file: &dyn DiskFile,
+    capacity: u64,
+    stop: &mut dyn FnMut() -> bool,
+) -> io::Result<bool> {
+    let zeros = vec![0; FILL_BYTES];
+    let mut offset = 0;
+    while offset < capacity {
+        let len = (capacity - offset).min(FILL_BYTES as u64);
+        write_all(file, &zeros[..len as usize], offset)?;
+        offset += len;
+        if offset.is_multiple_of(FILL_SYNC_BYTES) || offset == capacity {
+            file.sync_data()?;
+        }
+        if stop() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether an error says that there is no room, which is no reason to give up.
+pub fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}

@@ -1,0 +1,181 @@
+//! The journal on the disk of this machine, with its threads.
+
+use courser_journal::{
+    AppendMode, Batch, Journal, Lsn, OpenError, Options, ReadCache, RealDisk, Recovery, Replayed,
+};
+use std::{fs, io::Read, path::Path, sync::Arc, thread};
+
+const SYNC: AppendMode = AppendMode { sync: true, reserve: false };
+const LAZY: AppendMode = AppendMode { sync: false, reserve: false };
+
+fn small() -> Options {
+    Options { segment_bytes: 256 << 10, checkpoint_after_bytes: 512 << 10, ..Options::default() }
+}
+
+fn open(dir: &Path) -> Recovery {
+    Journal::open(dir, small(), Arc::new(RealDisk)).unwrap()
+}
+
+/// All records with their positions.
+fn replay(recovery: &mut Recovery) -> (Vec<(Lsn, Vec<u8>)>, Replayed) {
+    let mut records = Vec::new();
+    let replayed = recovery
+        .replay(
+            &mut |record| {
+                records.push((record.position, record.octets.to_vec()));
+                Ok::<_, String>(())
+            },
+            &mut |_| {},
+        )
+        .unwrap();
+    (records, replayed)
+}
+
+fn record(number: usize) -> Vec<u8> {
+    let len = [0, 1, 7, 8, 9, 100, 1000, 5000, 70_000][number % 9];
+    (0..len).map(|index| (number * 31 + index) as u8).collect()
+}
+
+#[test]
+fn what_was_appended_is_read_and_replayed() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path()).start().unwrap();
+    let (mut batch, mut cache) = (Batch::new(), ReadCache::default());
+    let mut expected = Vec::new();
+    for round in 0..200 {
+        let count = 1 + round % 4;
+        for index in 0..count {
+            let octets = record(round * 4 + index);
+            let (head, tail) = octets.split_at(octets.len() / 3);
+            assert_eq!(batch.push(&[head, tail]), index);
+        }
+        let mode = if round % 3 == 0 { SYNC } else { LAZY };
+        let appended = journal.append(&mut batch, mode).unwrap();
+        for index in 0..count {
+            expected.push((appended.position(index), record(round * 4 + index)));
+        }
+        let (position, octets) = &expected[round * 7 % expected.len()];
+        assert_eq!(journal.read(*position, &mut cache).unwrap(), octets, "round {round}");
+        let (position, octets) = expected.last().unwrap();
+        assert_eq!(journal.read(*position, &mut cache).unwrap(), octets, "round {round}");
+    }
+    journal.close().unwrap();
+    assert_eq!(journal.durable(), journal.end());
+    for (position, octets) in &expected {
+        assert_eq!(journal.read(*position, &mut cache).unwrap(), octets);
+    }
+    drop(journal);
+
+    let mut recovery = open(dir.path());
+    let (records, replayed) = replay(&mut recovery);
+    assert_eq!(records, expected);
+    assert!(replayed.clean && !replayed.torn);
+    let journal = recovery.start().unwrap();
+    batch.push(&[b"more"]);
+    let more = journal.append(&mut batch, SYNC).unwrap();
+    let (position, end) = (more.position(0), more.end());
+    journal.wait_durable(end).unwrap();
+    assert_eq!(journal.read(position, &mut cache).unwrap(), b"more");
+}
+
+#[test]
+fn many_threads_append_and_wait() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path()).start().unwrap();
+    thread::scope(|scope| {
+        for thread in 0..4 {
+            let journal = &journal;
+            scope.spawn(move || {
+                let mut batch = Batch::new();
+                for round in 0..50 {
+                    batch.push(&[&[thread; 100], &[round; 900]]);
+                    let end = journal.append(&mut batch, SYNC).unwrap().end();
+                    journal.wait_durable(end).unwrap();
+                    assert!(journal.durable() >= end);
+                }
+            });
+        }
+    });
+    journal.close().unwrap();
+    drop(journal);
+    let (records, _) = replay(&mut open(dir.path()));
+    for thread in 0..4 {
+        let own: Vec<_> = records.iter().filter(|(_, r)| r[0] == thread).collect();
+        assert!(own.iter().enumerate().all(|(i, (_, r))| r[100] == i as u8));
+        assert_eq!(own.len(), 50);
+    }
+}
+
+#[test]
+fn a_second_opener_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let _first = open(dir.path());
+    let second = Journal::open(dir.path(), small(), Arc::new(RealDisk));
+    assert!(matches!(second, Err(OpenError::Locked(_))));
+}
+
+#[test]
+fn a_checkpoint_frees_segments_that_nothing_holds() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path()).start().unwrap();
+    let mut batch = Batch::new();
+    let mut kept = None;
+    for round in 0..100u8 {
+        batch.push(&[&[round; 40_000]]);
+        let position = journal.append(&mut batch, SYNC).unwrap().position(0);
+        journal.hold(position, 1);
+        match round {
+            20 => kept = Some(position),
+            _ => journal.release(position),
+        }
+    }
+    let kept = kept.unwrap();
+    let before = journal.usage();
+    assert!(before.segments > 10 && journal.wants_checkpoint());
+    let done = journal
+        .checkpoint(journal.end(), &mut |live| live(kept), &mut |out| out.write_all(&[7; 100_000]))
+        .unwrap();
+    assert!(done.size_bytes > 100_000);
+    assert!(!journal.wants_checkpoint());
+    let mut cache = ReadCache::default();
+    assert_eq!(journal.read(kept, &mut cache).unwrap(), [20; 40_000]);
+    for round in 0..100u8 {
+        batch.push(&[&[round; 40_000]]);
+        journal.append(&mut batch, SYNC).unwrap();
+    }
+    journal.close().unwrap();
+    drop(journal);
+
+    let mut recovery = open(dir.path());
+    let mut data = Vec::new();
+    recovery.checkpoint().unwrap().unwrap().read_to_end(&mut data).unwrap();
+    assert_eq!(data, [7; 100_000]);
+    recovery.hold(kept, 1);
+    let (records, _) = replay(&mut recovery);
+    assert_eq!(records.len(), 100);
+    let journal = recovery.start().unwrap();
+    assert_eq!(journal.read(kept, &mut cache).unwrap(), [20; 40_000]);
+    let files = fs::read_dir(dir.path()).unwrap().count();
+    assert!(files < 40, "{files} files");
+}
+
+#[test]
+fn a_batch_larger_than_a_segment_gets_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path()).start().unwrap();
+    let mut batch = Batch::new();
+    let mut positions = Vec::new();
+    for (fill, len) in [(1, 10), (2, 3 << 20), (3, 10), (4, 300_000), (5, 5)] {
+        batch.push(&[&vec![fill; len]]);
+        let appended = journal.append(&mut batch, LAZY).unwrap();
+        positions.push((appended.position(0), vec![fill; len]));
+    }
+    let mut cache = ReadCache::default();
+    for (position, octets) in &positions {
+        assert!(journal.read(*position, &mut cache).unwrap() == octets);
+    }
+    journal.close().unwrap();
+    drop(journal);
+    let (records, _) = replay(&mut open(dir.path()));
+    assert!(records == positions);
+}
