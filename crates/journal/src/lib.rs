@@ -31,6 +31,8 @@ mod options;
 mod read;
 mod recovery;
 mod segments;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod upkeep;
 mod waiters;
 
