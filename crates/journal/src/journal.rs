@@ -115,7 +115,8 @@ impl Journal {
     /// A record has to be held before a checkpoint is made whose start lies behind it, and may
     /// not be held again after its last release.
     pub fn hold(&self, position: Lsn, times: u32) {
-        self.core.segments.hold(position, times);
+        let found = self.core.segments.hold(position, times);
+        debug_assert!(found, "{position} is held, but in no segment");
     }
 
     /// Takes one [`Journal::hold`] of the record at `position` back.

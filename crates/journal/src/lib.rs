@@ -32,6 +32,8 @@ mod read;
 mod recovery;
 mod segments;
 mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod upkeep;
 mod waiters;
 

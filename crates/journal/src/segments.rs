@@ -122,25 +122,24 @@ impl Segments {
         table.iter().take_while(|segment| segment.end() <= start).cloned().collect()
     }
 
-    /// Counts `times` holds of the record at `position`.
-    pub fn hold(&self, position: Lsn, times: u32) {
+    /// Counts `times` holds of the record at `position`. Returns whether a segment has it.
+    pub fn hold(&self, position: Lsn, times: u32) -> bool {
         let found = self.with(position, |segment| {
             segment.live.fetch_add(u64::from(times), Relaxed);
         });
-        debug_assert!(found.is_some(), "{position} is held, but in no segment");
+        found.is_some()
     }
 
-    /// Takes one hold back, `end` being the end of the log now. Returns whether it was the last.
-    pub fn release(&self, position: Lsn, end: Lsn) -> bool {
-        let last = self.with(position, |segment| {
+    /// Takes one hold back, `end` being the end of the log now. Returns whether it was the last
+    /// of its segment, or `None` if no segment has it.
+    pub fn release(&self, position: Lsn, end: Lsn) -> Option<bool> {
+        self.with(position, |segment| {
             // First the position, then the count: who sees zero sees the position too.
             segment.released_at.fetch_max(end.0, Release);
             let before = segment.live.fetch_sub(1, Release);
             debug_assert!(before > 0, "{position} is released more often than held");
             before == 1
-        });
-        debug_assert!(last.is_some(), "{position} is released, but in no segment");
-        last == Some(true)
+        })
     }
 
     fn with<T>(&self, position: Lsn, use_it: impl FnOnce(&Arc<Segment>) -> T) -> Option<T> {

@@ -17,7 +17,7 @@ fn open(dir: &Path) -> Recovery {
 }
 
 /// All records with their positions.
-fn replay(recovery: &mut Recovery) -> (Vec<(Lsn, Vec<u8>)>, Replayed) {
+fn replay(recovery: &Recovery) -> (Vec<(Lsn, Vec<u8>)>, Replayed) {
     let mut records = Vec::new();
     let replayed = recovery
         .replay(
@@ -66,8 +66,8 @@ fn what_was_appended_is_read_and_replayed() {
     }
     drop(journal);
 
-    let mut recovery = open(dir.path());
-    let (records, replayed) = replay(&mut recovery);
+    let recovery = open(dir.path());
+    let (records, replayed) = replay(&recovery);
     assert_eq!(records, expected);
     assert!(replayed.clean && !replayed.torn);
     let journal = recovery.start().unwrap();
@@ -98,7 +98,7 @@ fn many_threads_append_and_wait() {
     });
     journal.close().unwrap();
     drop(journal);
-    let (records, _) = replay(&mut open(dir.path()));
+    let (records, _) = replay(&open(dir.path()));
     for thread in 0..4 {
         let own: Vec<_> = records.iter().filter(|(_, r)| r[0] == thread).collect();
         assert!(own.iter().enumerate().all(|(i, (_, r))| r[100] == i as u8));
@@ -146,12 +146,12 @@ fn a_checkpoint_frees_segments_that_nothing_holds() {
     journal.close().unwrap();
     drop(journal);
 
-    let mut recovery = open(dir.path());
+    let recovery = open(dir.path());
     let mut data = Vec::new();
     recovery.checkpoint().unwrap().unwrap().read_to_end(&mut data).unwrap();
     assert_eq!(data, [7; 100_000]);
     recovery.hold(kept, 1);
-    let (records, _) = replay(&mut recovery);
+    let (records, _) = replay(&recovery);
     assert_eq!(records.len(), 100);
     let journal = recovery.start().unwrap();
     assert_eq!(journal.read(kept, &mut cache).unwrap(), [20; 40_000]);
@@ -176,6 +176,6 @@ fn a_batch_larger_than_a_segment_gets_its_own() {
     }
     journal.close().unwrap();
     drop(journal);
-    let (records, _) = replay(&mut open(dir.path()));
+    let (records, _) = replay(&open(dir.path()));
     assert!(records == positions);
 }

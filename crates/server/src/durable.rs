@@ -42,9 +42,9 @@ pub(crate) fn open(
     let (store, recovered, stats) = opened.map_err(|error| StartError::Journal { path, error })?;
     let broker = Broker::new(Arc::clone(&store) as Arc<dyn Store>, gauge, limits, seed);
     let messages = broker.restore(recovered)?;
-    if stats.torn_bytes > 0 {
+    if stats.torn {
         tracing::warn!(
-            octets = stats.torn_bytes,
+            end = stats.end.0,
             "the last write before the stop was incomplete and is cut off; nothing in it was confirmed"
         );
     }

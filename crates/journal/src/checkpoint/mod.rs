@@ -50,8 +50,9 @@ impl Latest {
 impl Core {
     /// See [`Journal::release`](crate::Journal::release).
     pub fn release(&self, position: Lsn) {
-        let start = self.latest.start();
-        if self.segments.release(position, self.end()) && position < start {
+        let last = self.segments.release(position, self.end());
+        debug_assert!(last.is_some(), "{position} is released, but in no segment");
+        if last == Some(true) && position < self.latest.start() {
             self.wake_upkeep();
         }
     }

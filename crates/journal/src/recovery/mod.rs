@@ -15,6 +15,7 @@ use crate::{
     names,
     segments::{Segment, Segments},
 };
+use parking_lot::Mutex;
 use std::{
     any::Any,
     convert::Infallible,
@@ -91,7 +92,7 @@ pub struct Recovery {
     next_number: u64,
     /// Files that nothing needs.
     leftovers: Vec<String>,
-    tail: Option<Tail>,
+    tail: Mutex<Option<Tail>>,
 }
 
 /// A checkpoint that was found.
@@ -125,16 +126,20 @@ impl Recovery {
     /// `progress` is called every few MiB. A torn tail (a crash before the sync had finished) ends
     /// the log there; damage in what was durable is an error.
     pub fn replay<E>(
-        &mut self,
+        &self,
         visit: &mut dyn FnMut(Record<'_>) -> Result<(), E>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Replayed, ReplayError<E>> {
         let tail = self.walk(visit, progress)?;
-        self.tail = Some(tail);
+        *self.tail.lock() = Some(tail);
         Ok(tail.replayed)
     }
 
     /// Like [`Journal::hold`]. Load all of the checkpoint before releasing anything.
+    ///
+    /// A record that the checkpoint names may be gone already, if its release is in the log
+    /// further on: holding it is no error, but it cannot be read. So read records only when the
+    /// replay is through.
     pub fn hold(&self, position: Lsn, times: u32) {
         self.segments.hold(position, times);
     }
@@ -148,7 +153,7 @@ impl Recovery {
     /// journal. Replays with nobody looking if [`Recovery::replay`] was not called.
     pub fn start(self) -> Result<Journal, OpenError> {
         let nobody = &mut |_: Record<'_>| Ok::<_, Infallible>(());
-        let tail = match self.tail {
+        let tail = match *self.tail.lock() {
             Some(tail) => tail,
             None => match self.walk(nobody, &mut |_| {}) {
                 Ok(tail) => tail,

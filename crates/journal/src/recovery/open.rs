@@ -44,7 +44,7 @@ pub fn open(dir: &Path, mut options: Options, disk: Arc<dyn Disk>) -> Result<Rec
         spares: Vec::new(),
         next_number: 0,
         leftovers: Vec::new(),
-        tail: None,
+        tail: Default::default(),
     };
     let (mut headers, mut checkpoints) = (Vec::new(), Vec::new());
     for file in files {

@@ -1,0 +1,429 @@
+//! The fake disk: names, locks, faults and crashes.
+
+use super::{Rng, file::Image};
+use crate::{Disk, DiskFile, FileEntry, OpenMode};
+use parking_lot::Mutex;
+use std::{
+    any::Any,
+    collections::{BTreeMap, BTreeSet},
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// What goes wrong. Counts are of operations from now on; `None` is never.
+#[derive(Clone, Debug, Default)]
+pub struct Faults {
+    /// The power goes at this operation that changes anything: it and all later ones fail.
+    pub power_off_after: Option<u64>,
+    /// This write fails.
+    pub fail_write_after: Option<u64>,
+    /// This sync of a file fails, and part of what it should have made durable is lost for good.
+    pub fail_sync_after: Option<u64>,
+    /// One in so many writes is cut short or interrupted; 0 is none.
+    pub short_write_one_in: u64,
+    /// Syncs do nothing: what a disk that lies does. A test has to notice.
+    pub lying_syncs: bool,
+}
+
+/// A disk in memory. Clones are the same disk.
+#[derive(Clone)]
+pub struct FakeDisk(Arc<Mutex<State>>);
+
+struct State {
+    rng: Rng,
+    files: BTreeMap<u64, Image>,
+    next_file: u64,
+    live_names: BTreeMap<PathBuf, u64>,
+    durable_names: BTreeMap<PathBuf, u64>,
+    name_changes: Vec<NameChange>,
+    locks: BTreeSet<PathBuf>,
+    /// Files that were opened before a crash are of no use after it.
+    boot: u64,
+    faults: Faults,
+    capacity_bytes: u64,
+    write_count: u64,
+    written_bytes: u64,
+}
+
+/// A change of a folder that was not synced.
+enum NameChange {
+    Add(PathBuf, u64),
+    Rename(PathBuf, PathBuf, u64),
+    Remove(PathBuf),
+}
+
+impl FakeDisk {
+    /// An empty disk without faults.
+    pub fn new(seed: u64) -> Self {
+        FakeDisk(Arc::new(Mutex::new(State {
+            rng: Rng::new(seed),
+            files: BTreeMap::new(),
+            next_file: 0,
+            live_names: BTreeMap::new(),
+            durable_names: BTreeMap::new(),
+            name_changes: Vec::new(),
+            locks: BTreeSet::new(),
+            boot: 0,
+            faults: Faults::default(),
+            capacity_bytes: u64::MAX,
+            write_count: 0,
+            written_bytes: 0,
+        })))
+    }
+
+    /// Says what goes wrong from now on.
+    pub fn set_faults(&self, faults: Faults) {
+        self.0.lock().faults = faults;
+    }
+
+    /// Says how many octets fit on the disk.
+    pub fn set_capacity(&self, bytes: u64) {
+        self.0.lock().capacity_bytes = bytes;
+    }
+
+    /// Octets that the files take.
+    pub fn used_bytes(&self) -> u64 {
+        self.0.lock().used_bytes()
+    }
+
+    /// Octets that were ever written.
+    pub fn written_bytes(&self) -> u64 {
+        self.0.lock().written_bytes
+    }
+
+    /// The process ends; what it wrote stays in the kernel's memory.
+    pub fn kill(&self) {
+        let mut state = self.0.lock();
+        state.boot += 1;
+        state.locks.clear();
+        state.faults = Faults::default();
+    }
+
+    /// The power goes: what was not synced is there in part.
+    pub fn lose_power(&self) {
+        self.kill();
+        let state = &mut *self.0.lock();
+        // A journaling file system keeps the order of names; not all file systems do.
+        let in_order = state.rng.one_in(2);
+        let kept_in_order = state.rng.below(state.name_changes.len() as u64 + 1);
+        for (index, change) in state.name_changes.drain(..).enumerate() {
+            let kept = if in_order { (index as u64) < kept_in_order } else { state.rng.one_in(2) };
+            if kept {
+                change.apply(&mut state.durable_names);
+            }
+        }
+        state.live_names = state.durable_names.clone();
+        for file in state.files.values_mut() {
+            file.lose_power(&mut state.rng);
+        }
+        state.forget_nameless();
+    }
+
+    /// Names of all files, in order.
+    pub fn names(&self) -> Vec<PathBuf> {
+        self.0.lock().live_names.keys().cloned().collect()
+    }
+
+    /// What is in a file.
+    pub fn contents(&self, path: &Path) -> Option<Vec<u8>> {
+        let state = self.0.lock();
+        state.files.get(state.live_names.get(path)?).map(|file| file.live.clone())
+    }
+
+    /// Flips the bits of `mask` in one octet of a file, behind everybody's back.
+    pub fn corrupt(&self, path: &Path, offset: usize, mask: u8) {
+        let state = &mut *self.0.lock();
+        if let Some(file) = state.live_names.get(path).and_then(|file| state.files.get_mut(file)) {
+            file.corrupt(offset, mask);
+        }
+    }
+
+    /// Puts a file with these contents there, durably.
+    pub fn put(&self, path: &Path, contents: &[u8]) {
+        let state = &mut *self.0.lock();
+        let file = state.add_file(path);
+        if let Some(file) = state.files.get_mut(&file) {
+            file.truncate();
+            file.write(contents, 0);
+            file.sync();
+        }
+        state.sync_names();
+    }
+}
+
+impl State {
+    fn used_bytes(&self) -> u64 {
+        let used = |file: &Image| (file.live.len() as u64).saturating_sub(file.punched_bytes);
+        self.files.values().map(used).sum()
+    }
+
+    /// Counts an operation that changes something.
+    fn change(&mut self) -> io::Result<()> {
+        match &mut self.faults.power_off_after {
+            None => Ok(()),
+            Some(0) => Err(io::Error::other("the power is off")),
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+        }
+    }
+
+    fn add_file(&mut self, path: &Path) -> u64 {
+        if let Some(file) = self.live_names.get(path) {
+            return *file;
+        }
+        let file = self.next_file;
+        self.next_file += 1;
+        self.files.insert(file, Image::default());
+        self.live_names.insert(path.to_owned(), file);
+        self.name_changes.push(NameChange::Add(path.to_owned(), file));
+        file
+    }
+
+    fn sync_names(&mut self) {
+        self.durable_names = self.live_names.clone();
+        self.name_changes.clear();
+        self.forget_nameless();
+    }
+
+    fn forget_nameless(&mut self) {
+        let named: BTreeSet<u64> =
+            self.live_names.values().chain(self.durable_names.values()).copied().collect();
+        let pending =
+            |file: &u64| self.name_changes.iter().any(|change| change.file() == Some(*file));
+        let dead: Vec<u64> = self
+            .files
+            .keys()
+            .filter(|file| !named.contains(file) && !pending(file))
+            .copied()
+            .collect();
+        for file in dead {
+            self.files.remove(&file);
+        }
+    }
+}
+
+impl NameChange {
+    fn file(&self) -> Option<u64> {
+        match self {
+            NameChange::Add(_, file) | NameChange::Rename(_, _, file) => Some(*file),
+            NameChange::Remove(_) => None,
+        }
+    }
+
+    fn apply(self, names: &mut BTreeMap<PathBuf, u64>) {
+        match self {
+            NameChange::Add(path, file) => {
+                names.insert(path, file);
+            }
+            NameChange::Rename(from, to, file) => {
+                // Another change of the same name may not have happened.
+                if names.get(&from) == Some(&file) {
+                    names.remove(&from);
+                }
+                names.insert(to, file);
+            }
+            NameChange::Remove(path) => {
+                names.remove(&path);
+            }
+        }
+    }
+}
+
+impl Disk for FakeDisk {
+    fn create_dir(&self, _dir: &Path) -> io::Result<()> {
+        self.0.lock().change()
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<FileEntry>> {
+        let state = self.0.lock();
+        let mut found = Vec::new();
+        for (path, file) in &state.live_names {
+            let name = path.strip_prefix(dir).ok().and_then(Path::to_str);
+            if let (Some(name), Some(file)) = (name, state.files.get(file)) {
+                found.push(FileEntry { name: name.to_owned(), size_bytes: file.live.len() as u64 });
+            }
+        }
+        Ok(found)
+    }
+
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
+        let state = &mut *self.0.lock();
+        let file = match (mode, state.live_names.get(path)) {
+            (OpenMode::Create, _) => {
+                state.change()?;
+                let file = state.add_file(path);
+                if let Some(image) = state.files.get_mut(&file) {
+                    image.truncate();
+                }
+                file
+            }
+            (_, Some(file)) => *file,
+            (_, None) => return Err(io::ErrorKind::NotFound.into()),
+        };
+        Ok(Arc::new(FakeFile { disk: self.clone(), file, boot: state.boot }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let state = &mut *self.0.lock();
+        state.change()?;
+        let file = state.live_names.remove(from).ok_or(io::ErrorKind::NotFound)?;
+        state.live_names.insert(to.to_owned(), file);
+        state.name_changes.push(NameChange::Rename(from.to_owned(), to.to_owned(), file));
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let state = &mut *self.0.lock();
+        state.change()?;
+        state.live_names.remove(path).ok_or(io::ErrorKind::NotFound)?;
+        state.name_changes.push(NameChange::Remove(path.to_owned()));
+        Ok(())
+    }
+
+    fn sync_dir(&self, _dir: &Path) -> io::Result<()> {
+        let state = &mut *self.0.lock();
+        state.change()?;
+        if !state.faults.lying_syncs {
+            state.sync_names();
+        }
+        Ok(())
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+        let mut state = self.0.lock();
+        if !state.locks.insert(path.to_owned()) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Ok(Box::new(FakeLock { disk: self.clone(), path: path.to_owned(), boot: state.boot }))
+    }
+
+    fn fresh_id(&self) -> io::Result<u64> {
+        Ok(self.0.lock().rng.number())
+    }
+}
+
+struct FakeLock {
+    disk: FakeDisk,
+    path: PathBuf,
+    boot: u64,
+}
+
+impl Drop for FakeLock {
+    fn drop(&mut self) {
+        let mut state = self.disk.0.lock();
+        if state.boot == self.boot {
+            state.locks.remove(&self.path);
+        }
+    }
+}
+
+struct FakeFile {
+    disk: FakeDisk,
+    file: u64,
+    boot: u64,
+}
+
+impl FakeFile {
+    fn with<T>(&self, use_it: impl FnOnce(&mut State, u64) -> io::Result<T>) -> io::Result<T> {
+        let state = &mut *self.disk.0.lock();
+        if state.boot != self.boot || !state.files.contains_key(&self.file) {
+            return Err(io::Error::other("the file was opened before a crash"));
+        }
+        use_it(state, self.file)
+    }
+}
+
+/// Counts an operation down; whether it is the one that fails.
+fn is_due(count: &mut Option<u64>) -> bool {
+    match count {
+        None => false,
+        Some(0) => {
+            *count = None;
+            true
+        }
+        Some(left) => {
+            *left -= 1;
+            false
+        }
+    }
+}
+
+impl DiskFile for FakeFile {
+    fn size_bytes(&self) -> io::Result<u64> {
+        self.with(|state, file| Ok(state.files[&file].live.len() as u64))
+    }
+
+    fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.with(|state, file| {
+            let live = &state.files[&file].live;
+            let rest = live.get(offset as usize..).unwrap_or_default();
+            let len = rest.len().min(out.len());
+            out[..len].copy_from_slice(&rest[..len]);
+            Ok(len)
+        })
+    }
+
+    fn write_at(&self, mut octets: &[u8], offset: u64) -> io::Result<usize> {
+        self.with(|state, file| {
+            state.change()?;
+            if is_due(&mut state.faults.fail_write_after) {
+                return Err(io::Error::other("the disk does not take this"));
+            }
+            state.write_count += 1;
+            let one_in = state.faults.short_write_one_in;
+            if one_in > 0 && octets.len() > 1 && state.rng.one_in(one_in) {
+                if state.rng.one_in(2) {
+                    return Err(io::ErrorKind::Interrupted.into());
+                }
+                octets = &octets[..1 + state.rng.below(octets.len() as u64 - 1) as usize];
+            }
+            let size = state.files[&file].live.len() as u64;
+            let growth = (offset + octets.len() as u64).saturating_sub(size);
+            let room = state.capacity_bytes.saturating_sub(state.used_bytes());
+            if growth > room {
+                let len = (octets.len() as u64).saturating_sub(growth - room);
+                if len == 0 {
+                    return Err(io::ErrorKind::StorageFull.into());
+                }
+                octets = &octets[..len as usize];
+            }
+            state.written_bytes += octets.len() as u64;
+            if let Some(image) = state.files.get_mut(&file) {
+                image.write(octets, offset);
+            }
+            Ok(octets.len())
+        })
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.with(|state, file| {
+            state.change()?;
+            let fails = is_due(&mut state.faults.fail_sync_after);
+            let Some(image) = state.files.get_mut(&file) else { return Ok(()) };
+            if fails {
+                image.sync_partly(&mut state.rng);
+                return Err(io::Error::other("the disk lost something"));
+            }
+            if !state.faults.lying_syncs {
+                image.sync();
+            }
+            Ok(())
+        })
+    }
+
+    fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.with(|state, file| {
+            state.change()?;
+            let Some(image) = state.files.get_mut(&file) else { return Ok(()) };
+            let zeros = vec![0; len as usize];
+            image.write(&zeros, offset);
+            image.punched_bytes += len;
+            Ok(())
+        })
+    }
+
+    fn will_need(&self, _offset: u64, _len: u64) {}
+}

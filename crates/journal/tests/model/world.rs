@@ -1,0 +1,421 @@
+//! One random history.
+
+use crate::owner::{Appended, Entry, Live, decode_state, encode_state, live_after};
+use courser_journal::{
+    AppendError, AppendMode, Batch, CheckpointError, Journal, Lsn, OpenError, Options, ReadCache,
+    Recovery, ReplayError,
+    testing::{FakeDisk, Faults, Rng},
+};
+use std::{collections::BTreeSet, io::Read, path::Path, sync::Arc};
+
+const DIR: &str = "journal";
+
+pub struct World {
+    rng: Rng,
+    disk: FakeDisk,
+    options: Options,
+    journal: Option<Journal>,
+    cache: ReadCache,
+    /// Every batch that was appended and may still be there.
+    batches: Vec<Appended>,
+    /// Everything before has to survive the loss of power.
+    durable: Lsn,
+    /// Everything before has to survive the end of the process.
+    written: Lsn,
+    /// Checkpoints that may be the last one: the last that was made, and those tried since.
+    checkpoints: Vec<(Lsn, Vec<u8>)>,
+    /// The start of the last one that was made.
+    checkpoint: Lsn,
+    /// A position at which the owner began to gather its state, for a checkpoint that starts
+    /// there and contains effects of later records.
+    earlier: Option<Lsn>,
+    verbose: bool,
+}
+
+impl World {
+    pub fn new(seed: u64, verbose: bool) -> Self {
+        let mut rng = Rng::new(seed);
+        let disk = FakeDisk::new(rng.number());
+        let options = Options {
+            segment_bytes: [16 << 10, 20 << 10, 64 << 10][rng.below(3) as usize],
+            buffer_bytes: 1 << (10 + rng.below(8)),
+            unsynced_bytes: 1 << (10 + rng.below(6)),
+            checkpoint_after_bytes: 64 << 10,
+            dead_bytes: 32 << 10,
+            threads: false,
+            ..Options::default()
+        };
+        World {
+            rng,
+            disk,
+            options,
+            journal: None,
+            cache: ReadCache::default(),
+            batches: Vec::new(),
+            durable: Lsn(0),
+            written: Lsn(0),
+            checkpoints: Vec::new(),
+            checkpoint: Lsn(0),
+            earlier: None,
+            verbose,
+        }
+    }
+
+    pub fn lives(&mut self) -> u64 {
+        1 + self.rng.below(6)
+    }
+
+    /// From a start to a crash or a clean stop.
+    pub fn live(&mut self) {
+        self.start(true);
+        let mut left = self.rng.below(80);
+        while left > 0 && self.journal().failed().is_none() {
+            left -= 1;
+            self.step();
+            self.observe();
+        }
+        let failed = self.journal().failed().is_some();
+        if failed {
+            let mut batch = Batch::new();
+            batch.push(&[b"P"]);
+            let refused = self.journal().append(&mut batch, AppendMode::default());
+            assert!(matches!(refused, Err(AppendError::Failed(_))));
+        }
+        match self.rng.below(3) {
+            0 => self.lose_power(),
+            1 => self.kill(),
+            _ => self.stop(),
+        }
+    }
+
+    /// Starts without faults: whatever has to be there is there.
+    pub fn finish(&mut self) {
+        self.disk.set_faults(Faults::default());
+        self.start(false);
+        self.stop();
+    }
+
+    fn journal(&self) -> &Journal {
+        self.journal.as_ref().unwrap()
+    }
+
+    fn say(&self, what: std::fmt::Arguments<'_>) {
+        if self.verbose {
+            eprintln!("{what}");
+        }
+    }
+
+    fn observe(&mut self) {
+        let durable = self.journal().durable();
+        assert!(durable >= self.durable || self.durable > self.journal().end());
+        self.durable = self.durable.max(durable);
+        self.written = self.written.max(durable);
+    }
+
+    fn step(&mut self) {
+        match self.rng.below(100) {
+            0..50 => self.append(),
+            50..62 => {
+                let end = self.journal().end();
+                self.journal().flush_once();
+                if self.journal().failed().is_none() {
+                    self.written = end;
+                }
+            }
+            62..66 => {
+                let end = self.journal().end();
+                let waited = self.journal().wait_durable(end);
+                assert!(waited.is_err() || self.journal().durable() >= end);
+            }
+            66..80 => self.read_some(),
+            80..86 => self.checkpoint(),
+            86..88 => self.earlier = Some(self.journal().end()),
+            88..92 => self.journal().maintain_once(),
+            92..95 => self.change_capacity(),
+            _ => self.change_faults(),
+        }
+    }
+
+    fn entry_len(&mut self) -> u64 {
+        match self.rng.below(60) {
+            0 => self.rng.below(60_000),
+            1..10 => self.rng.below(5_000),
+            _ => self.rng.below(300),
+        }
+    }
+
+    fn append(&mut self) {
+        let mode = AppendMode { sync: self.rng.one_in(3), reserve: self.rng.one_in(4) };
+        let mut live = live_after(&self.batches);
+        let mut batch = Batch::new();
+        let mut entries = Vec::new();
+        for _ in 0..self.rng.below(5) {
+            let ack = live.keys().nth(self.rng.below(live.len() as u64 + 1) as usize).copied();
+            let entry = match ack.filter(|_| self.rng.one_in(2)) {
+                Some(position) => {
+                    live.remove(&position);
+                    Entry::Ack(position)
+                }
+                None => {
+                    let mut octets = vec![0; self.entry_len() as usize];
+                    // Octets that look like positions try to pass for frames.
+                    let fill = self.rng.number() as u8;
+                    let end = self.journal().end().0;
+                    for (index, chunk) in octets.chunks_mut(8).enumerate() {
+                        let lookalike = (end + 40 + 8 * index as u64).to_le_bytes();
+                        let len = chunk.len();
+                        chunk.copy_from_slice(&lookalike[..len]);
+                        if fill % 4 > 0 {
+                            chunk.fill(fill.wrapping_add(index as u8));
+                        }
+                    }
+                    Entry::Payload(octets)
+                }
+            };
+            batch.push(&[&entry.encode()]);
+            entries.push(entry);
+        }
+        let journal = self.journal.as_ref().unwrap();
+        let count = batch.len();
+        match journal.append(&mut batch, mode) {
+            Ok(appended) => {
+                let (start, end) = (appended.start(), appended.end());
+                let at = |(index, entry)| (appended.position(index), entry);
+                let entries: Vec<_> = entries.into_iter().enumerate().map(at).collect();
+                for (position, entry) in &entries {
+                    match entry {
+                        Entry::Payload(_) => journal.hold(*position, 1),
+                        Entry::Ack(of) => journal.release(*of),
+                    }
+                }
+                self.say(format_args!("append {start}..{end} {mode:?}"));
+                if count > 0 {
+                    self.batches.push(Appended { start, end, entries });
+                }
+            }
+            Err(AppendError::Full | AppendError::Failed(_)) => assert_eq!(batch.len(), count),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn read_some(&mut self) {
+        let live = live_after(&self.batches);
+        if self.rng.one_in(4) {
+            self.cache.clear();
+        }
+        let skip = self.rng.below(live.len() as u64 + 1) as usize;
+        let journal = self.journal.as_ref().unwrap();
+        for (position, octets) in live.iter().skip(skip).take(5) {
+            let read = journal.read(*position, &mut self.cache).unwrap();
+            assert!(Entry::decode(read) == Entry::Payload(octets.clone()), "at {position}");
+        }
+    }
+
+    fn checkpoint(&mut self) {
+        let start = match self.earlier.take() {
+            Some(earlier) if self.rng.one_in(2) => earlier,
+            _ => self.journal().end(),
+        };
+        let live = live_after(&self.batches);
+        let state = encode_state(&live);
+        let journal = self.journal.as_ref().unwrap();
+        let wanted = journal.wants_checkpoint();
+        let result = journal.checkpoint(
+            start,
+            &mut |each| live.keys().filter(|position| **position < start).for_each(|p| each(*p)),
+            &mut |out| out.write_all(&state),
+        );
+        self.say(format_args!("checkpoint {start} wanted {wanted}: {result:?}"));
+        match result {
+            Ok(_) => {
+                self.checkpoints = vec![(start, state)];
+                self.checkpoint = start;
+            }
+            Err(CheckpointError::BadStart(_)) => assert!(start < self.checkpoint),
+            Err(_) => self.checkpoints.push((start, state)),
+        }
+    }
+
+    fn change_capacity(&mut self) {
+        if self.rng.one_in(2) {
+            let used = self.disk.used_bytes();
+            self.disk.set_capacity(used + self.rng.below(50_000));
+        } else {
+            self.disk.set_capacity(u64::MAX);
+            self.journal().maintain_once();
+            assert!(self.journal().has_room() || self.journal().failed().is_some());
+        }
+    }
+
+    fn change_faults(&mut self) {
+        let mut faults = Faults { short_write_one_in: self.rng.below(4), ..Faults::default() };
+        let after = Some(self.rng.below(30));
+        match self.rng.below(8) {
+            0..2 => faults.power_off_after = after,
+            2 => faults.fail_write_after = after,
+            3 => faults.fail_sync_after = after,
+            _ => {}
+        }
+        self.say(format_args!("{faults:?}"));
+        self.disk.set_faults(faults);
+    }
+
+    fn lose_power(&mut self) {
+        self.say(format_args!("the power goes; durable to {}", self.durable));
+        // Dropping tries to write: the power is off before.
+        self.disk.set_faults(Faults { power_off_after: Some(0), ..Faults::default() });
+        self.journal = None;
+        self.disk.lose_power();
+        self.written = self.durable;
+    }
+
+    fn kill(&mut self) {
+        self.say(format_args!("killed; written to {}, durable to {}", self.written, self.durable));
+        self.disk.set_faults(Faults { power_off_after: Some(0), ..Faults::default() });
+        self.journal = None;
+        self.disk.kill();
+    }
+
+    fn stop(&mut self) {
+        let end = self.journal().end();
+        let closed = self.journal().close();
+        self.say(format_args!("stopped: {closed:?}"));
+        if closed.is_ok() {
+            self.durable = end;
+            self.written = end;
+        } else {
+            return self.lose_power();
+        }
+        self.journal = None;
+        self.disk.kill();
+        if self.rng.one_in(2) {
+            self.disk.lose_power();
+        }
+    }
+
+    /// Starts the journal, at times with crashes in between, and checks what it has.
+    fn start(&mut self, may_crash: bool) {
+        self.disk.set_capacity(u64::MAX);
+        self.cache.clear();
+        self.earlier = None;
+        for attempt in 0.. {
+            let crashing = may_crash && attempt < 3 && self.rng.one_in(3);
+            if crashing {
+                let after = Some(self.rng.below(20));
+                let faults = match self.rng.below(3) {
+                    0 => Faults { fail_sync_after: after, ..Faults::default() },
+                    _ => Faults { power_off_after: after, ..Faults::default() },
+                };
+                self.disk.set_faults(faults);
+            }
+            match self.try_start() {
+                Ok(journal) => {
+                    self.journal = Some(journal);
+                    break;
+                }
+                Err(error) => {
+                    assert!(crashing, "{error}");
+                    self.say(format_args!("crash while starting: {error}"));
+                    // What was there before has to be there after this too.
+                    if self.rng.one_in(2) {
+                        self.disk.kill()
+                    } else {
+                        self.disk.lose_power()
+                    }
+                    if self.written > self.durable {
+                        self.written = self.durable;
+                    }
+                }
+            }
+        }
+        let journal = self.journal.as_ref().unwrap();
+        self.durable = journal.end();
+        self.written = journal.end();
+        for (position, octets) in &live_after(&self.batches) {
+            let read = journal.read(*position, &mut self.cache).unwrap();
+            assert!(Entry::decode(read) == Entry::Payload(octets.clone()), "at {position}");
+        }
+    }
+
+    fn try_start(&mut self) -> Result<Journal, OpenError> {
+        let disk = Arc::new(self.disk.clone());
+        let recovery = Journal::open(Path::new(DIR), self.options.clone(), disk)?;
+        let mut live = BTreeSet::new();
+        let from = self.load_checkpoint(&recovery, &mut live)?;
+        let mut found: Vec<Appended> = Vec::new();
+        let replayed = replay(&recovery, &mut found, &mut live)?;
+        self.say(format_args!("started from {from}: {replayed:?}"));
+        let skip = self.batches.partition_point(|batch| batch.start < from);
+        let expected = &self.batches[skip..];
+        assert!(found.len() <= expected.len(), "more batches than were appended");
+        assert!(found == expected[..found.len()], "other batches than were appended");
+        let lost = expected.get(found.len());
+        let must = self.written.max(self.durable);
+        assert!(lost.is_none_or(|lost| lost.start >= must), "{lost:?} is lost; {must} was safe");
+        let kept = skip + found.len();
+        let expected: Live = live_after(&self.batches[..kept]);
+        assert!(live.iter().eq(expected.keys()), "other payloads live than should");
+        let journal = recovery.start()?;
+        // Only now is it settled what is there and what is not.
+        self.batches.truncate(kept);
+        self.checkpoints.retain(|(start, _)| *start == from);
+        self.checkpoint = from;
+        Ok(journal)
+    }
+
+    fn load_checkpoint(
+        &self,
+        recovery: &Recovery,
+        live: &mut BTreeSet<Lsn>,
+    ) -> Result<Lsn, OpenError> {
+        let Some(mut reader) = recovery.checkpoint()? else {
+            assert!(self.checkpoint == Lsn(0), "the checkpoint is gone");
+            return Ok(Lsn(0));
+        };
+        let mut state = Vec::new();
+        reader.read_to_end(&mut state).unwrap();
+        let start = reader.start();
+        let known = self.checkpoints.iter().any(|known| *known == (start, state.clone()));
+        assert!(known, "a checkpoint that was never made");
+        assert!(self.checkpoint <= start, "an older checkpoint than the last");
+        for position in decode_state(&state) {
+            recovery.hold(position, 1);
+            live.insert(position);
+        }
+        Ok(start)
+    }
+}
+
+fn replay(
+    recovery: &Recovery,
+    found: &mut Vec<Appended>,
+    live: &mut BTreeSet<Lsn>,
+) -> Result<courser_journal::Replayed, OpenError> {
+    let result = recovery.replay(
+        &mut |record| {
+            let entry = Entry::decode(record.octets);
+            match &entry {
+                Entry::Payload(_) if live.insert(record.position) => {
+                    recovery.hold(record.position, 1)
+                }
+                Entry::Payload(_) => {}
+                Entry::Ack(of) => {
+                    if live.remove(of) {
+                        recovery.release(*of);
+                    }
+                }
+            }
+            if record.batch.index == 0 {
+                let (start, end) = (record.batch.start, record.batch.end);
+                found.push(Appended { start, end, entries: Vec::new() });
+            }
+            found.last_mut().unwrap().entries.push((record.position, entry));
+            Ok::<(), String>(())
+        },
+        &mut |_| {},
+    );
+    result.map_err(|error| match error {
+        ReplayError::Journal(error) => error,
+        ReplayError::Owner(error) => panic!("{error}"),
+    })
+}
