@@ -1,6 +1,7 @@
 //! The messages of one run of publishes that go the same way, and their places in the store as far
 //! as they needed one.
 
+use crate::queue::SPILLED;
 use courser_store::{Location, MessageRef, Record, Store, StoreError};
 
 /// Consecutive publishes with the same route, all of them persistent or none. A message is copied
@@ -39,13 +40,14 @@ impl<'m> Stash<'m> {
     /// it or for one before it.
     #[inline]
     pub fn location(&self, index: usize, store: &dyn Store) -> Option<Location> {
-        let location = self.kept.get(index.checked_sub(self.first_kept)?)?;
+        let mut location = self.kept.get(index.checked_sub(self.first_kept)?)?.clone();
         if self.spilled
             && let Some(position) = location.position()
         {
             store.hold(position);
+            *location.marks_mut() |= SPILLED;
         }
-        Some(location.clone())
+        Some(location)
     }
 
     /// The position in the log of a message that every queue of the route holds.

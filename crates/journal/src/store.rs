@@ -76,7 +76,7 @@ impl JournalStore {
         spill_bytes: u64,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(Arc<Self>, Recovered, ReplayStats), RecoverError> {
-        let mut recovery = Journal::open(dir, options, disk)?;
+        let recovery = Journal::open(dir, options, disk)?;
         let mut recovered = Recovered::default();
         if let Some(mut checkpoint) = recovery.checkpoint()? {
             let mut octets = Vec::new();
