@@ -28,11 +28,14 @@ pub struct Broker {
     disk_alarm: AtomicBool,
     failed: AtomicBool,
     /// Called once, with the reason, when the store has failed.
-    on_failure: OnceLock<Box<dyn Fn(&str) + Send + Sync>>,
+    on_failure: OnceLock<FailureCall>,
     me: Weak<Broker>,
     /// Connections that wait for the end of the alarm.
     held_back: Mutex<Vec<Arc<Outbox>>>,
 }
+
+/// What is to be done with the reason of a store's failure.
+type FailureCall = Box<dyn Fn(&str) + Send + Sync>;
 
 /// On whose behalf a session acts.
 #[derive(Clone, Debug)]

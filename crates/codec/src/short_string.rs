@@ -36,6 +36,19 @@ impl ShortString {
         ShortStr::new(octets).map(Self::from)
     }
 
+    /// Takes another text. In place, since moving what was just written in small pieces costs more
+    /// than writing it.
+    pub(crate) fn assign(&mut self, text: ShortStr<'_>) {
+        let short = text.as_bytes();
+        match &mut self.0 {
+            Repr::Inline { len, octets } if short.len() <= INLINE_LEN => {
+                octets[..short.len()].copy_from_slice(short);
+                *len = short.len() as u8;
+            }
+            _ => *self = Self::from(text),
+        }
+    }
+
     /// The borrowed form.
     #[inline]
     #[must_use]

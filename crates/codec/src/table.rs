@@ -9,7 +9,7 @@ use core::fmt;
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::reader::Reader;
 use crate::value::wire_len;
-use crate::{FieldTable, FieldValue, MAX_NESTING, ShortStr, ShortString, Sink, Value};
+use crate::{FieldTable, FieldValue, MAX_NESTING, ShortStr, Sink, Value};
 use alloc::vec::Vec;
 
 /// The encoded entries of a field table, without the length before them.
@@ -134,10 +134,9 @@ impl<'a> Table<'a> {
         let mut iter = self.iter();
         while let Some(entry) = iter.next() {
             let (key, value) = entry?;
-            let owned = value
-                .to_owned_at(outer_levels + 1)
+            value
+                .to_owned_in(table.push_key(key), outer_levels + 1)
                 .map_err(|error| error.shifted(iter.0.offset() - nested_len(value)))?;
-            table.push(ShortString::from(key), owned);
         }
         Ok(table)
     }
@@ -237,10 +236,9 @@ impl<'a> Array<'a> {
         let mut iter = self.iter();
         while let Some(element) = iter.next() {
             let value = element?;
-            let owned = value
-                .to_owned_at(outer_levels + 1)
+            value
+                .to_owned_in(elements.push_mut(FieldValue::Void), outer_levels + 1)
                 .map_err(|error| error.shifted(iter.0.offset() - nested_len(value)))?;
-            elements.push(owned);
         }
         Ok(elements)
     }

@@ -9,6 +9,7 @@
 //! [`TARGETS`].
 
 pub mod description;
+pub mod go;
 pub mod model;
 pub mod names;
 pub mod rust;
@@ -41,7 +42,8 @@ pub struct Target {
 }
 
 /// Every language that is written.
-pub const TARGETS: &[Target] = &[Target { name: "rust", render: rust::render }];
+pub const TARGETS: &[Target] =
+    &[Target { name: "rust", render: rust::render }, Target { name: "go", render: go::render }];
 
 /// Where the description lies, from the root of the repository.
 pub const SPEC_PATH: &str = "spec/amqp-0-9-1.toml";

@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::Waker;
 
 thread_local! {
     /// The memory of this thread's batches.
@@ -219,7 +219,7 @@ impl Store for JournalStore {
     }
 
     fn when_durable(&self, lsn: courser_store::Lsn, waker: &Waker) {
-        if let Poll::Ready(_) = self.journal.poll_durable(Lsn(lsn.0), waker) {
+        if self.journal.poll_durable(Lsn(lsn.0), waker).is_ready() {
             waker.wake_by_ref();
         }
     }
