@@ -183,8 +183,7 @@ impl Journal {
     /// Makes everything durable, notes in the log that it ends here by intention, and stops the
     /// threads. Later appends fail with [`AppendError::Closed`].
     pub fn close(&self) -> Result<(), Failure> {
-        let end = self.core.close_log();
-        let closed = self.core.wait_durable(end);
+        let closed = self.core.close();
         self.stop_threads();
         closed
     }

@@ -9,15 +9,18 @@ pub use buffer::{Buffer, Spare};
 pub use writer::{Writer, write_segment_header};
 
 use crate::{
-    AppendError, AppendMode, Appended, Batch, Lsn,
+    AppendError, AppendMode, Appended, Batch, Failure, Lsn,
     core::Core,
     format::{FRAME_HEADER_LEN, FrameHeader, FrameKind, SEGMENT_HEADER_LEN, start_sum},
     segments::Segment,
 };
 use parking_lot::MutexGuard;
-use std::sync::{
-    Arc,
-    atomic::Ordering::{Relaxed, Release},
+use std::{
+    mem,
+    sync::{
+        Arc,
+        atomic::Ordering::{Relaxed, Release},
+    },
 };
 
 /// What appenders and the log thread share.
@@ -151,29 +154,36 @@ impl Core {
         self.work.notify_one();
     }
 
-    /// Takes no more appends and notes in the log that this is by intention, if there is room for
-    /// the note. Returns the end of the log.
-    pub fn close_log(&self) -> Lsn {
+    /// Takes no more appends, makes everything durable and then notes in the log that it ends by
+    /// intention, if there is room for the note.
+    ///
+    /// In this order, because the note says that everything before it is durable.
+    pub fn close(&self) -> Result<(), Failure> {
         let mut log = self.log.lock();
-        let room = log.segment.end().0 - log.end.0;
-        if !log.closed && room >= FRAME_HEADER_LEN as u64 {
-            let lsn = log.end;
-            let kind = FrameKind::Close;
-            let header =
-                FrameHeader { lsn, durable: lsn, payload_len: 0, records: 0, kind, sum: 0 };
-            let mut frame = vec![0; FRAME_HEADER_LEN];
-            header.encode(&mut frame);
-            let sum = start_sum(self.id, &frame);
-            frame[FRAME_HEADER_LEN - 4..].copy_from_slice(&sum.to_le_bytes());
-            log.buffer.put(lsn, &mut frame);
-            let end = lsn.plus(FRAME_HEADER_LEN as u64);
-            self.appended(&mut log, end, true);
-        }
-        log.closed = true;
+        let first = !mem::replace(&mut log.closed, true);
         self.space.notify_all();
-        log.sync_to = log.end;
-        self.work.notify_one();
-        log.end
+        let end = log.end;
+        drop(log);
+        self.wait_durable(end)?;
+        if first {
+            self.append_close(end);
+        }
+        self.wait_durable(self.end())
+    }
+
+    fn append_close(&self, lsn: Lsn) {
+        let mut log = self.log.lock();
+        if log.segment.end().0 - lsn.0 < FRAME_HEADER_LEN as u64 {
+            return;
+        }
+        let kind = FrameKind::Close;
+        let header = FrameHeader { lsn, durable: lsn, payload_len: 0, records: 0, kind, sum: 0 };
+        let mut frame = vec![0; FRAME_HEADER_LEN];
+        header.encode(&mut frame);
+        let sum = start_sum(self.id, &frame);
+        frame[FRAME_HEADER_LEN - 4..].copy_from_slice(&sum.to_le_bytes());
+        log.buffer.put(lsn, &mut frame);
+        self.appended(&mut log, lsn.plus(FRAME_HEADER_LEN as u64), true);
     }
 
     /// Asks the log thread to make everything before `lsn` durable.

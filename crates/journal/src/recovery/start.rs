@@ -35,6 +35,11 @@ impl Recovery {
                 (segment, file, end)
             }
         };
+        if !tail.replayed.clean || self.chain.is_empty() {
+            // Whether their octets ever reached the disk is unknown, as for the tail; new ones
+            // cost less than writing all of them once more.
+            self.leftovers.extend(self.spares.drain(..).map(|spare| names::spare(spare.number)));
+        }
         for name in self.leftovers.drain(..) {
             let path = self.dir.join(name);
             self.disk.remove(&path).map_err(|error| io_error("remove", &path, error))?;
