@@ -77,6 +77,11 @@ impl History {
         &self.now
     }
 
+    /// The end of the log behind the last change.
+    pub fn end(&self) -> Option<u64> {
+        self.changes.last().map(|(end, _)| *end)
+    }
+
     /// Notes changes that the log holds together, in one batch that ends at `end`.
     pub fn note(&mut self, end: u64, ops: Vec<Op>) {
         ops.iter().for_each(|op| self.now.apply(op));

@@ -190,6 +190,11 @@ impl World {
     /// Notes changes that were just made, with the end of the log behind them.
     fn note(&mut self, ops: Vec<Op>) {
         let end = self.running().store.end().0;
+        let failed = self.running().store.failure().is_some();
+        if failed && self.history.end() == Some(end) {
+            // The log did not take it any more: an acknowledgement that failed is not answered.
+            return;
+        }
         self.tell(|| format!("{end}: {ops:?}"));
         self.history.note(end, ops);
     }

@@ -86,6 +86,16 @@ pub struct QueueStatus {
     pub consumers: usize,
 }
 
+/// What is left of a deleted queue.
+pub(crate) struct Remains {
+    /// How many messages waited in it.
+    pub messages: usize,
+    /// The consumers that have to be told.
+    pub consumers: Vec<Consumer>,
+    /// The positions in the log of its messages, to be released once the log knows that it is gone.
+    pub positions: Vec<u64>,
+}
+
 /// What came of a consumer's turn.
 struct Turn {
     handed: u64,
@@ -555,13 +565,11 @@ impl Queue {
         self.state.lock().unacked.get(&sequence)?.position()
     }
 
-    /// Marks the queue as gone if `condition` agrees. Returns the messages that waited and the
-    /// consumers that have to be told.
+    /// Marks the queue as gone if `condition` agrees. What it leaves behind is the caller's.
     pub(crate) fn delete(
         &self,
         condition: impl FnOnce(QueueStatus) -> Result<(), Fault>,
-        store: &dyn Store,
-    ) -> Result<(usize, Vec<Consumer>), Fault> {
+    ) -> Result<Remains, Fault> {
         let mut state = self.state.lock();
         condition(QueueStatus {
             ready: state.ready.len(),
@@ -576,11 +584,9 @@ impl Queue {
         self.backlog.store(0, Ordering::Relaxed);
         self.active_consumers.store(0, Ordering::Relaxed);
         drop(state);
-        messages.for_each_logged(&mut |position, _| store.release(position));
-        unacked
-            .values()
-            .filter_map(Location::position)
-            .for_each(|position| store.release(position));
-        Ok((messages.len(), consumers))
+        let mut positions = Vec::new();
+        messages.for_each_logged(&mut |position, _| positions.push(position));
+        positions.extend(unacked.values().filter_map(Location::position));
+        Ok(Remains { messages: messages.len(), consumers, positions })
     }
 }
