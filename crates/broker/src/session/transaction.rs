@@ -131,8 +131,10 @@ impl Session {
             self.push(&mut stash, route).map_err(store_fault)?;
         }
         drop(gate);
-        for (tag, unacked, settlement) in settled {
-            self.apply(number, vec![(tag, unacked)], settlement)?;
+        for settlement in [Settlement::Done, Settlement::Requeue] {
+            let these = settled.iter().filter(|(_, _, one)| *one == settlement);
+            let these = these.map(|(tag, unacked, _)| (*tag, *unacked)).collect();
+            self.apply(number, these, settlement)?;
         }
         self.settle_acknowledged();
         self.reply_when_durable(number, lsn);
