@@ -30,8 +30,9 @@ debian_packages() {
     say "installing Debian packages: ${missing[*]}"
     local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300)
     # A fresh machine has no package lists yet; a used one may have old ones.
-    "${as_root[@]}" "${apt[@]}" update >&2
-    "${as_root[@]}" "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >&2
+    "${as_root[@]}" "${apt[@]}" update >/dev/null
+    "${as_root[@]}" "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null ||
+        die "apt-get could not install: ${missing[*]}"
 }
 
 # up_to_date STAMP FILE...: true when STAMP was written (by `stamp`) for these very contents.

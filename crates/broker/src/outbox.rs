@@ -321,6 +321,16 @@ impl ChannelOut {
         Some((&slot.queue, key))
     }
 
+    /// Frees a slot that has ended, if this was the last acknowledgement it waited for.
+    #[inline]
+    pub(crate) fn free_if_done(&mut self, slot_index: u32) {
+        if let Some(slot) = self.slots.get_mut(slot_index as usize)
+            && slot.as_ref().is_some_and(|slot| slot.ended && slot.in_flight == 0)
+        {
+            *slot = None;
+        }
+    }
+
     /// Frees the slots that have ended and wait for no acknowledgement any more.
     pub(crate) fn sweep_slots(&mut self) {
         for slot in &mut self.slots {

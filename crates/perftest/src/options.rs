@@ -29,7 +29,7 @@ Examples:
 
 Every option can also be written with a single dash: perftest -producers 10 -size 10240 -duration 60s
 
-Exit code: 0 when all went well; 1 when a confirmed message was lost, a message was nacked or stayed unconfirmed,
+Exit code: 0 when all went well; 1 when a message was lost, refused or stayed unconfirmed,
 or a connection failed; 2 when the options make no sense.";
 
 /// Puts load on an AMQP 0-9-1 broker and measures throughput, latency and loss.

@@ -44,7 +44,8 @@ impl Run {
         let totals = self.context.counters.totals();
         let fate = Fate {
             lost,
-            left: if is_open { missing.max(left.unwrap_or(0)) } else { left.unwrap_or(0) },
+            left: left.unwrap_or(0),
+            open: if is_open { missing.saturating_sub(ready.unwrap_or(0)) } else { 0 },
             duplicates: self.context.ledger.balance().duplicates,
             nacked: totals.nacked,
             unconfirmed,

@@ -97,8 +97,10 @@ impl Throughput {
 pub struct Fate {
     /// Messages that should have arrived, did not, and are not in a queue any more either.
     pub lost: u64,
-    /// Messages that are still in the queues, or whose fate is open because the run was broken off.
+    /// Messages that are still in the queues.
     pub left: u64,
+    /// Messages that had not arrived when the run was broken off, by the user or a failure: nobody knows where they are.
+    pub open: u64,
     /// Messages that arrived more than once.
     pub duplicates: u64,
     /// Messages that the broker refused.
@@ -137,6 +139,7 @@ impl Fate {
             (self.returned, "came back: no queue took them (mandatory)"),
             (self.duplicates, "arrived more than once"),
             (self.left, "are left in the queues"),
+            (self.open, "had not arrived when the run was broken off"),
             (self.foreign, "were from another run"),
         ];
         let counted = counted.into_iter().filter(|(count, _)| *count > 0);

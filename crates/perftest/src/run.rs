@@ -19,6 +19,9 @@ use crate::setup::Setup;
 /// Why a run did not come about.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
+    /// The URI asks for TLS.
+    #[error("--uri: perftest does not speak TLS; measure amqp://")]
+    Tls,
     /// The broker cannot be reached, or refuses what the run needs.
     #[error("{doing}: {source}")]
     Broker {
@@ -44,6 +47,9 @@ pub async fn run(
 ) -> Result<Report, RunError> {
     let start_ns = now_ns();
     let context = Context::new(options, start_ns).map_err(doing("--uri"))?;
+    if context.uri.is_tls {
+        return Err(RunError::Tls);
+    }
     let context = Arc::new(context);
     let setup = Setup::prepare(&context).await.map_err(doing("setting up"))?;
     let mut run = Run {
@@ -209,8 +215,7 @@ impl Run {
                 break;
             }
         }
-        // What came since the last full second.
-        self.sampler.sample(now_ns());
+        self.sampler.finish(now_ns());
     }
 
     fn is_drained(&self) -> bool {

@@ -98,6 +98,19 @@ impl Sampler {
         self.series.push(point);
         &self.series[self.series.len() - 1]
     }
+
+    /// Collects the rest. It becomes a point of its own only if it is long enough for its rates to mean something.
+    pub fn finish(&mut self, now_ns: u64) {
+        const POINT_MIN_S: f64 = 0.5;
+        self.sample(now_ns);
+        let (last, before) = match &self.series[..] {
+            [.., before, last] => (last.at_s, before.at_s),
+            _ => return,
+        };
+        if last - before < POINT_MIN_S {
+            self.series.pop();
+        }
+    }
 }
 
 fn collect(

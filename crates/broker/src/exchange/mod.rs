@@ -5,6 +5,7 @@ mod fanout;
 pub(crate) mod headers;
 mod topic;
 
+use crate::arguments::same_table;
 use crate::queue::Queue;
 use courser_codec::ShortString;
 use courser_codec::{FieldTable, Table};
@@ -219,7 +220,7 @@ impl Exchange {
             keys: FxHashMap::default(),
         });
         let arguments = bound.keys.entry(key.routing_key.clone()).or_default();
-        if arguments.contains(&key.arguments) {
+        if arguments.iter().any(|known| same_table(known, &key.arguments)) {
             return false;
         }
         index.add(destination, &key, arguments.is_empty());
@@ -235,12 +236,13 @@ impl Exchange {
         let nothing = Removed::default();
         let Some(bound) = by_destination.get_mut(&destination.id()) else { return nothing };
         let Some(arguments) = bound.keys.get_mut(&key.routing_key) else { return nothing };
-        let Some(at) = arguments.iter().position(|known| *known == key.arguments) else {
+        let Some(at) = arguments.iter().position(|known| same_table(known, &key.arguments)) else {
             return nothing;
         };
-        arguments.swap_remove(at);
+        let known = arguments.swap_remove(at);
         let last = arguments.is_empty();
-        index.remove(destination.id(), key, last);
+        let routing_key = key.routing_key.clone();
+        index.remove(destination.id(), &BindingKey { routing_key, arguments: known }, last);
         if last {
             bound.keys.remove(&key.routing_key);
         }

@@ -4,7 +4,7 @@
 //! patterns are long, not how many patterns there are.
 
 use super::Destination;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 #[derive(Default)]
 pub(super) struct TopicIndex {
@@ -23,7 +23,7 @@ impl TopicIndex {
     pub fn matches(&self, routing_key: &[u8], found: &mut dyn FnMut(&Destination)) {
         // A key has at most 255 octets, so at most 256 words, mostly few.
         let words: Vec<&[u8]> = words(routing_key).collect();
-        Matching { words: &words, seen: Vec::new() }.descend(&self.root, 0, found);
+        Matching { words: &words, seen: FxHashSet::default() }.descend(&self.root, 0, found);
     }
 
     pub fn add(&mut self, destination: &Destination, pattern: &[u8]) {
@@ -54,18 +54,16 @@ struct Matching<'k> {
     words: &'k [&'k [u8]],
     /// Where the walk has been below a `#`, which can be reached in many ways: without this, a
     /// pattern of many `#` would cost exponential time.
-    seen: Vec<(*const Node, usize)>,
+    seen: FxHashSet<(*const Node, usize)>,
 }
 
 impl Matching<'_> {
     fn descend(&mut self, node: &Node, at: usize, found: &mut dyn FnMut(&Destination)) {
         if let Some(many) = &node.many {
             for next in at..=self.words.len() {
-                let step = (&raw const **many, next);
-                if self.seen.contains(&step) {
+                if !self.seen.insert((&raw const **many, next)) {
                     break;
                 }
-                self.seen.push(step);
                 self.descend(many, next, found);
             }
         }

@@ -9,7 +9,7 @@ use crate::vhost::store_fault;
 use std::sync::Arc;
 
 /// Runs of deliveries from the same queue.
-type Runs = Vec<(Arc<Queue>, Vec<Settled>)>;
+pub(super) type Runs = Vec<(Arc<Queue>, Vec<Settled>)>;
 
 /// What becomes of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,11 +45,14 @@ impl Session {
         self.apply(number, taken, Settlement::Requeue)
     }
 
-    /// Returns everything unacknowledged on a channel that is being closed.
-    pub(super) fn requeue_all(&mut self, number: u16) {
-        // Nothing is left of the channel that an error could be reported to.
-        let recovered = self.recover(number);
-        drop(recovered);
+    /// Ends a channel in the outbox; what is unacknowledged on it is added to `returned`.
+    pub(super) fn give_up(&mut self, number: u16, returned: &mut Runs) {
+        let Some(mut channel) = self.outbox.lock().close_channel(number) else { return };
+        let mut taken = Vec::new();
+        channel.unacked.take_through(0, |_, unacked| taken.push(unacked));
+        for unacked in taken {
+            book(&mut channel, unacked, returned);
+        }
     }
 
     fn settle(
@@ -79,6 +82,7 @@ impl Session {
         let Some(channel) = outbox.channel(number) else { return Ok(()) };
         let unacked = channel.unacked.take(tag).ok_or_else(|| unknown_tag(tag))?;
         book(channel, unacked, &mut self.settling);
+        channel.free_if_done(unacked.slot);
         if channel.prefetch != 0 {
             note_shared_limit(channel, &mut self.resuming);
         }
@@ -133,6 +137,10 @@ impl Session {
         settlement: Settlement,
     ) -> Result<(), Fault> {
         let mut returned = Runs::new();
+        if settlement == Settlement::Requeue {
+            // Before there is credit for them: what returns goes out ahead of what has been waiting.
+            self.settle_acknowledged();
+        }
         {
             let mut outbox = self.outbox.lock();
             let Some(channel) = outbox.channel(number) else { return Ok(()) };
@@ -149,7 +157,6 @@ impl Session {
             }
         }
         if !returned.is_empty() {
-            self.settle_acknowledged();
             self.requeue(returned)?;
         }
         Ok(())
@@ -159,6 +166,9 @@ impl Session {
     pub(super) fn settle_acknowledged(&mut self) {
         if self.settling.is_empty() && self.resuming.is_empty() {
             return;
+        }
+        if self.settling.iter().any(|(_, settled)| !settled.is_empty()) {
+            self.settling.retain(|(_, settled)| !settled.is_empty());
         }
         let broker = Arc::clone(&self.broker);
         let _gate = broker.gate.read();
@@ -178,11 +188,12 @@ impl Session {
         }
     }
 
-    fn requeue(&mut self, returned: Runs) -> Result<(), Fault> {
+    /// Puts deliveries back to their places, and hands out what can be handed out then.
+    pub(super) fn requeue(&mut self, returned: Runs) -> Result<(), Fault> {
         let broker = Arc::clone(&self.broker);
         let _gate = broker.gate.read();
         let store = &*broker.store;
-        for (queue, settled) in returned {
+        for (queue, settled) in merge(returned) {
             let settled = settled.into_iter();
             queue.requeue(settled, store, &mut self.wakes).map_err(store_fault)?;
         }
@@ -202,6 +213,20 @@ fn book(channel: &mut ChannelOut, unacked: Unacked, runs: &mut Runs) {
         Some((last, run)) if Arc::ptr_eq(last, queue) => run.push(settled),
         _ => runs.push((Arc::clone(queue), vec![settled])),
     }
+}
+
+/// Makes one run of all runs of a queue: everything is back in its place before any of it is handed
+/// out again.
+fn merge(mut runs: Runs) -> Runs {
+    runs.sort_by_key(|(queue, _)| queue.id);
+    runs.dedup_by(|(later, more), (queue, run)| {
+        let same = Arc::ptr_eq(later, queue);
+        if same {
+            run.append(more);
+        }
+        same
+    });
+    runs
 }
 
 /// A limit for the whole channel is all consumers' together: each of them may have waited for this.

@@ -68,7 +68,7 @@ impl Session {
                 channel.end_consumer(index);
             }
             if useless {
-                self.delete_queue(&queue);
+                self.delete_unused(&queue);
             }
         }
         if !cancel.nowait {

@@ -19,11 +19,13 @@ use crate::outbox::Outbox;
 use crate::queue::{ConnectionId, Queue, Settled};
 use crate::vhost::{Route, Vhost};
 use crate::wakes::Wakes;
+use acknowledge::Runs;
 use confirm::Confirm;
 use courser_codec::ShortString;
 use courser_store::Lsn;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 use transaction::Transaction;
 
@@ -157,13 +159,38 @@ impl Session {
     /// The channel is closed, by either side: its consumers end and what it has not acknowledged
     /// returns to the queues.
     pub fn close_channel(&mut self, number: u16) {
+        let index = number as usize;
+        self.close_channels(index..index + 1);
+    }
+
+    /// Closes channels together, so that what they have not acknowledged is all back in its place
+    /// before any of it is handed out again.
+    fn close_channels(&mut self, numbers: Range<usize>) {
         self.settle_acknowledged();
-        self.abandon_transaction(number);
-        if self.channels.get_mut(number as usize).and_then(Option::take).is_none() {
-            return;
+        let mut useless = Vec::new();
+        let mut returned = Runs::new();
+        for index in numbers {
+            let number = index as u16;
+            self.abandon_transaction(number);
+            if self.channels.get_mut(index).and_then(Option::take).is_none() {
+                continue;
+            }
+            self.confirming.retain(|confirming| *confirming != number);
+            self.awaiting.retain(|awaiting| *awaiting != number);
+            self.remove_consumers(number, &mut useless);
+            self.give_up(number, &mut returned);
         }
-        self.confirming.retain(|confirming| *confirming != number);
-        self.awaiting.retain(|awaiting| *awaiting != number);
+        // Nothing is left of the channels that an error could be reported to.
+        drop(self.requeue(returned));
+        for queue in useless {
+            self.delete_unused(&queue);
+        }
+        self.wakes.wake_all();
+    }
+
+    /// Takes the consumers of a channel out of their queues. Adds to `useless` the auto-delete queues
+    /// that have to go with them.
+    fn remove_consumers(&mut self, number: u16, useless: &mut Vec<Arc<Queue>>) {
         let consumers: Vec<(Arc<Queue>, u32)> = match self.outbox.lock().channel(number) {
             Some(channel) => channel
                 .consumers()
@@ -171,29 +198,21 @@ impl Session {
                 .collect(),
             None => Vec::new(),
         };
-        let mut useless = Vec::new();
         for (queue, key) in consumers {
             if queue.remove_consumer(key) {
                 useless.push(queue);
             }
         }
-        self.requeue_all(number);
-        self.outbox.lock().close_channel(number);
-        for queue in useless {
-            self.delete_queue(&queue);
-        }
-        self.wakes.wake_all();
     }
 
     /// The connection is over: closes its channels and removes its exclusive queues.
     pub fn close(&mut self) {
-        for number in 0..self.channels.len() {
-            self.close_channel(number as u16);
-        }
+        // From here on nothing is delivered, also not what one channel returns to consumers on another.
+        self.outbox.close();
+        self.close_channels(0..self.channels.len());
         for queue in std::mem::take(&mut self.exclusive) {
             self.delete_queue(&queue);
         }
-        self.outbox.close();
         self.wakes.wake_all();
         self.broker.check_alarms();
     }
@@ -225,6 +244,14 @@ impl Session {
         // Without a condition, deleting can't be refused; a store that fails has poisoned itself.
         let deleted = self.vhost.delete_queue(queue, |_| Ok(()), &mut self.wakes);
         drop(deleted);
+    }
+
+    /// Deletes an auto-delete queue that has lost its last consumer, unless it has got another one
+    /// in the meantime.
+    fn delete_unused(&mut self, queue: &Arc<Queue>) {
+        if self.vhost.delete_queue_if(queue, true, false, &mut self.wakes).is_ok() {
+            self.exclusive.retain(|exclusive| !Arc::ptr_eq(exclusive, queue));
+        }
     }
 
     fn channel(&mut self, number: u16) -> Result<&mut Channel, Fault> {

@@ -37,15 +37,18 @@ impl Vhost {
     /// Removes an exchange and its bindings, and the auto-delete exchanges that it was the last
     /// destination of. The caller holds the write lock.
     pub(super) fn remove_exchange(&self, exchange: &Arc<Exchange>, gone: &mut Gone) {
-        self.exchange_is_gone(exchange, gone);
-        self.change(|names| {
-            names.exchanges.remove(exchange.name.as_bytes());
-        });
-        let cleared = exchange.clear(&mut |destination, key| {
-            self.binding_is_gone(exchange, destination, key, gone);
-        });
-        self.bindings.fetch_sub(cleared, Ordering::Relaxed);
-        self.unbind_everywhere(exchange.id, exchange.sources.take(), gone);
+        let mut going = vec![Arc::clone(exchange)];
+        while let Some(exchange) = going.pop() {
+            self.exchange_is_gone(&exchange, gone);
+            self.change(|names| {
+                names.exchanges.remove(exchange.name.as_bytes());
+            });
+            let cleared = exchange.clear(&mut |destination, key| {
+                self.binding_is_gone(&exchange, destination, key, gone);
+            });
+            self.bindings.fetch_sub(cleared, Ordering::Relaxed);
+            going.append(&mut self.unbind_everywhere(exchange.id, exchange.sources.take(), gone));
+        }
     }
 
     /// Removes a queue if `condition` agrees to what it holds: its messages, its bindings, its
@@ -66,9 +69,11 @@ impl Vhost {
                 names.queues.remove(queue.name.as_bytes());
             }
         });
-        self.unbind_everywhere(queue.id, queue.sources.take(), &mut gone);
+        for exchange in self.unbind_everywhere(queue.id, queue.sources.take(), &mut gone) {
+            self.remove_exchange(&exchange, &mut gone);
+        }
         for consumer in remains.consumers {
-            cancel(&consumer, wakes);
+            cancel(&consumer, queue, wakes);
         }
         self.forget(&gone)?;
         remains.positions.iter().for_each(|position| self.store.release(*position));
@@ -97,7 +102,15 @@ impl Vhost {
         self.delete_queue(queue, condition, wakes)
     }
 
-    fn unbind_everywhere(&self, destination: u64, sources: Vec<ShortString>, gone: &mut Gone) {
+    /// Removes all bindings that lead to a destination. Returns the auto-delete exchanges that have
+    /// lost their last binding by it, and have to be removed.
+    fn unbind_everywhere(
+        &self,
+        destination: u64,
+        sources: Vec<ShortString>,
+        gone: &mut Gone,
+    ) -> Vec<Arc<Exchange>> {
+        let mut useless = Vec::new();
         for source in sources {
             let Some(exchange) = self.exchange(source.as_bytes()) else { continue };
             let removed = exchange.unbind_all(destination, &mut |destination, key| {
@@ -105,18 +118,24 @@ impl Vhost {
             });
             self.bindings.fetch_sub(removed.count, Ordering::Relaxed);
             if removed.none_left && exchange.settings.auto_delete {
-                self.remove_exchange(&exchange, gone);
+                useless.push(exchange);
             }
         }
         self.routes_changed();
+        useless
     }
 }
 
 /// Ends a consumer whose queue is gone, and tells its client if it wants to know.
-fn cancel(consumer: &Consumer, wakes: &mut Wakes) {
+fn cancel(consumer: &Consumer, queue: &Arc<Queue>, wakes: &mut Wakes) {
     let mut outbox = consumer.outbox.lock();
     let Some(channel) = outbox.channel(consumer.channel) else { return };
-    let tag = channel.slot(consumer.slot).and_then(|slot| slot.consumer_tag.clone());
+    // Its client may have cancelled it at the same moment and put the slot to another use.
+    let Some(slot) = channel.slot(consumer.slot).filter(|slot| Arc::ptr_eq(&slot.queue, queue))
+    else {
+        return;
+    };
+    let tag = slot.consumer_tag.clone();
     channel.end_consumer(consumer.slot);
     let Some(tag) = tag.filter(|_| consumer.outbox.cancel_notify) else { return };
     basic::Cancel { consumer_tag: tag.as_short_str(), nowait: true }

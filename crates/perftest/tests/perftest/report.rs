@@ -98,6 +98,7 @@ fn a_bad_run_says_what_is_wrong() {
     report.fate = Fate {
         lost: 1,
         left: 4,
+        open: 8,
         duplicates: 2,
         nacked: 3,
         unconfirmed: 5,
@@ -115,6 +116,7 @@ fn a_bad_run_says_what_is_wrong() {
         "Note: 6 messages came back: no queue took them (mandatory)\n",
         "Note: 2 messages arrived more than once\n",
         "Note: 4 messages are left in the queues\n",
+        "Note: 8 messages had not arrived when the run was broken off\n",
         "Note: 7 messages were from another run\n",
         "FAILED: 1 message was lost\n",
         "FAILED: 3 messages were refused by the broker (nack)\n",
