@@ -30,7 +30,11 @@ impl Run {
         let queues = || self.context.topology.queues.iter().enumerate();
         let consumed = queues().filter(|&(queue, _)| self.context.topology.is_consumed(queue));
         let ready = within(setup.ready(consumed.map(|(_, name)| name.as_str()))).await.flatten();
-        let left = within(setup.ready(queues().map(|(_, name)| name.as_str()))).await.flatten();
+        // A broker that has not answered once is not asked again.
+        let left = match ready {
+            Some(_) => within(setup.ready(queues().map(|(_, name)| name.as_str()))).await.flatten(),
+            None => None,
+        };
         // A run that was cut off cannot tell what is lost from what is under way.
         let is_open = self.interruptions > 1 || ready.is_none() || !self.failures.is_empty();
         let lost = if is_open { 0 } else { missing.saturating_sub(ready.unwrap_or(0)) };
@@ -47,7 +51,9 @@ impl Run {
             failures: std::mem::take(&mut self.failures),
         };
         let broker = setup.broker.clone();
-        within(setup.clean_up(&self.context)).await;
+        if ready.is_some() {
+            within(setup.clean_up(&self.context)).await;
+        }
         self.report(fate, broker)
     }
 
