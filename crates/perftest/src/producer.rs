@@ -188,21 +188,24 @@ impl Stopped {
         self.window.as_ref().map_or(0, |window| window.outstanding().into())
     }
 
-    /// Closes the connection. What is unconfirmed by now is not expected to arrive; gives its number.
-    pub async fn close(self) -> u64 {
-        let unanswered = match &self.window {
-            Some(window) => window.unanswered(self.sent + 1),
-            None => Vec::new(),
-        };
+    /// What is unconfirmed by now is not expected to arrive; gives its number.
+    #[must_use]
+    pub fn give_up_waiting(&self) -> u64 {
+        let Some(window) = &self.window else { return 0 };
+        let unanswered = window.unanswered(self.sent + 1);
         for seq in &unanswered {
             self.context.ledger.excuse(self.index, seq - 1..=seq - 1);
         }
-        if unanswered.is_empty() {
+        unanswered.len() as u64
+    }
+
+    /// Closes the connection.
+    pub async fn close(self) {
+        if self.outstanding() == 0 {
             // What has failed was told before.
             let _ = self.channel.close().await;
             let _ = self.connection.close().await;
         }
-        unanswered.len() as u64
     }
 
     /// Waits until all that was published is with the operating system.
