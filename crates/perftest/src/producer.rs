@@ -127,18 +127,20 @@ impl Producer {
                 break;
             }
             self.fill(count, &mut pacer, now_ns)?;
-            tokio::select! {
+            let sent = tokio::select! {
                 biased;
-                sent = self.channel.send(&mut self.batch) => {
-                    sent?;
-                    self.sent += count;
-                    context.counters.published.add(count, now_ns);
-                }
+                sent = self.channel.send(&mut self.batch) => sent.map(drop),
                 () = context.stopped() => {
                     self.withdraw(count);
                     break;
                 }
+            };
+            if let Err(error) = sent {
+                self.withdraw(count);
+                return Err(error);
             }
+            self.sent += count;
+            context.counters.published.add(count, now_ns);
         }
         Ok(())
     }
