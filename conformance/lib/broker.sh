@@ -11,7 +11,7 @@ start_courser() {
     local binary=$1 folder=$2 port
     port=$(free_port)
     broker_log=$folder/broker.log
-    broker_uri=amqp://guest:guest@127.0.0.1:$port/
+    broker_uri=amqp://guest:guest@127.0.0.1:$port/%2F
     "$binary" --listen "127.0.0.1:$port" --data-dir "$folder/data" >"$broker_log" 2>&1 &
     broker_pid=$!
     wait_for_broker 30
@@ -24,7 +24,7 @@ start_rabbitmq() {
     [[ -x $home/bin/rabbitmq-server ]] || debian_packages rabbitmq-server
     port=$(free_port) dist_port=$(free_port) epmd_port=$(free_port)
     broker_log=$folder/broker.log
-    broker_uri=amqp://guest:guest@127.0.0.1:$port/
+    broker_uri=amqp://guest:guest@127.0.0.1:$port/%2F
     mkdir -p "$folder/home"
     # The largest message is a setting: the reference gets the figure that the suite expects.
     printf '%s\n' "listeners.tcp.1 = 127.0.0.1:$port" 'max_message_size = 16777216' \
@@ -60,7 +60,7 @@ probe_broker() { python3 "$(dirname "${BASH_SOURCE[0]}")/probe.py" "$1"; }
 show_broker_log() {
     [[ -s $broker_log ]] || { echo "(the broker logged nothing)"; return; }
     echo "-- the end of the broker's log, $broker_log"
-    tail -n "${1:-40}" "$broker_log"
+    tail -n "${1:-40}" "$broker_log" | cut -c 1-240
 }
 
 # Asks politely, then kills; leaves no process behind. Says so when the broker had died by itself.

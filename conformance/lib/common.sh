@@ -30,8 +30,9 @@ debian_packages() {
     say "installing Debian packages: ${missing[*]}"
     local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300)
     # A fresh machine has no package lists yet; a used one may have old ones.
-    "${as_root[@]}" "${apt[@]}" update >&2
-    "${as_root[@]}" "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >&2
+    "${as_root[@]}" "${apt[@]}" update >/dev/null
+    "${as_root[@]}" "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null ||
+        die "apt-get could not install: ${missing[*]}"
 }
 
 # up_to_date STAMP FILE...: true when STAMP was written (by `stamp`) for these very contents.
@@ -46,6 +47,11 @@ free_port() {
 # with_timeout SECONDS COMMAND...: nothing may hang. The command is told to stop at its time limit and
 # killed 10 s later.
 with_timeout() { timeout --foreground --kill-after=10 "$@"; }
+
+# shorten LOG: what comes in, or its first part when it is long.
+shorten() {
+    awk -v log_file="$1" 'NR <= 150 { print } END { if (NR > 150) print "... all " NR " lines: see " log_file }'
+}
 
 # report PASSED FAILED STATUS: the last line that every client's `run` prints. A run that ended badly
 # without a failed test (it did not compile, it was killed) counts as one failure.

@@ -66,3 +66,8 @@ def test_a_passive_declare_does_not_compare(channel):
 def test_one_s_own_user_id_is_good(channel, queue):
     channel.basic_publish("", queue, b"", BasicProperties(user_id=USER))
     assert channel.basic_get(queue, auto_ack=True)[1].user_id == USER
+
+
+def test_durable_means_nothing_for_an_exclusive_queue(channel, queue):
+    channel.queue_declare(queue, exclusive=True, durable=True)
+    channel.queue_declare(queue, exclusive=True, durable=False)

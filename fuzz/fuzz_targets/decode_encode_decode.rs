@@ -1,7 +1,6 @@
-//! Gives the codec whatever the fuzzer comes upon; what is asserted lies with the codec's tests.
+//! Gives the codec whatever the fuzzer comes upon.
 #![no_main]
 
-#[path = "../../crates/codec/tests/codec/support/exercise.rs"]
-mod exercise;
+use courser_fuzz::exercise;
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| exercise::decode_encode_decode(input));

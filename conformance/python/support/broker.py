@@ -10,7 +10,7 @@ import uuid
 import pika
 import pytest
 
-URI = os.environ.get("COURSER_TEST_URI", "amqp://guest:guest@127.0.0.1:5672/")
+URI = os.environ.get("COURSER_TEST_URI", "amqp://guest:guest@127.0.0.1:5672/%2F")
 PARAMETERS = pika.URLParameters(URI)
 HOST, PORT = PARAMETERS.host, PARAMETERS.port
 USER, PASSWORD = PARAMETERS.credentials.username, PARAMETERS.credentials.password

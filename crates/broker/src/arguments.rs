@@ -1,7 +1,7 @@
 //! The arguments of declarations: which are known, what values they take, when two agree.
 
 use crate::fault::{Fault, Resource};
-use courser_codec::{FieldTable, FieldValue};
+use courser_codec::{FieldTable, FieldValue, ShortString};
 
 /// Arguments of `queue.declare` whose value has to be one of a few, because others ask for what this
 /// broker does not do.
@@ -126,6 +126,24 @@ pub(crate) fn inequivalent(
     Fault::precondition_failed(format_args!(
         "inequivalent arg '{name}' for {resource}: received {received} but current is {current}"
     ))
+}
+
+/// Whether two tables hold the same, in whatever order: clients that keep them in hash tables send
+/// another order each time.
+pub(crate) fn same_table(a: &FieldTable, b: &FieldTable) -> bool {
+    fn sorted(table: &FieldTable) -> Vec<(&ShortString, &FieldValue)> {
+        let mut entries: Vec<_> = table.iter().collect();
+        entries.sort_by(|(a, _), (b, _)| a.as_bytes().cmp(b.as_bytes()));
+        entries
+    }
+    let same = |((name, value), (other_name, other)): ((&_, &_), (&_, &_))| {
+        name == other_name
+            && match (value, other) {
+                (FieldValue::Table(value), FieldValue::Table(other)) => same_table(value, other),
+                _ => value == other,
+            }
+    };
+    a.len() == b.len() && (a == b || sorted(a).into_iter().zip(sorted(b)).all(same))
 }
 
 /// Integers agree by value, whatever their width.

@@ -15,12 +15,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// A running broker.
 pub struct Broker {
     pub(crate) store: Arc<dyn Store>,
+    /// Held for reading between the append of a change and its effect, for writing to find a point
+    /// in the log before which everything has taken effect.
+    pub(crate) gate: RwLock<()>,
     pub(crate) limits: Limits,
     gauge: Arc<MemoryGauge>,
     vhosts: RwLock<FxHashMap<String, Arc<Vhost>>>,
     next_id: AtomicU64,
     names: Mutex<fastrand::Rng>,
     memory_alarm: AtomicBool,
+    disk_alarm: AtomicBool,
     /// Connections that wait for the end of the alarm.
     held_back: Mutex<Vec<Arc<Outbox>>>,
 }
@@ -47,12 +51,14 @@ impl Broker {
     ) -> Arc<Self> {
         let broker = Broker {
             store,
+            gate: RwLock::new(()),
             limits,
             gauge,
             vhosts: RwLock::default(),
             next_id: AtomicU64::new(1),
             names: Mutex::new(fastrand::Rng::with_seed(seed)),
             memory_alarm: AtomicBool::new(false),
+            disk_alarm: AtomicBool::new(false),
             held_back: Mutex::default(),
         };
         broker.add_vhost("/");
@@ -64,12 +70,17 @@ impl Broker {
         self.vhosts.read().get(name).cloned()
     }
 
+    /// All vhosts, in no particular order.
+    pub fn vhosts(&self) -> Vec<Arc<Vhost>> {
+        self.vhosts.read().values().cloned().collect()
+    }
+
     /// Makes a vhost with its predefined exchanges, unless it exists.
     pub fn add_vhost(&self, name: &str) -> Arc<Vhost> {
         let mut vhosts = self.vhosts.write();
         let vhost = vhosts
             .entry(name.to_owned())
-            .or_insert_with(|| Vhost::new(name, || self.next_id(), &self.limits));
+            .or_insert_with(|| Vhost::new(name, || self.next_id(), &self.limits, &self.store));
         Arc::clone(vhost)
     }
 
@@ -85,9 +96,16 @@ impl Broker {
         Session::new(Arc::clone(self), vhost, identity, connection, outbox)
     }
 
-    /// Whether publishers have to wait because waiting messages use too much memory.
-    pub fn memory_alarm(&self) -> bool {
-        self.memory_alarm.load(Ordering::Acquire)
+    /// What is short, if publishers have to wait: a reason for `connection.blocked`.
+    pub fn alarm(&self) -> Option<&'static str> {
+        let memory = self.memory_alarm.load(Ordering::Acquire);
+        let disk = self.disk_alarm.load(Ordering::Acquire);
+        match (memory, disk) {
+            (false, false) => None,
+            (true, false) => Some("low on memory"),
+            (false, true) => Some("low on disk"),
+            (true, true) => Some("low on memory & disk"),
+        }
     }
 
     /// Octets that waiting messages use.
@@ -95,52 +113,54 @@ impl Broker {
         self.gauge.used_bytes()
     }
 
-    /// Has the connection of `outbox` woken when the memory alarm is over. Returns false, and does
-    /// nothing, when there is none.
-    pub fn hold_back(&self, outbox: &Arc<Outbox>) -> bool {
+    /// Has the connection of `outbox` woken when no alarm is left. Returns the reason of the alarm,
+    /// or does nothing when there is none.
+    pub fn hold_back(&self, outbox: &Arc<Outbox>) -> Option<&'static str> {
+        self.alarm()?;
         let mut held_back = self.held_back.lock();
-        if !self.memory_alarm() {
-            return false;
-        }
+        let reason = self.alarm()?;
         if !held_back.iter().any(|known| Arc::ptr_eq(known, outbox)) {
             held_back.push(Arc::clone(outbox));
         }
-        true
+        Some(reason)
     }
 
-    /// Raises or ends the memory alarm by what is used now.
-    pub(crate) fn check_memory(&self) {
+    /// Raises or ends the alarms by what is used now.
+    pub fn check_alarms(&self) {
         let used = self.gauge.used_bytes();
-        let alarm = self.memory_alarm.load(Ordering::Relaxed);
-        if !alarm && used > self.limits.memory_high_bytes {
-            self.memory_alarm.store(true, Ordering::Release);
-            // Whatever was settled between the two lines above has to find the alarm raised.
-            if self.gauge.used_bytes() <= self.memory_low_bytes() {
-                self.end_alarm();
-            }
-        } else if alarm && used <= self.memory_low_bytes() {
-            self.end_alarm();
+        let memory = self.memory_alarm.load(Ordering::Relaxed);
+        // An alarm ends a little below its beginning, so that it does not flutter.
+        let high = self.limits.memory_high_bytes;
+        let short_of_memory = if memory { used > high / 10 * 9 } else { used > high };
+        let short_of_disk = !self.store.has_room();
+        let disk = self.disk_alarm.load(Ordering::Relaxed);
+        if (memory, disk) != (short_of_memory, short_of_disk) {
+            self.set_alarms();
         }
     }
 
-    /// Ends the alarm a little below its beginning, so that it does not flutter.
-    fn memory_low_bytes(&self) -> u64 {
-        self.limits.memory_high_bytes / 10 * 9
-    }
-
-    fn end_alarm(&self) {
-        let held_back = {
+    #[cold]
+    fn set_alarms(&self) {
+        let woken = {
             let mut held_back = self.held_back.lock();
-            self.memory_alarm.store(false, Ordering::Release);
-            std::mem::take(&mut *held_back)
+            // Read again under the lock, so that the last to come here leaves the truth behind.
+            let short_of_memory = self.gauge.used_bytes() > self.limits.memory_high_bytes / 10 * 9;
+            self.memory_alarm.store(short_of_memory, Ordering::Release);
+            self.disk_alarm.store(!self.store.has_room(), Ordering::Release);
+            if self.alarm().is_some() { Vec::new() } else { std::mem::take(&mut *held_back) }
         };
-        for outbox in held_back {
+        for outbox in woken {
             outbox.wake();
         }
     }
 
     pub(crate) fn next_id(&self) -> u64 {
         self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Sees to it that a number that was given out before a restart is not given out again.
+    pub(crate) fn reserve_id(&self, id: u64) {
+        self.next_id.fetch_max(id + 1, Ordering::Relaxed);
     }
 
     /// A name that nobody else has: `prefix` and 22 random characters.

@@ -12,6 +12,8 @@
 
 mod arguments;
 mod broker;
+mod definition;
+mod durable;
 mod exchange;
 mod fault;
 mod limits;
@@ -25,6 +27,7 @@ mod wakes;
 pub mod wire;
 
 pub use broker::{Broker, Identity};
+pub use durable::RestoreError;
 pub use exchange::{Exchange, ExchangeKind, ExchangeSettings};
 pub use fault::Fault;
 pub use limits::Limits;

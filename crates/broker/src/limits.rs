@@ -15,6 +15,8 @@ pub struct Limits {
     pub bindings_max: usize,
     /// Consumers on one channel.
     pub consumers_per_channel_max: usize,
+    /// Octets of publishes that one transaction may hold until its commit.
+    pub transaction_max_bytes: usize,
     /// Publishers into a queue with this many messages waiting are slowed down to the pace of its
     /// consumers, as long as these make progress.
     pub pace_backlog: usize,
@@ -29,6 +31,7 @@ impl Default for Limits {
             exchanges_max: 100_000,
             bindings_max: 10_000_000,
             consumers_per_channel_max: 10_000,
+            transaction_max_bytes: 128 * 1024 * 1024,
             pace_backlog: 4096,
         }
     }

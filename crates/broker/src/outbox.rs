@@ -4,15 +4,15 @@
 //! may lock the outbox of one of its consumers, check the consumer's credit, give the delivery its
 //! tag and encode it. Lock order: queue, then outbox; never the other way round.
 
-use crate::queue::Queue;
+use crate::queue::{Polled, Queue};
 use crate::unacked::{Unacked, UnackedList};
 use crate::wire::{Delivery, WireBuffer};
 use atomic_waker::AtomicWaker;
 use courser_codec::ShortString;
-use courser_store::{Location, MessageRef};
+use courser_store::MessageRef;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
-use std::task::Waker;
+use std::task::{Wake, Waker};
 
 /// One connection's outgoing side.
 #[derive(Debug)]
@@ -131,6 +131,11 @@ impl Outbox {
         }
     }
 
+    /// Whether it holds as much as it may before its consumers have to wait.
+    pub fn is_full(&self) -> bool {
+        self.lock().wire.len() >= self.high_bytes
+    }
+
     /// Gives back the memory that an idle connection need not hold.
     pub fn release_memory(&self) {
         let mut state = self.lock();
@@ -149,6 +154,12 @@ impl Outbox {
 
     pub(crate) fn high_bytes(&self) -> usize {
         self.high_bytes
+    }
+}
+
+impl Wake for Outbox {
+    fn wake(self: Arc<Self>) {
+        self.waker.wake();
     }
 }
 
@@ -252,21 +263,14 @@ impl OutboxState {
         true
     }
 
-    /// Encodes the reply to a `basic.get` and returns its delivery tag.
-    pub(crate) fn deliver_get(
-        &mut self,
-        number: u16,
-        message: &MessageRef<'_>,
-        redelivered: bool,
-        message_count: u32,
-    ) -> Option<u64> {
+    /// Encodes the reply to a `basic.get`.
+    pub(crate) fn deliver_get(&mut self, number: u16, polled: &Polled<'_>) {
         let frame_max = self.frame_max;
-        let channel = self.channel(number)?;
-        let tag = channel.next_tag;
+        let Some(channel) = self.channel(number) else { return };
+        let delivery = Delivery { tag: channel.next_tag, redelivered: polled.redelivered };
         channel.next_tag += 1;
-        let delivery = Delivery { tag, redelivered };
-        self.wire.put_get_ok(number, delivery, message_count, message, frame_max);
-        Some(tag)
+        let left = u32::try_from(polled.left).unwrap_or(u32::MAX);
+        self.wire.put_get_ok(number, delivery, left, &polled.message, frame_max);
     }
 }
 
@@ -293,9 +297,9 @@ impl ChannelOut {
 
     /// Notes that the latest delivery waits for an acknowledgement.
     #[inline]
-    pub(crate) fn await_ack(&mut self, slot_index: u32, sequence: u64, location: Location) {
+    pub(crate) fn await_ack(&mut self, slot_index: u32, sequence: u64) {
         let tag = self.next_tag - 1;
-        self.unacked.push(tag, Unacked { slot: slot_index, sequence, location });
+        self.unacked.push(tag, Unacked { slot: slot_index, sequence });
         if let Some(Some(slot)) = self.slots.get_mut(slot_index as usize) {
             slot.in_flight += 1;
             if slot.consumer_tag.is_some() {
@@ -315,6 +319,16 @@ impl ChannelOut {
         }
         let key = slot.consumer_tag.as_ref().filter(|_| !slot.ended).map(|_| slot.consumer_key);
         Some((&slot.queue, key))
+    }
+
+    /// Frees a slot that has ended, if this was the last acknowledgement it waited for.
+    #[inline]
+    pub(crate) fn free_if_done(&mut self, slot_index: u32) {
+        if let Some(slot) = self.slots.get_mut(slot_index as usize)
+            && slot.as_ref().is_some_and(|slot| slot.ended && slot.in_flight == 0)
+        {
+            *slot = None;
+        }
     }
 
     /// Frees the slots that have ended and wait for no acknowledgement any more.

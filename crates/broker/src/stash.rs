@@ -1,10 +1,11 @@
 //! The messages of one run of publishes that go the same way, and their places in the store as far
 //! as they needed one.
 
-use courser_store::{Location, MessageRef, Store, StoreError};
+use courser_store::{Location, MessageRef, Record, Store, StoreError};
 
-/// Consecutive publishes with the same route. A message is copied into the store when the first
-/// queue needs to keep it, and only once, however many queues it goes to.
+/// Consecutive publishes with the same route, all of them persistent or none. A message is copied
+/// into the store at most once, however many queues it goes to: a persistent one when the run is
+/// flushed, a transient one when the first queue needs to keep it.
 #[derive(Debug, Default)]
 pub(crate) struct Stash<'m> {
     messages: Vec<MessageRef<'m>>,
@@ -38,15 +39,34 @@ impl<'m> Stash<'m> {
         self.kept.get(index.checked_sub(self.first_kept)?).cloned()
     }
 
+    /// The position of a message that is in the log.
+    #[inline]
+    pub fn position(&self, index: usize) -> Option<u64> {
+        self.kept.get(index.checked_sub(self.first_kept)?)?.position()
+    }
+
+    /// The records that make the run survive in the queues with these numbers.
+    pub fn records<'a>(&'a self, queues: &'a [u64], holders: u32) -> Vec<Record<'a>> {
+        let record =
+            |message: &MessageRef<'a>| Record::Message { queues, holders, message: *message };
+        self.messages.iter().map(record).collect()
+    }
+
+    /// Where the store has put the run, in the order of its messages.
+    pub fn set_locations(&mut self, locations: Vec<Location>) {
+        self.kept = locations;
+        self.first_kept = 0;
+    }
+
     /// Copies the messages from `index` on into the store, unless they are there already.
     pub fn keep_from(&mut self, index: usize, store: &dyn Store) -> Result<(), StoreError> {
         if self.kept.is_empty() {
-            store.append(&mut self.messages[index..].iter().copied(), &mut self.kept)?;
+            store.keep(&mut self.messages[index..].iter().copied(), &mut self.kept)?;
             self.first_kept = index;
         } else if index < self.first_kept {
             let mut kept = Vec::with_capacity(self.messages.len() - index);
             let earlier = &self.messages[index..self.first_kept];
-            store.append(&mut earlier.iter().copied(), &mut kept)?;
+            store.keep(&mut earlier.iter().copied(), &mut kept)?;
             kept.append(&mut self.kept);
             self.kept = kept;
             self.first_kept = index;

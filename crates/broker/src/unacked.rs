@@ -1,16 +1,14 @@
 //! The deliveries of a channel that wait for an acknowledgement, by delivery tag.
 
-use courser_store::Location;
 use std::collections::VecDeque;
 
-/// One delivery that has not been acknowledged.
-#[derive(Debug)]
+/// One delivery that has not been acknowledged. The message itself is with its queue.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Unacked {
     /// The channel's slot for the queue and consumer it came through.
     pub slot: u32,
-    /// Its place in the queue, for a requeue.
+    /// Its number in the queue.
     pub sequence: u64,
-    pub location: Location,
 }
 
 /// Sorted by tag. Acknowledging the oldest is cheapest; settled entries in the middle stay as gaps
@@ -32,6 +30,14 @@ impl UnackedList {
         self.live += 1;
     }
 
+    /// Puts deliveries back that were taken, in any order.
+    pub fn put_back(&mut self, taken: impl Iterator<Item = (u64, Unacked)>) {
+        self.entries.retain(|(_, unacked)| unacked.is_some());
+        self.entries.extend(taken.map(|(tag, unacked)| (tag, Some(unacked))));
+        self.entries.make_contiguous().sort_unstable_by_key(|(tag, _)| *tag);
+        self.live = self.entries.len();
+    }
+
     /// Takes the delivery with this tag.
     pub fn take(&mut self, tag: u64) -> Option<Unacked> {
         let index = match self.entries.front() {
@@ -45,14 +51,14 @@ impl UnackedList {
     }
 
     /// Takes all deliveries up to and with `tag` (all there are, for tag 0), oldest first.
-    pub fn take_through(&mut self, tag: u64, mut each: impl FnMut(Unacked)) {
+    pub fn take_through(&mut self, tag: u64, mut each: impl FnMut(u64, Unacked)) {
         while let Some((front, _)) = self.entries.front() {
             if tag != 0 && *front > tag {
                 break;
             }
-            if let Some((_, Some(unacked))) = self.entries.pop_front() {
+            if let Some((tag, Some(unacked))) = self.entries.pop_front() {
                 self.live -= 1;
-                each(unacked);
+                each(tag, unacked);
             }
         }
         self.trim();

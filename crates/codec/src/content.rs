@@ -1,8 +1,10 @@
-//! Content headers: class, body size and properties of a message (section 4.2.6.1 of the specification).
+//! Content headers: class, body size and properties of a message (section 4.2.6.1 of the
+//! specification).
 
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::frame::{FrameKind, write_frame_header};
 use crate::generated::constants::FRAME_END;
+use crate::sink::put_filled;
 use crate::value::wire_len;
 use crate::{Frame, RawProperties, Sink};
 
@@ -55,9 +57,7 @@ impl<'a> ContentHeader<'a> {
     /// Writes the payload.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_u16(self.class_id);
-        sink.put_u16(0);
-        sink.put_u64(self.body_size);
+        put_fixed(self.class_id, self.body_size, sink);
         sink.put(self.properties.as_bytes());
     }
 }
@@ -73,6 +73,21 @@ fn cut_short(len: usize) -> DecodeError {
     DecodeError::new(offset, DecodeErrorKind::Truncated)
 }
 
+/// Writes class, weight and body size.
+#[inline]
+pub(crate) fn put_fixed(class_id: u16, body_size: u64, sink: &mut impl Sink) {
+    // As one number, which stays in registers until it is stored at once.
+    let fixed = u128::from(class_id) << 112 | u128::from(body_size) << 32;
+    sink.put(&fixed.to_be_bytes()[..CONTENT_HEADER_FIXED_LEN]);
+}
+
+/// Writes what stands before a content header with `properties_len` octets of properties.
+#[inline]
+pub(crate) fn begin_header_frame(channel: u16, properties_len: usize, sink: &mut impl Sink) {
+    let payload_len = wire_len(CONTENT_HEADER_FIXED_LEN + properties_len);
+    write_frame_header(FrameKind::Header, channel, payload_len, sink);
+}
+
 /// Writes a header frame; `properties` are encoded ones, with their flags.
 #[inline]
 pub fn write_content_header_frame(
@@ -83,9 +98,8 @@ pub fn write_content_header_frame(
     sink: &mut impl Sink,
 ) {
     let header = ContentHeader { class_id, body_size, properties };
-    let payload_len = header.encoded_len();
-    sink.put_with(Frame::OVERHEAD + payload_len, |window| {
-        write_frame_header(FrameKind::Header, channel, wire_len(payload_len), window);
+    put_filled!(sink, Frame::OVERHEAD + header.encoded_len(), |window| {
+        begin_header_frame(channel, properties.as_bytes().len(), window);
         header.encode(window);
         window.put_u8(FRAME_END);
     });

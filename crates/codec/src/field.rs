@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::{Decimal, ShortString};
+use crate::{Decimal, ShortStr, ShortString};
 
 /// An owned field table: entries in the order in which they were put in.
 #[derive(Clone, Default, PartialEq)]
@@ -58,6 +58,12 @@ impl FieldTable {
         Self { entries: Vec::new() }
     }
 
+    /// A table without entries, with room for so many.
+    #[must_use]
+    pub fn with_capacity(entries: usize) -> Self {
+        Self { entries: Vec::with_capacity(entries) }
+    }
+
     /// Sets the value of a key: in its place when the key is there, behind all others when not.
     pub fn insert(&mut self, key: ShortString, value: impl Into<FieldValue>) {
         let value = value.into();
@@ -67,9 +73,12 @@ impl FieldTable {
         }
     }
 
-    /// Appends an entry without a look at the others, as they came off the wire.
-    pub(crate) fn push(&mut self, key: ShortString, value: FieldValue) {
-        self.entries.push((key, value));
+    /// Appends an entry without a look at the others, as they came off the wire; gives its value,
+    /// which is still to be written.
+    pub(crate) fn push_key(&mut self, key: ShortStr<'_>) -> &mut FieldValue {
+        let (name, value) = self.entries.push_mut((ShortString::default(), FieldValue::Void));
+        name.assign(key);
+        value
     }
 
     /// The table with one more entry, for building with literals.

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::generated::constants::field_type;
+use crate::sink::put_filled;
 use crate::value::wire_len;
 use crate::{FieldTable, FieldValue, Sink, Value};
 
@@ -22,7 +23,7 @@ impl FieldTable {
     /// Writes the length and the entries.
     pub fn encode(&self, sink: &mut impl Sink) {
         let entries_len = self.entries_len();
-        sink.put_with(4 + entries_len, |window| {
+        put_filled!(sink, 4 + entries_len, |window| {
             window.put_u32(wire_len(entries_len));
             self.encode_entries(window);
         });
@@ -32,21 +33,22 @@ impl FieldTable {
     #[must_use]
     pub fn to_entries(&self) -> Vec<u8> {
         let mut entries = Vec::new();
-        entries.put_with(self.entries_len(), |window| self.encode_entries(window));
+        put_filled!(entries, self.entries_len(), |window| self.encode_entries(window));
         entries
     }
 
-    fn encode_entries(&self, sink: &mut impl Sink) {
+    /// Writes the entries alone, as [`Table::from_entries`](crate::Table::from_entries) takes them.
+    pub fn encode_entries(&self, sink: &mut impl Sink) {
         for (key, value) in self.iter() {
-            sink.put_u8(key.as_short_str().wire_len());
-            sink.put(key.as_bytes());
+            sink.put_short_str(key.as_short_str());
             value.encode(sink);
         }
     }
 }
 
 impl FieldValue {
-    /// The value as a borrowed one, unless it is a table or an array, whose borrowed form is encoded.
+    /// The value as a borrowed one, unless it is a table or an array, whose borrowed form is
+    /// encoded.
     #[inline]
     pub(crate) fn as_scalar(&self) -> Option<Value<'_>> {
         Some(match self {
@@ -82,16 +84,37 @@ impl FieldValue {
     /// Octets that [`FieldValue::encode`] writes, the tag included.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
-        match self {
-            Self::Array(elements) => 5 + elements_len(elements),
-            Self::Table(table) => 1 + table.encoded_len(),
-            other => other.as_scalar().map_or(0, |value| value.encoded_len()),
+        1 + match self {
+            Self::Void => 0,
+            Self::Bool(_) | Self::I8(_) | Self::U8(_) => 1,
+            Self::I16(_) | Self::U16(_) => 2,
+            Self::I32(_) | Self::U32(_) | Self::F32(_) => 4,
+            Self::Decimal(_) => 5,
+            Self::I64(_) | Self::F64(_) | Self::Timestamp(_) => 8,
+            Self::LongStr(octets) | Self::Bytes(octets) => 4 + octets.len(),
+            Self::Array(elements) => 4 + elements_len(elements),
+            Self::Table(table) => table.encoded_len(),
         }
     }
 
     /// Writes the tag and the value.
     pub fn encode(&self, sink: &mut impl Sink) {
         match self {
+            Self::LongStr(octets) => Value::LongStr(octets).encode(sink),
+            Self::Bool(value) => Value::Bool(*value).encode(sink),
+            Self::I8(value) => Value::I8(*value).encode(sink),
+            Self::U8(value) => Value::U8(*value).encode(sink),
+            Self::I16(value) => Value::I16(*value).encode(sink),
+            Self::U16(value) => Value::U16(*value).encode(sink),
+            Self::I32(value) => Value::I32(*value).encode(sink),
+            Self::U32(value) => Value::U32(*value).encode(sink),
+            Self::I64(value) => Value::I64(*value).encode(sink),
+            Self::F32(value) => Value::F32(*value).encode(sink),
+            Self::F64(value) => Value::F64(*value).encode(sink),
+            Self::Decimal(value) => Value::Decimal(*value).encode(sink),
+            Self::Timestamp(value) => Value::Timestamp(*value).encode(sink),
+            Self::Void => Value::Void.encode(sink),
+            Self::Bytes(octets) => Value::Bytes(octets).encode(sink),
             Self::Array(elements) => {
                 sink.put_u8(field_type::ARRAY);
                 sink.put_u32(wire_len(elements_len(elements)));
@@ -103,11 +126,6 @@ impl FieldValue {
                 sink.put_u8(field_type::TABLE);
                 sink.put_u32(wire_len(table.entries_len()));
                 table.encode_entries(sink);
-            }
-            other => {
-                if let Some(value) = other.as_scalar() {
-                    value.encode(sink);
-                }
             }
         }
     }

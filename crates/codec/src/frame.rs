@@ -1,4 +1,5 @@
-//! Frames: type, channel and size before the payload, an end marker behind it (section 4.2.3 of the specification).
+//! Frames: type, channel and size before the payload, an end marker behind it (section 4.2.3 of the
+//! specification).
 
 use alloc::vec::Vec;
 
@@ -7,6 +8,7 @@ use crate::error::FrameError;
 use crate::generated::constants::{
     FRAME_BODY, FRAME_END, FRAME_HEADER, FRAME_HEARTBEAT, FRAME_METHOD,
 };
+use crate::sink::put_filled;
 use crate::value::wire_len;
 
 /// Octets before a frame's payload.
@@ -61,8 +63,9 @@ impl<'a> Frame<'a> {
 
     /// Takes one frame off the front of `input`: the frame and how many octets it has.
     ///
-    /// `None` means that the frame is not there as a whole yet. A type that does not exist and a size above `frame_max`
-    /// are found as soon as they can be seen. `frame_max` counts the whole frame; 0 is no limit.
+    /// `None` means that the frame is not there as a whole yet. A type that does not exist and a
+    /// size above `frame_max` are found as soon as they can be seen. `frame_max` counts the whole
+    /// frame; 0 is no limit.
     ///
     /// # Errors
     /// When the input is no frame; nothing that follows can be read then.
@@ -123,15 +126,15 @@ impl<'a> Frame<'a> {
 /// Writes what stands before a payload of `payload_len` octets. [`FRAME_END`] has to follow it.
 #[inline]
 pub fn write_frame_header(kind: FrameKind, channel: u16, payload_len: u32, sink: &mut impl Sink) {
-    let [c0, c1] = channel.to_be_bytes();
-    let [l0, l1, l2, l3] = payload_len.to_be_bytes();
-    sink.put(&[kind as u8, c0, c1, l0, l1, l2, l3]);
+    // As one number: that stays in a register until it is stored at once.
+    let header = (kind as u64) << 56 | u64::from(channel) << 40 | u64::from(payload_len) << 8;
+    sink.put(&header.to_be_bytes()[..HEADER_LEN]);
 }
 
 /// Writes a frame around a payload.
 #[inline]
 pub fn write_frame(kind: FrameKind, channel: u16, payload: &[u8], sink: &mut impl Sink) {
-    sink.put_with(Frame::OVERHEAD + payload.len(), |window| {
+    put_filled!(sink, Frame::OVERHEAD + payload.len(), |window| {
         write_frame_header(kind, channel, wire_len(payload.len()), window);
         window.put(payload);
         window.put_u8(FRAME_END);
@@ -144,24 +147,21 @@ pub fn write_body_frame(channel: u16, body: &[u8], sink: &mut impl Sink) {
     write_frame(FrameKind::Body, channel, body, sink);
 }
 
-/// Writes a method frame of `args_len` octets of arguments, which `fill` writes.
+/// Writes what stands before `args_len` octets of a method's arguments.
 #[inline]
-pub(crate) fn write_method_frame<S: Sink>(
+pub(crate) fn begin_method_frame(
     ids: (u16, u16),
     channel: u16,
     args_len: usize,
-    sink: &mut S,
-    fill: impl FnOnce(&mut crate::Window<'_>),
+    sink: &mut impl Sink,
 ) {
-    sink.put_with(Frame::OVERHEAD + 4 + args_len, |window| {
-        let [c0, c1] = channel.to_be_bytes();
-        let [l0, l1, l2, l3] = wire_len(4 + args_len).to_be_bytes();
-        let [class0, class1] = ids.0.to_be_bytes();
-        let [method0, method1] = ids.1.to_be_bytes();
-        window.put(&[FRAME_METHOD, c0, c1, l0, l1, l2, l3, class0, class1, method0, method1]);
-        fill(window);
-        window.put_u8(FRAME_END);
-    });
+    // Header and ids as one number, as in `write_frame_header`.
+    let header = u128::from(FRAME_METHOD) << 120
+        | u128::from(channel) << 104
+        | u128::from(wire_len(4 + args_len)) << 72
+        | u128::from(ids.0) << 56
+        | u128::from(ids.1) << 40;
+    sink.put(&header.to_be_bytes()[..HEADER_LEN + 4]);
 }
 
 /// Where a frame that is being written in place began.

@@ -1,23 +1,23 @@
 //! AMQP 0-9-1 on the wire: frames, methods, content headers, properties and field tables.
 //!
-//! Everything that is read is a borrowed view of the input: no copy, no allocation, and for tables and properties no work
-//! before somebody asks. Owned forms ([`ShortString`], [`FieldTable`], [`OwnedProperties`]) are there for what has to
-//! stay. Everything that is written goes into a [`Sink`], and `encoded_len` is exact.
+//! Everything that is read is a borrowed view of the input: no copy, no allocation, and for tables
+//! and properties no work before somebody asks. Owned forms ([`ShortString`], [`FieldTable`],
+//! [`OwnedProperties`]) are there for what has to stay. Everything that is written goes into a
+//! [`Sink`], and `encoded_len` is exact.
 //!
 //! ```
 //! use courser_codec::{Frame, Method, basic};
 //!
-//! let mut out = Vec::new();
-//! let publish = basic::Publish { routing_key: "orders".try_into().unwrap(), ..Default::default() };
-//! publish.write_frame(1, &mut out);
+//! let mut out = Vec::new(); let publish = basic::Publish { routing_key:
+//! "orders".try_into().unwrap(), ..Default::default() }; publish.write_frame(1, &mut out);
 //!
 //! let (frame, used) = Frame::parse(&out, 131_072).unwrap().expect("a whole frame");
 //! assert_eq!((frame.channel, used), (1, out.len()));
 //! assert_eq!(Method::decode(frame.payload), Ok(Method::BasicPublish(publish)));
 //! ```
 //!
-//! Any input gives a value or an error that says offset and cause. Nothing here does I/O, reads a clock or trusts a
-//! length that the input does not hold; tables nest at most [`MAX_NESTING`] deep.
+//! Any input gives a value or an error that says offset and cause. Nothing here does I/O, reads a
+//! clock or trusts a length that the input does not hold; tables nest at most [`MAX_NESTING`] deep.
 #![no_std]
 
 extern crate alloc;
@@ -49,6 +49,7 @@ pub use generated::method::Method;
 pub use generated::properties::{OwnedProperties, Properties};
 pub use generated::{basic, channel, confirm, connection, exchange, queue, tx};
 pub use properties::RawProperties;
+pub use reader::Reader;
 pub use short_str::{ShortStr, TooLong};
 pub use short_string::ShortString;
 pub use sink::{Sink, SliceSink, Window};

@@ -1,7 +1,8 @@
 //! Message properties as they came: a word of flags and the values whose flags are set, undecoded.
 //!
-//! A broker passes most properties on without a look at them. [`RawProperties`] finds a single one by skipping those
-//! before it. Accessors for each property are generated beside the fields themselves.
+//! A broker passes most properties on without a look at them. [`RawProperties`] finds a single one
+//! by skipping those before it. Accessors for each property are generated beside the fields
+//! themselves.
 
 use core::fmt;
 

@@ -1,31 +1,37 @@
-//! A cursor over the octets of a payload; every step checks what is left.
+//! A cursor over encoded octets, for what has no type of its own; every step checks what is left.
 
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::{ShortStr, Table};
 
-/// Takes elementary values off the front of a slice.
+/// Takes elementary values off the front of a slice (section 4.2.5 of the specification).
 ///
-/// Holds the rest and where the input ended; the offset of an error is found from these only when there is one.
-#[derive(Clone, Copy)]
-pub(crate) struct Reader<'a> {
+/// Every reading method fails with [`DecodeErrorKind::Truncated`] at the value's offset when the
+/// input ends before the value does, and leaves the reader where it was.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a> {
     rest: &'a [u8],
     input_len: usize,
 }
 
 impl<'a> Reader<'a> {
+    /// A reader at the start of `input`.
     #[inline]
-    pub(crate) const fn new(input: &'a [u8]) -> Self {
+    #[must_use]
+    pub const fn new(input: &'a [u8]) -> Self {
         Self { rest: input, input_len: input.len() }
     }
 
     /// How many octets were taken so far.
     #[inline]
-    pub(crate) const fn offset(&self) -> usize {
+    #[must_use]
+    pub const fn offset(&self) -> usize {
         self.input_len - self.rest.len()
     }
 
+    /// Whether everything was taken.
     #[inline]
-    pub(crate) const fn is_empty(&self) -> bool {
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
@@ -44,28 +50,48 @@ impl<'a> Reader<'a> {
         Ok(*head)
     }
 
+    /// Takes one octet.
+    ///
+    /// # Errors
+    /// When the input ends before.
     #[inline]
-    pub(crate) fn u8(&mut self) -> Result<u8, DecodeError> {
+    pub fn u8(&mut self) -> Result<u8, DecodeError> {
         self.array::<1>().map(|[octet]| octet)
     }
 
+    /// Takes two octets, the high one first.
+    ///
+    /// # Errors
+    /// When the input ends before.
     #[inline]
-    pub(crate) fn u16(&mut self) -> Result<u16, DecodeError> {
+    pub fn u16(&mut self) -> Result<u16, DecodeError> {
         self.array().map(u16::from_be_bytes)
     }
 
+    /// Takes four octets, the highest first.
+    ///
+    /// # Errors
+    /// When the input ends before.
     #[inline]
-    pub(crate) fn u32(&mut self) -> Result<u32, DecodeError> {
+    pub fn u32(&mut self) -> Result<u32, DecodeError> {
         self.array().map(u32::from_be_bytes)
     }
 
+    /// Takes eight octets, the highest first.
+    ///
+    /// # Errors
+    /// When the input ends before.
     #[inline]
-    pub(crate) fn u64(&mut self) -> Result<u64, DecodeError> {
+    pub fn u64(&mut self) -> Result<u64, DecodeError> {
         self.array().map(u64::from_be_bytes)
     }
 
+    /// Takes a short string with its octet of length.
+    ///
+    /// # Errors
+    /// When the input ends before.
     #[inline]
-    pub(crate) fn short_str(&mut self) -> Result<ShortStr<'a>, DecodeError> {
+    pub fn short_str(&mut self) -> Result<ShortStr<'a>, DecodeError> {
         let Some((&len, rest)) = self.rest.split_first() else {
             return self.fail(DecodeErrorKind::Truncated);
         };
@@ -76,8 +102,12 @@ impl<'a> Reader<'a> {
         Ok(ShortStr::from_checked(text))
     }
 
+    /// Takes a long string with its four octets of length.
+    ///
+    /// # Errors
+    /// When the input ends before.
     #[inline]
-    pub(crate) fn long_str(&mut self) -> Result<&'a [u8], DecodeError> {
+    pub fn long_str(&mut self) -> Result<&'a [u8], DecodeError> {
         let Some((len, rest)) = self.rest.split_first_chunk() else {
             return self.fail(DecodeErrorKind::Truncated);
         };
@@ -89,14 +119,21 @@ impl<'a> Reader<'a> {
         Ok(octets)
     }
 
+    /// Takes a field table with its four octets of length. Its entries are not looked at.
+    ///
+    /// # Errors
+    /// When the input ends before.
     #[inline]
-    pub(crate) fn table(&mut self) -> Result<Table<'a>, DecodeError> {
+    pub fn table(&mut self) -> Result<Table<'a>, DecodeError> {
         self.long_str().map(Table::from_entries)
     }
 
-    /// Checks that nothing is left.
+    /// Checks that everything was taken.
+    ///
+    /// # Errors
+    /// [`DecodeErrorKind::TrailingOctets`] when not.
     #[inline]
-    pub(crate) fn finish(&self) -> Result<(), DecodeError> {
+    pub fn finish(&self) -> Result<(), DecodeError> {
         if self.rest.is_empty() { Ok(()) } else { self.fail(DecodeErrorKind::TrailingOctets) }
     }
 }

@@ -3,6 +3,9 @@
 use core::fmt;
 use core::str::Utf8Error;
 
+use crate::Sink;
+use crate::sink::put_filled;
+
 /// A borrowed short string: at most 255 octets, any octets.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShortStr<'a>(&'a [u8]);
@@ -96,6 +99,19 @@ impl<'a> ShortStr<'a> {
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Octets that [`ShortStr::encode`] writes.
+    #[inline]
+    #[must_use]
+    pub const fn encoded_len(self) -> usize {
+        1 + self.0.len()
+    }
+
+    /// Writes the octet of length and the octets.
+    #[inline]
+    pub fn encode(self, sink: &mut impl Sink) {
+        put_filled!(sink, self.encoded_len(), |window| window.put_short_str(self));
     }
 
     /// Length in octets as on the wire.

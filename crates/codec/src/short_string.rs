@@ -2,17 +2,30 @@
 
 use alloc::sync::Arc;
 use core::borrow::Borrow;
+use core::cmp::Ordering;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::str::Utf8Error;
 
 use crate::{ShortStr, TooLong};
 
-/// An owned short string: at most 255 octets, any octets. A clone is a count, not a copy.
+/// An owned short string: at most 255 octets, any octets. A clone copies a few octets or counts a
+/// reference up.
 ///
-/// Equality, order and hash are those of the octets, so a map with such keys can be asked with a `&[u8]`.
-#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ShortString(Arc<[u8]>);
+/// Equality, order and hash are those of the octets, so a map with such keys can be asked with a
+/// `&[u8]`.
+#[derive(Clone)]
+pub struct ShortString(Repr);
+
+/// Most keys, queues and exchanges have short names, which need no memory of their own.
+#[derive(Clone)]
+enum Repr {
+    Inline { len: u8, octets: [u8; INLINE_LEN] },
+    Shared(Arc<[u8]>),
+}
+
+/// What fits beside the length into the room that the other variant takes anyway.
+const INLINE_LEN: usize = 22;
 
 impl ShortString {
     /// A short string of these octets.
@@ -23,18 +36,34 @@ impl ShortString {
         ShortStr::new(octets).map(Self::from)
     }
 
+    /// Takes another text. In place, since moving what was just written in small pieces costs more
+    /// than writing it.
+    pub(crate) fn assign(&mut self, text: ShortStr<'_>) {
+        let short = text.as_bytes();
+        match &mut self.0 {
+            Repr::Inline { len, octets } if short.len() <= INLINE_LEN => {
+                octets[..short.len()].copy_from_slice(short);
+                *len = short.len() as u8;
+            }
+            _ => *self = Self::from(text),
+        }
+    }
+
     /// The borrowed form.
     #[inline]
     #[must_use]
     pub fn as_short_str(&self) -> ShortStr<'_> {
-        ShortStr::from_checked(&self.0)
+        ShortStr::from_checked(self.as_bytes())
     }
 
     /// The octets.
     #[inline]
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        match &self.0 {
+            Repr::Inline { len, octets } => &octets[..usize::from(*len)],
+            Repr::Shared(octets) => octets,
+        }
     }
 
     /// The text, if it is any.
@@ -42,46 +71,81 @@ impl ShortString {
     /// # Errors
     /// When the octets are not UTF-8.
     pub fn to_str(&self) -> Result<&str, Utf8Error> {
-        core::str::from_utf8(&self.0)
+        core::str::from_utf8(self.as_bytes())
     }
 
     /// Length in octets.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.as_bytes().len()
     }
 
     /// Whether there are no octets.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.as_bytes().is_empty()
+    }
+}
+
+impl Default for ShortString {
+    fn default() -> Self {
+        Self(Repr::Inline { len: 0, octets: [0; INLINE_LEN] })
+    }
+}
+
+impl PartialEq for ShortString {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for ShortString {}
+
+impl PartialOrd for ShortString {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ShortString {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_bytes().cmp(other.as_bytes())
     }
 }
 
 /// The same as of the octets, which [`Borrow`] relies on.
 impl Hash for ShortString {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.hash(state);
+        self.as_bytes().hash(state);
     }
 }
 
 impl Borrow<[u8]> for ShortString {
     fn borrow(&self) -> &[u8] {
-        &self.0
+        self.as_bytes()
     }
 }
 
 impl AsRef<[u8]> for ShortString {
     fn as_ref(&self) -> &[u8] {
-        &self.0
+        self.as_bytes()
     }
 }
 
 impl From<ShortStr<'_>> for ShortString {
     fn from(text: ShortStr<'_>) -> Self {
-        Self(Arc::from(text.as_bytes()))
+        let text = text.as_bytes();
+        let mut octets = [0; INLINE_LEN];
+        match octets.get_mut(..text.len()) {
+            Some(room) => {
+                room.copy_from_slice(text);
+                // Cannot be cut: it is at most `INLINE_LEN`.
+                Self(Repr::Inline { len: text.len() as u8, octets })
+            }
+            None => Self(Repr::Shared(Arc::from(text))),
+        }
     }
 }
 
@@ -109,19 +173,19 @@ impl TryFrom<&[u8]> for ShortString {
 
 impl PartialEq<str> for ShortString {
     fn eq(&self, other: &str) -> bool {
-        *self.0 == *other.as_bytes()
+        self.as_bytes() == other.as_bytes()
     }
 }
 
 impl PartialEq<&str> for ShortString {
     fn eq(&self, other: &&str) -> bool {
-        *self.0 == *other.as_bytes()
+        self.as_bytes() == other.as_bytes()
     }
 }
 
 impl PartialEq<ShortStr<'_>> for ShortString {
     fn eq(&self, other: &ShortStr<'_>) -> bool {
-        *self.0 == *other.as_bytes()
+        self.as_bytes() == other.as_bytes()
     }
 }
 

@@ -1,15 +1,39 @@
 //! Where encoded octets go.
 //!
-//! An encoder knows its exact length before it writes. [`Sink::put_with`] hands that length over once and gives a
-//! [`Window`] of so much room back: one growth of the buffer for a whole frame, and plain copies into it.
+//! An encoder knows its exact length before it writes. It asks the sink for a [`Window`] of that
+//! length, once, and fills it: one growth of the buffer for a whole frame, and plain copies into
+//! it.
 
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 
+use crate::ShortStr;
+
+/// [`Sink::put_with`] without a closure: a closure that is too large to go in line would pass the
+/// window by memory.
+macro_rules! put_filled {
+    ($sink:expr, $len:expr, |$window:ident| $fill:expr) => {{
+        let len = $len;
+        let mut filled = $sink.window(len);
+        let $window = &mut filled;
+        $fill;
+        filled.assert_full();
+        // SAFETY: this window of `len` octets is the last one, and it is full.
+        unsafe { $sink.advance(len) };
+    }};
+}
+pub(crate) use put_filled;
+
 /// Takes octets and puts them one behind the other.
 pub trait Sink {
-    /// Appends these octets.
-    fn put(&mut self, octets: &[u8]);
+    /// Room for `len` more octets, which count when [`Sink::advance`] says so.
+    fn window(&mut self, len: usize) -> Window<'_>;
+
+    /// Counts the octets in.
+    ///
+    /// # Safety
+    /// The window that was asked for last was one of `len` octets, and all of it is written.
+    unsafe fn advance(&mut self, len: usize);
 
     /// Appends what `fill` writes into a window of `len` octets.
     ///
@@ -20,9 +44,19 @@ pub trait Sink {
     where
         Self: Sized,
     {
-        let mut octets = Vec::with_capacity(len);
-        octets.put_with(len, fill);
-        self.put(&octets);
+        put_filled!(self, len, |window| fill(window));
+    }
+
+    /// Appends these octets.
+    #[inline]
+    fn put(&mut self, octets: &[u8]) {
+        put_filled!(self, octets.len(), |window| window.put(octets));
+    }
+
+    /// Appends a short string with its octet of length.
+    #[inline]
+    fn put_short_str(&mut self, text: ShortStr<'_>) {
+        put_filled!(self, text.encoded_len(), |window| window.put_short_str(text));
     }
 
     /// Appends one octet.
@@ -52,42 +86,34 @@ pub trait Sink {
 
 impl Sink for Vec<u8> {
     #[inline]
-    fn put(&mut self, octets: &[u8]) {
-        self.extend_from_slice(octets);
+    fn window(&mut self, len: usize) -> Window<'_> {
+        self.reserve(len);
+        Window::new(&mut self.spare_capacity_mut()[..len])
     }
 
     #[inline]
-    fn put_with(&mut self, len: usize, fill: impl FnOnce(&mut Window<'_>)) {
-        self.reserve(len);
-        let before = self.len();
-        let mut window = Window::new(&mut self.spare_capacity_mut()[..len]);
-        fill(&mut window);
-        window.assert_full();
-        // SAFETY: the window lies directly behind the old length, and it is full, so `len` more octets are written.
-        unsafe { self.set_len(before + len) };
+    unsafe fn advance(&mut self, len: usize) {
+        // SAFETY: the window lay directly behind the old length, and the caller has filled it.
+        unsafe { self.set_len(self.len() + len) };
     }
 }
 
 #[cfg(feature = "bytes")]
 impl Sink for bytes::BytesMut {
     #[inline]
-    fn put(&mut self, octets: &[u8]) {
-        self.extend_from_slice(octets);
+    fn window(&mut self, len: usize) -> Window<'_> {
+        self.reserve(len);
+        Window::new(&mut self.spare_capacity_mut()[..len])
     }
 
     #[inline]
-    fn put_with(&mut self, len: usize, fill: impl FnOnce(&mut Window<'_>)) {
-        self.reserve(len);
-        let before = self.len();
-        let mut window = Window::new(&mut self.spare_capacity_mut()[..len]);
-        fill(&mut window);
-        window.assert_full();
-        // SAFETY: the window lies directly behind the old length, and it is full, so `len` more octets are written.
-        unsafe { self.set_len(before + len) };
+    unsafe fn advance(&mut self, len: usize) {
+        // SAFETY: the window lay directly behind the old length, and the caller has filled it.
+        unsafe { self.set_len(self.len() + len) };
     }
 }
 
-/// A piece of memory that an encoder fills from the front.
+/// A piece of memory that an encoder fills from the front, a sink itself.
 ///
 /// What does not fit is a bug of the encoder and panics: the window is as long as the encoder said.
 pub struct Window<'w> {
@@ -95,25 +121,72 @@ pub struct Window<'w> {
 }
 
 impl<'w> Window<'w> {
+    /// A window over memory that need not have been written yet.
     #[inline]
-    fn new(room: &'w mut [MaybeUninit<u8>]) -> Self {
+    #[must_use]
+    pub fn new(room: &'w mut [MaybeUninit<u8>]) -> Self {
         Self { room }
+    }
+
+    /// A window over memory that has been written.
+    #[inline]
+    #[must_use]
+    pub fn over(room: &'w mut [u8]) -> Self {
+        // SAFETY: `MaybeUninit<u8>` has the layout of `u8`, and a window never writes uninitialised
+        // octets.
+        Self { room: unsafe { &mut *(core::ptr::from_mut(room) as *mut [MaybeUninit<u8>]) } }
     }
 
     /// Takes `len` octets off the front of the room.
     #[inline]
-    fn advance(&mut self, len: usize) -> &mut [MaybeUninit<u8>] {
+    fn take(&mut self, len: usize) -> &mut [MaybeUninit<u8>] {
         let room = core::mem::take(&mut self.room);
         let Some((head, rest)) = room.split_at_mut_checked(len) else { overflow() };
         self.room = rest;
         head
     }
 
+    /// Checks that nothing is left to be written.
+    ///
+    /// # Panics
+    /// When something is.
     #[inline]
-    fn assert_full(&self) {
+    pub fn assert_full(&self) {
         if !self.room.is_empty() {
             underflow();
         }
+    }
+}
+
+/// Copies all of `octets` to `room`, which is as long.
+///
+/// Names and keys of a few octets are most of what is written. Up to 32 octets go by two moves that
+/// overlap in the middle, without a call.
+#[inline(always)]
+fn copy(octets: &[u8], room: &mut [MaybeUninit<u8>]) {
+    let len = octets.len();
+    if len > 32 {
+        room.write_copy_of_slice(octets);
+    } else if len >= 16 {
+        copy_ends::<16>(octets, room);
+    } else if len >= 8 {
+        copy_ends::<8>(octets, room);
+    } else if len >= 4 {
+        copy_ends::<4>(octets, room);
+    } else if len >= 2 {
+        copy_ends::<2>(octets, room);
+    } else if len == 1 {
+        room[0].write(octets[0]);
+    }
+}
+
+/// Copies the first and the last `N` octets, which is all when there are at most twice as many.
+#[inline(always)]
+fn copy_ends<const N: usize>(octets: &[u8], room: &mut [MaybeUninit<u8>]) {
+    if let (Some(first), Some(last)) = (octets.first_chunk::<N>(), octets.last_chunk::<N>()) {
+        let end = octets.len();
+        room[..N].write_copy_of_slice(first);
+        room[end - N..end].write_copy_of_slice(last);
     }
 }
 
@@ -130,70 +203,74 @@ fn underflow() -> ! {
 }
 
 impl Sink for Window<'_> {
+    /// The front of the window. It is taken off by `advance` only, when it is known to be filled.
     #[inline]
-    fn put(&mut self, octets: &[u8]) {
-        self.advance(octets.len()).write_copy_of_slice(octets);
+    fn window(&mut self, len: usize) -> Window<'_> {
+        let Some(front) = self.room.get_mut(..len) else { overflow() };
+        Window::new(front)
     }
 
     #[inline]
-    fn put_with(&mut self, len: usize, fill: impl FnOnce(&mut Window<'_>)) {
-        let mut window = Window::new(self.advance(len));
-        fill(&mut window);
-        window.assert_full();
+    unsafe fn advance(&mut self, len: usize) {
+        self.take(len);
+    }
+
+    #[inline]
+    fn put(&mut self, octets: &[u8]) {
+        copy(octets, self.take(octets.len()));
+    }
+
+    #[inline]
+    fn put_short_str(&mut self, text: ShortStr<'_>) {
+        let [len, room @ ..] = self.take(text.encoded_len()) else { overflow() };
+        len.write(text.wire_len());
+        copy(text.as_bytes(), room);
     }
 }
 
 /// A sink over a buffer of fixed size.
 ///
-/// Octets beyond its end are dropped and remembered, so that a caller checks once, at the end, with [`SliceSink::finish`].
+/// Octets beyond its end are dropped and remembered, so that a caller checks once, at the end, with
+/// [`SliceSink::finish`].
 pub struct SliceSink<'b> {
     buffer: &'b mut [u8],
     len: usize,
-    overflowed: bool,
+    /// Takes what does not fit; empty as long as everything did.
+    dropped: Vec<u8>,
 }
 
 impl<'b> SliceSink<'b> {
     /// A sink that fills `buffer` from the front.
     #[must_use]
-    pub fn new(buffer: &'b mut [u8]) -> Self {
-        Self { buffer, len: 0, overflowed: false }
+    pub const fn new(buffer: &'b mut [u8]) -> Self {
+        Self { buffer, len: 0, dropped: Vec::new() }
     }
 
     /// What was written, or `None` if it did not fit.
     #[must_use]
     pub fn finish(self) -> Option<&'b [u8]> {
-        if self.overflowed { None } else { self.buffer.get(..self.len) }
-    }
-
-    /// Room for `len` octets, or `None` from the first time on that there is not enough.
-    fn advance(&mut self, len: usize) -> Option<&mut [u8]> {
-        let end =
-            self.len.checked_add(len).filter(|&end| !self.overflowed && end <= self.buffer.len());
-        let Some(end) = end else {
-            self.overflowed = true;
-            return None;
-        };
-        let start = core::mem::replace(&mut self.len, end);
-        Some(&mut self.buffer[start..end])
+        if self.dropped.is_empty() { self.buffer.get(..self.len) } else { None }
     }
 }
 
 impl Sink for SliceSink<'_> {
     #[inline]
-    fn put(&mut self, octets: &[u8]) {
-        if let Some(room) = self.advance(octets.len()) {
-            room.copy_from_slice(octets);
+    fn window(&mut self, len: usize) -> Window<'_> {
+        match self.buffer.get_mut(self.len..) {
+            Some(rest) if len <= rest.len() && self.dropped.is_empty() => {
+                Window::over(&mut rest[..len])
+            }
+            _ => {
+                self.dropped.resize(self.dropped.len().max(len), 0);
+                Window::over(&mut self.dropped[..len])
+            }
         }
     }
 
     #[inline]
-    fn put_with(&mut self, len: usize, fill: impl FnOnce(&mut Window<'_>)) {
-        if let Some(room) = self.advance(len) {
-            // SAFETY: `MaybeUninit<u8>` has the layout of `u8`, and a window never writes uninitialised octets.
-            let room = unsafe { &mut *(core::ptr::from_mut(room) as *mut [MaybeUninit<u8>]) };
-            let mut window = Window::new(room);
-            fill(&mut window);
-            window.assert_full();
+    unsafe fn advance(&mut self, len: usize) {
+        if self.dropped.is_empty() {
+            self.len += len;
         }
     }
 }

@@ -1,14 +1,15 @@
 //! Field tables and arrays as borrowed views of their encoded form.
 //!
-//! Taking a table out of a method costs nothing: its entries stay as they came and are read when somebody iterates.
-//! Hence a malformed entry is an error of the iteration, not of the method. [`Table::validate`] reads everything at once.
+//! Taking a table out of a method costs nothing: its entries stay as they came and are read when
+//! somebody iterates. Hence a malformed entry is an error of the iteration, not of the method.
+//! [`Table::validate`] reads everything at once.
 
 use core::fmt;
 
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::reader::Reader;
 use crate::value::wire_len;
-use crate::{FieldTable, FieldValue, MAX_NESTING, ShortStr, ShortString, Sink, Value};
+use crate::{FieldTable, FieldValue, MAX_NESTING, ShortStr, Sink, Value};
 use alloc::vec::Vec;
 
 /// The encoded entries of a field table, without the length before them.
@@ -49,7 +50,8 @@ impl<'a> Table<'a> {
         Self(entries)
     }
 
-    /// Takes a table with the length before it off the front of `input`: the table and how many octets that was.
+    /// Takes a table with the length before it off the front of `input`: the table and how many
+    /// octets that was.
     ///
     /// # Errors
     /// When the input ends before the table does.
@@ -74,8 +76,8 @@ impl<'a> Table<'a> {
         self.0.is_empty()
     }
 
-    /// The entries in their order. Tables in them stay encoded: whoever walks down into them on their own has to mind
-    /// the depth, or call [`Table::validate`] before.
+    /// The entries in their order. Tables in them stay encoded: whoever walks down into them on
+    /// their own has to mind the depth, or call [`Table::validate`] before.
     #[inline]
     #[must_use]
     pub const fn iter(self) -> TableIter<'a> {
@@ -109,7 +111,8 @@ impl<'a> Table<'a> {
         let mut iter = self.iter();
         while let Some(entry) = iter.next() {
             let (_, value) = entry?;
-            // A nested table or array ends where its value does, which is where the iteration stands now.
+            // A nested table or array ends where its value does, which is where the iteration
+            // stands now.
             value
                 .validate_at(outer_levels + 1)
                 .map_err(|error| error.shifted(iter.0.offset() - nested_len(value)))?;
@@ -127,14 +130,13 @@ impl<'a> Table<'a> {
 
     pub(crate) fn to_owned_at(self, outer_levels: usize) -> Result<FieldTable, DecodeError> {
         check_nesting(outer_levels)?;
-        let mut table = FieldTable::new();
+        let mut table = FieldTable::with_capacity(usual_count(self.0));
         let mut iter = self.iter();
         while let Some(entry) = iter.next() {
             let (key, value) = entry?;
-            let owned = value
-                .to_owned_at(outer_levels + 1)
+            value
+                .to_owned_in(table.push_key(key), outer_levels + 1)
                 .map_err(|error| error.shifted(iter.0.offset() - nested_len(value)))?;
-            table.push(ShortString::from(key), owned);
         }
         Ok(table)
     }
@@ -152,6 +154,12 @@ impl<'a> Table<'a> {
         sink.put_u32(wire_len(self.0.len()));
         sink.put(self.0);
     }
+}
+
+/// Room for so many entries or elements is made before they are read: what usually lies in so many
+/// octets, but not much.
+fn usual_count(encoded: &[u8]) -> usize {
+    encoded.len().div_ceil(12).min(32)
 }
 
 /// Octets of the entries or elements in a table or array.
@@ -224,14 +232,13 @@ impl<'a> Array<'a> {
 
     pub(crate) fn to_owned_at(self, outer_levels: usize) -> Result<Vec<FieldValue>, DecodeError> {
         check_nesting(outer_levels)?;
-        let mut elements = Vec::new();
+        let mut elements = Vec::with_capacity(usual_count(self.0));
         let mut iter = self.iter();
         while let Some(element) = iter.next() {
             let value = element?;
-            let owned = value
-                .to_owned_at(outer_levels + 1)
+            value
+                .to_owned_in(elements.push_mut(FieldValue::Void), outer_levels + 1)
                 .map_err(|error| error.shifted(iter.0.offset() - nested_len(value)))?;
-            elements.push(owned);
         }
         Ok(elements)
     }
@@ -290,7 +297,8 @@ impl<'a> IntoIterator for Array<'a> {
     }
 }
 
-/// Entries up to the first malformed one, which shows as its error. Nothing is shown of what is nested too deep.
+/// Entries up to the first malformed one, which shows as its error. Nothing is shown of what is
+/// nested too deep.
 impl fmt::Debug for Table<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Err(error) = self.validate() {

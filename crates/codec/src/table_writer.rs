@@ -3,10 +3,12 @@
 use alloc::vec::Vec;
 
 use crate::generated::constants::field_type;
+use crate::sink::put_filled;
 use crate::value::wire_len;
 use crate::{ShortStr, Sink, Value};
 
-/// Appends the entries of a table to a buffer; what it writes reads as [`Table::from_entries`](crate::Table::from_entries).
+/// Appends the entries of a table to a buffer; what it writes reads as
+/// [`Table::from_entries`](crate::Table::from_entries).
 ///
 /// ```
 /// use courser_codec::{ShortStr, Table, TableWriter};
@@ -33,9 +35,8 @@ impl<'v> TableWriter<'v> {
     /// Appends an entry.
     pub fn put<'a>(&mut self, key: ShortStr<'_>, value: impl Into<Value<'a>>) -> &mut Self {
         let value = value.into();
-        self.out.put_with(1 + key.len() + value.encoded_len(), |window| {
-            window.put_u8(key.wire_len());
-            window.put(key.as_bytes());
+        put_filled!(self.out, 1 + key.len() + value.encoded_len(), |window| {
+            window.put_short_str(key);
             value.encode(window);
         });
         self
@@ -47,8 +48,7 @@ impl<'v> TableWriter<'v> {
         key: ShortStr<'_>,
         fill: impl FnOnce(&mut TableWriter<'_>),
     ) -> &mut Self {
-        self.out.put_u8(key.wire_len());
-        self.out.put(key.as_bytes());
+        self.out.put_short_str(key);
         self.out.put_u8(field_type::TABLE);
         let start = self.out.len();
         self.out.put_u32(0);

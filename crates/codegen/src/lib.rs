@@ -1,12 +1,15 @@
 //! Turns `spec/amqp-0-9-1.toml` into source code.
 //!
-//! [`description`] reads it into [`model`], the protocol as data, checked and resolved, which knows no language. Each language has a module beside it
-//! with one function from the model to files; [`TARGETS`] lists them. What they return is committed, and a test
-//! compares the two: `cargo run -p courser-codegen` brings the files up to date.
+//! [`description`] reads it into [`model`], the protocol as data, checked and resolved, which knows
+//! no language. Each language has a module beside it with one function from the model to files;
+//! [`TARGETS`] lists them. What they return is committed, and a test compares the two: `cargo run
+//! -p courser-codegen` brings the files up to date.
 //!
-//! To add a language: write a module with a function of the type [`Render`], and a line in [`TARGETS`].
+//! To add a language: write a module with a function of the type [`Render`], and a line in
+//! [`TARGETS`].
 
 pub mod description;
+pub mod go;
 pub mod model;
 pub mod names;
 pub mod rust;
@@ -39,7 +42,8 @@ pub struct Target {
 }
 
 /// Every language that is written.
-pub const TARGETS: &[Target] = &[Target { name: "rust", render: rust::render }];
+pub const TARGETS: &[Target] =
+    &[Target { name: "rust", render: rust::render }, Target { name: "go", render: go::render }];
 
 /// Where the description lies, from the root of the repository.
 pub const SPEC_PATH: &str = "spec/amqp-0-9-1.toml";

@@ -1,4 +1,5 @@
-//! Writes the generated sources: `courser-codegen [--check] [LANGUAGE]...`, all languages when none is named.
+//! Writes the generated sources: `courser-codegen [--check] [LANGUAGE]...`, all languages when none
+//! is named.
 
 use std::process::ExitCode;
 use std::{env, fs, io};

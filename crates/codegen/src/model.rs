@@ -1,4 +1,5 @@
-//! The protocol as data: what the description says, with domains resolved and checked. No language appears here.
+//! The protocol as data: what the description says, with domains resolved and checked. No language
+//! appears here.
 
 use serde::Deserialize;
 

@@ -4,9 +4,7 @@
 //! [`WAIT_MAX`] is taken as it comes, so that nobody has to keep (and move) a large half frame. The last octet of such
 //! a frame's payload waits for the end marker behind it: a piece that ends a frame is always good.
 
-use courser_codec::reply_code::{
-    COMMAND_INVALID, FRAME_ERROR, NOT_IMPLEMENTED, SYNTAX_ERROR, UNEXPECTED_FRAME,
-};
+use courser_codec::reply_code::{COMMAND_INVALID, FRAME_ERROR, NOT_IMPLEMENTED, UNEXPECTED_FRAME};
 use courser_codec::{DecodeError, DecodeErrorKind, FRAME_END, Frame, FrameError, FrameKind};
 
 use crate::close::Failure;
@@ -54,6 +52,7 @@ pub(crate) struct Framer {
 #[derive(Debug)]
 struct HalfReadBody {
     channel: u16,
+    payload_len: u32,
     payload_left: u32,
     /// For the error text when its end marker turns out to be wrong.
     first_octets: [u8; SNIPPET_LEN],
@@ -88,7 +87,7 @@ impl Framer {
             return self.continue_body(input);
         }
         let octets = *input;
-        match Frame::parse(octets, self.payload_max + Frame::OVERHEAD as u32) {
+        match Frame::parse(octets, self.payload_max.saturating_add(Frame::OVERHEAD as u32)) {
             Ok(Some((frame, len))) => {
                 *input = &octets[len..];
                 match frame.kind {
@@ -120,6 +119,7 @@ impl Framer {
         let Some(&first_octets) = payload.first_chunk() else { return Piece::More };
         self.half_read = Some(HalfReadBody {
             channel: u16::from_be_bytes([ch0, ch1]),
+            payload_len,
             payload_left: payload_len,
             first_octets,
         });
@@ -134,9 +134,12 @@ impl Framer {
         let payload_left = body.payload_left as usize;
         if let Some((payload, [end, rest @ ..])) = octets.split_at_checked(payload_left) {
             if *end != FRAME_END {
-                let snippet =
-                    FrameSnippet { frame_type: FrameKind::Body as u8, payload: &body.first_octets };
-                return Piece::Broken(bad_end(&snippet, *end));
+                return Piece::Broken(bad_end(
+                    FrameKind::Body as u8,
+                    &body.first_octets,
+                    body.payload_len,
+                    *end,
+                ));
             }
             *input = rest;
             self.half_read = None;
@@ -154,10 +157,11 @@ impl Framer {
 }
 
 fn payload_max(frame_max: u32) -> u32 {
-    frame_max.saturating_sub(Frame::OVERHEAD as u32) + SIZE_TOLERANCE
+    frame_max.saturating_sub(Frame::OVERHEAD as u32).saturating_add(SIZE_TOLERANCE)
 }
 
-fn bad_end(snippet: &FrameSnippet<'_>, end: u8) -> Failure {
+fn bad_end(frame_type: u8, payload: &[u8], payload_len: u32, end: u8) -> Failure {
+    let snippet = FrameSnippet { frame_type, payload, payload_len: payload_len as usize };
     Failure::new(FRAME_ERROR, format!("{snippet}: {{invalid_frame_end_marker,{end}}}"))
 }
 
@@ -172,31 +176,50 @@ fn broken_frame(error: FrameError, input: &[u8]) -> Failure {
         FrameError::TooLarge { size, max } => {
             let payload_len = size - Frame::OVERHEAD as u64;
             let limit = max - SIZE_TOLERANCE - Frame::OVERHEAD as u32;
-            let snippet = FrameSnippet { frame_type, payload: &[] };
+            // Its payload may not have come, and is not waited for.
+            let snippet = FrameSnippet { frame_type, payload: &[], payload_len: 0 };
             Failure::new(
                 FRAME_ERROR,
                 format!("{snippet}: {{frame_too_large,{payload_len},{limit}}}"),
             )
         }
         FrameError::BadEnd(end) => {
-            let payload = input.get(3..FRAME_HEADER_LEN).and_then(|len| {
-                let payload_len = u32::from_be_bytes(len.try_into().ok()?) as usize;
-                input.get(FRAME_HEADER_LEN..FRAME_HEADER_LEN + payload_len)
-            });
-            bad_end(&FrameSnippet { frame_type, payload: payload.unwrap_or_default() }, end)
+            let Some((&[_, _, _, len0, len1, len2, len3], payload)) = input.split_first_chunk()
+            else {
+                return Failure::new(FRAME_ERROR, error.to_string());
+            };
+            let payload_len = u32::from_be_bytes([len0, len1, len2, len3]);
+            bad_end(
+                frame_type,
+                &payload[..payload.len().min(payload_len as usize)],
+                payload_len,
+                end,
+            )
         }
     }
 }
 
 /// A frame whose payload is too short for its type, or a heartbeat with one.
 pub(crate) fn malformed_frame(frame: Frame<'_>) -> Failure {
-    let snippet = FrameSnippet { frame_type: frame.kind as u8, payload: frame.payload };
-    Failure::new(FRAME_ERROR, format!("{snippet}: unknown_frame"))
+    Failure::new(FRAME_ERROR, format!("{}: unknown_frame", snippet_of(frame)))
 }
 
 /// A frame of a type that must not come here.
-pub(crate) fn unexpected_frame(kind: FrameKind, payload: &[u8]) -> Failure {
-    Failure::new(UNEXPECTED_FRAME, FrameSnippet { frame_type: kind as u8, payload }.to_string())
+pub(crate) fn unexpected_frame(frame: Frame<'_>) -> Failure {
+    Failure::new(UNEXPECTED_FRAME, snippet_of(frame).to_string())
+}
+
+/// A body frame that must not come here.
+pub(crate) fn unexpected_body(body: &BodyPiece<'_>) -> Failure {
+    let payload_len = body.octets.len() + body.frame_left as usize;
+    let snippet =
+        FrameSnippet { frame_type: FrameKind::Body as u8, payload: body.octets, payload_len };
+    Failure::new(UNEXPECTED_FRAME, snippet.to_string())
+}
+
+fn snippet_of(frame: Frame<'_>) -> FrameSnippet<'_> {
+    let payload = frame.payload;
+    FrameSnippet { frame_type: frame.kind as u8, payload, payload_len: payload.len() }
 }
 
 /// The error for a method that cannot be decoded; `payload` is that of its frame.
@@ -212,6 +235,7 @@ pub(crate) fn decode_failure(error: DecodeError, payload: &[u8]) -> Failure {
         DecodeErrorKind::UnknownMethod { .. } => {
             Failure::of(NOT_IMPLEMENTED, "unimplemented method", ids)
         }
-        _ => Failure::of(SYNTAX_ERROR, error.to_string(), ids),
+        // RabbitMQ's answer to arguments that do not fit their method.
+        _ => Failure::of(FRAME_ERROR, error.to_string(), ids),
     }
 }

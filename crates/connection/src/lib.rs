@@ -8,6 +8,36 @@
 //!
 //! Protocol errors are no `Result`s: the machine writes `connection.close` or `channel.close` with the code and text
 //! that clients know, moves on, and gives an event.
+//!
+//! Both ends in one thread, their output carried by hand:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Instant;
+//!
+//! use courser_connection::{client, server};
+//!
+//! let now = Instant::now();
+//! let mut client = client::Connection::new(Arc::new(client::Config::default()), now);
+//! let mut server = server::Connection::new(Arc::new(server::Config::default()), now);
+//! while !client.is_open() {
+//!     let octets = std::mem::take(client.output());
+//!     let mut input = &octets[..];
+//!     while let Some(event) = server.next(&mut input, now) {
+//!         match event {
+//!             server::Event::Login { .. } => server.login_accepted(now),
+//!             server::Event::Open { .. } => server.open_accepted(now),
+//!             other => panic!("{other:?}"),
+//!         }
+//!     }
+//!     let octets = std::mem::take(server.output());
+//!     let mut input = &octets[..];
+//!     while let Some(event) = client.next(&mut input, now) {
+//!         assert!(matches!(event, client::Event::Opened));
+//!     }
+//! }
+//! assert_eq!(client.open_channel(), Ok(1));
+//! ```
 #![forbid(unsafe_code)]
 
 mod capabilities;
@@ -15,12 +45,12 @@ pub mod client;
 mod close;
 mod content;
 mod framer;
-mod heartbeat;
 mod methods;
 mod octets;
 mod sasl;
 pub mod server;
 mod slots;
+mod timers;
 mod whole;
 
 pub use capabilities::Capabilities;

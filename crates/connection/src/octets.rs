@@ -30,15 +30,16 @@ impl fmt::Display for Octets<'_> {
 /// Displays the type and the first octets of a frame: what an error about a frame begins with.
 pub(crate) struct FrameSnippet<'a> {
     pub frame_type: u8,
+    /// The payload, or as much of it as there is, but no less than a snippet of it.
     pub payload: &'a [u8],
+    /// Octets of the whole payload.
+    pub payload_len: usize,
 }
 
 impl fmt::Display for FrameSnippet<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (which, shown) = match self.payload.get(..SNIPPET_LEN) {
-            Some(first) if self.payload.len() > SNIPPET_LEN => ("first 16", first),
-            _ => ("all", self.payload),
-        };
+        let which = if self.payload_len > SNIPPET_LEN { "first 16" } else { "all" };
+        let shown = &self.payload[..self.payload.len().min(SNIPPET_LEN)];
         write!(f, "type {}, {which} octets = {}", self.frame_type, Octets(shown))
     }
 }

@@ -1,11 +1,11 @@
 //! The channels of a connection, by number, and the messages that are under way on them.
 
+use courser_codec::basic;
 use courser_codec::reply_code::{FRAME_ERROR, RESOURCE_ERROR, UNEXPECTED_FRAME};
-use courser_codec::{FrameKind, basic};
 
 use crate::close::Failure;
 use crate::content::{Assembly, Progress};
-use crate::framer::{BodyPiece, unexpected_frame};
+use crate::framer::{BodyPiece, unexpected_body};
 
 /// What a channel number stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,7 +146,7 @@ impl<D: Default> Slots<D> {
         let channel = body.channel;
         match self.state(channel) {
             _ if channel == 0 => {
-                return BodyOutcome::Failed(unexpected_frame(FrameKind::Body, body.octets));
+                return BodyOutcome::Failed(unexpected_body(body));
             }
             SlotState::Closing => return BodyOutcome::Again,
             SlotState::Free | SlotState::Opening | SlotState::Idle => {

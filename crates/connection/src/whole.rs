@@ -32,7 +32,7 @@ impl Limits {
     /// Largest frame, in octets, header and end marker included.
     #[inline]
     pub fn frame_max(self) -> u32 {
-        self.payload_max + Frame::OVERHEAD as u32
+        self.payload_max.saturating_add(Frame::OVERHEAD as u32)
     }
 }
 

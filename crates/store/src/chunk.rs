@@ -4,7 +4,7 @@
 //! Chunks are small ([`CHUNK_TARGET_BYTES`]), so that a message that is never acknowledged pins
 //! little besides itself.
 
-use crate::{MemoryGauge, MessageRef, StoreError};
+use crate::{Location, MemoryGauge, MessageRef, StoreError};
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -14,8 +14,9 @@ pub const CHUNK_TARGET_BYTES: usize = 16 * 1024;
 /// What a chunk costs besides its records: its own header and the allocator's rounding.
 const CHUNK_OVERHEAD_BYTES: usize = 96;
 
+/// Records of some messages.
 #[derive(Debug)]
-struct Chunk {
+pub struct Chunk {
     records: Box<[u8]>,
     /// The body of the chunk's only message, if it is kept without a copy.
     beside: Bytes,
@@ -23,6 +24,10 @@ struct Chunk {
 }
 
 impl Chunk {
+    pub(crate) fn message(&self, offset: u32) -> MessageRef<'_> {
+        MessageRef::parse(&self.records, offset as usize, &self.beside)
+    }
+
     fn footprint_bytes(&self) -> usize {
         self.records.len() + self.beside.len() + CHUNK_OVERHEAD_BYTES
     }
@@ -31,25 +36,6 @@ impl Chunk {
 impl Drop for Chunk {
     fn drop(&mut self) {
         self.gauge.sub(self.footprint_bytes());
-    }
-}
-
-/// Where one message is kept: 16 octets, which is all a waiting message costs its queue.
-///
-/// `marks` belongs to the holder: the broker notes there what it has to remember about this copy of
-/// the message in this queue.
-#[derive(Clone, Debug)]
-pub struct Location {
-    chunk: Arc<Chunk>,
-    offset: u32,
-    /// Notes of the holder; a store neither reads nor changes them.
-    pub marks: u32,
-}
-
-impl Location {
-    /// The message kept here.
-    pub fn message(&self) -> MessageRef<'_> {
-        MessageRef::parse(&self.chunk.records, self.offset as usize, &self.chunk.beside)
     }
 }
 
@@ -70,7 +56,7 @@ impl<'a> ChunkWriter<'a> {
         &mut self,
         message: &MessageRef<'_>,
         locations: &mut Vec<Location>,
-    ) -> Result<usize, StoreError> {
+    ) -> Result<(), StoreError> {
         let len = message.record_len();
         if message.shares_body() || self.records.len() + len > CHUNK_TARGET_BYTES {
             self.close(locations);
@@ -81,7 +67,7 @@ impl<'a> ChunkWriter<'a> {
         if let Some(body) = message.shared_body.filter(|_| message.shares_body()) {
             self.close_with(body.clone(), locations);
         }
-        Ok(len)
+        Ok(())
     }
 
     /// Ends the current chunk, if it holds anything.
@@ -96,7 +82,7 @@ impl<'a> ChunkWriter<'a> {
         self.records.clear();
         let chunk = Arc::new(Chunk { records, beside, gauge: Arc::clone(self.gauge) });
         self.gauge.add(chunk.footprint_bytes());
-        locations.extend(self.offsets.drain(..).map(|offset| Location {
+        locations.extend(self.offsets.drain(..).map(|offset| Location::Memory {
             chunk: Arc::clone(&chunk),
             offset,
             marks: 0,

@@ -1,18 +1,27 @@
-//! Where waiting messages live.
+//! Where waiting messages live, and what has to survive.
 //!
 //! A queue holds an index of 16-octet [`Location`]s; the octets of the messages are kept by a
-//! [`Store`]. This crate defines that trait, the layout of a message record ([`record`]) and the
-//! in-memory store ([`MemoryStore`]). It does not know what an exchange or a queue is.
+//! [`Store`], as are the [`Record`]s of every change that has to survive a restart. This crate
+//! defines that trait, the layout of records ([`record`]) and the in-memory store
+//! ([`MemoryStore`]). It does not know what an exchange is: a queue is a number to it, a definition
+//! a key and a value.
 
+pub mod change;
 pub mod chunk;
 pub mod gauge;
+pub mod location;
 pub mod memory;
 pub mod record;
+pub mod recovered;
 
-pub use chunk::Location;
+pub use change::Record;
 pub use gauge::MemoryGauge;
+pub use location::Location;
 pub use memory::MemoryStore;
 pub use record::MessageRef;
+pub use recovered::Recovered;
+
+use std::task::Waker;
 
 /// A position in the order of everything a store was asked to keep: the n-th octet ever appended.
 ///
@@ -22,31 +31,78 @@ pub use record::MessageRef;
 pub struct Lsn(pub u64);
 
 /// Why a store could not do what it was asked.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
     /// A message of more octets than a record can describe (4 GiB).
     #[error("a message of {0} octets is too large to be stored")]
     TooLarge(u64),
+    /// There is no room on the disk for this, but what was kept before is safe.
+    #[error("the disk is full")]
+    Full,
     /// The store failed before and takes nothing more, because it can no longer promise to keep it.
     #[error("the store has failed: {0}")]
     Failed(String),
 }
 
-/// Keeps messages that wait for a consumer or for an acknowledgement.
-pub trait Store: Send + Sync + 'static {
-    /// Keeps `messages` in their order and pushes one [`Location`] for each onto `locations`.
-    ///
-    /// Returns the LSN that [`Store::durable`] has to reach before any of them may be confirmed.
-    /// On an error nothing was pushed and nothing is kept.
-    fn append(
+/// Whether somebody waits for a batch to be durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// A confirm or a reply hangs on it.
+    Wanted,
+    /// It is enough if it becomes durable with what comes later.
+    Later,
+}
+
+/// Keeps messages that wait for a consumer or for an acknowledgement, and every change that has to
+/// survive.
+pub trait Store: Send + std::marker::Sync + 'static {
+    /// Keeps `messages`, which need not survive a restart, in their order, and pushes one
+    /// [`Location`] for each onto `locations`. On an error nothing is kept.
+    fn keep(
         &self,
         messages: &mut dyn Iterator<Item = MessageRef<'_>>,
+        locations: &mut Vec<Location>,
+    ) -> Result<(), StoreError>;
+
+    /// Appends a batch of changes that survive together or not at all, and pushes one [`Location`]
+    /// for each [`Record::Message`] onto `locations`.
+    ///
+    /// Returns the LSN that [`Store::durable`] has to reach before the batch may be confirmed. On an
+    /// error nothing is kept.
+    fn append(
+        &self,
+        records: &[Record<'_>],
+        sync: Sync,
         locations: &mut Vec<Location>,
     ) -> Result<Lsn, StoreError>;
 
     /// Everything up to here survives what this store promises to survive. Never goes back.
     fn durable(&self) -> Lsn;
 
-    /// The message at `location`, which stays readable while the location exists.
-    fn read<'a>(&self, location: &'a Location) -> Result<MessageRef<'a>, StoreError>;
+    /// Wakes `waker` when [`Store::durable`] has reached `lsn`, or never will.
+    fn when_durable(&self, lsn: Lsn, waker: &Waker);
+
+    /// Something to read messages with, one after the other.
+    fn reader(&self) -> Box<dyn Reader>;
+
+    /// A queue has taken back the message at this position after a restart.
+    fn hold(&self, position: u64);
+
+    /// A queue is done with the message at this position; one call for each queue that held it.
+    fn release(&self, position: u64);
+
+    /// The end of everything appended so far.
+    fn end(&self) -> Lsn;
+
+    /// Why the store takes nothing more, once it has failed.
+    fn failure(&self) -> Option<String>;
+
+    /// Whether there is room for more messages; acknowledgements are taken even without.
+    fn has_room(&self) -> bool;
+}
+
+/// Reads messages from a store. Messages that lie behind each other are read cheapest in order.
+pub trait Reader: Send + std::fmt::Debug {
+    /// The message at `location`.
+    fn read<'a>(&'a mut self, location: &'a Location) -> Result<MessageRef<'a>, StoreError>;
 }

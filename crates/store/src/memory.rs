@@ -1,53 +1,93 @@
 //! The store that keeps everything in memory and forgets it at exit.
 
 use crate::chunk::ChunkWriter;
-use crate::{Location, Lsn, MemoryGauge, MessageRef, Store, StoreError};
+use crate::{Location, Lsn, MemoryGauge, MessageRef, Reader, Record, Store, StoreError, Sync};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Waker;
 
 /// Keeps messages in compact chunks of memory. Everything is "durable" as soon as it is kept: this
 /// store promises to survive nothing.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     gauge: Arc<MemoryGauge>,
-    appended_bytes: AtomicU64,
 }
 
 impl MemoryStore {
     /// A store that reports the memory it uses to `gauge`.
     pub fn new(gauge: Arc<MemoryGauge>) -> Self {
-        MemoryStore { gauge, appended_bytes: AtomicU64::new(0) }
+        MemoryStore { gauge }
     }
 }
 
 impl Store for MemoryStore {
-    fn append(
+    fn keep(
         &self,
         messages: &mut dyn Iterator<Item = MessageRef<'_>>,
         locations: &mut Vec<Location>,
-    ) -> Result<Lsn, StoreError> {
+    ) -> Result<(), StoreError> {
         let before = locations.len();
         let mut writer = ChunkWriter::new(&self.gauge);
-        let mut bytes = 0;
         for message in messages {
-            match writer.push(&message, locations) {
-                Ok(len) => bytes += len as u64,
-                Err(error) => {
-                    locations.truncate(before);
-                    return Err(error);
-                }
+            if let Err(error) = writer.push(&message, locations) {
+                locations.truncate(before);
+                return Err(error);
             }
         }
         writer.close(locations);
-        let start = self.appended_bytes.fetch_add(bytes, Ordering::AcqRel);
-        Ok(Lsn(start + bytes))
+        Ok(())
+    }
+
+    fn append(
+        &self,
+        records: &[Record<'_>],
+        _sync: Sync,
+        locations: &mut Vec<Location>,
+    ) -> Result<Lsn, StoreError> {
+        let mut messages = records.iter().filter_map(|record| match record {
+            Record::Message { message, .. } => Some(*message),
+            _ => None,
+        });
+        self.keep(&mut messages, locations)?;
+        Ok(Lsn::default())
     }
 
     fn durable(&self) -> Lsn {
-        Lsn(self.appended_bytes.load(Ordering::Acquire))
+        Lsn::default()
     }
 
-    fn read<'a>(&self, location: &'a Location) -> Result<MessageRef<'a>, StoreError> {
-        Ok(location.message())
+    fn when_durable(&self, _lsn: Lsn, waker: &Waker) {
+        waker.wake_by_ref();
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::new(MemoryReader)
+    }
+
+    fn hold(&self, _position: u64) {}
+
+    fn release(&self, _position: u64) {}
+
+    fn end(&self) -> Lsn {
+        Lsn::default()
+    }
+
+    fn failure(&self) -> Option<String> {
+        None
+    }
+
+    fn has_room(&self) -> bool {
+        true
+    }
+}
+
+/// Reads what is in memory.
+#[derive(Debug)]
+struct MemoryReader;
+
+impl Reader for MemoryReader {
+    fn read<'a>(&'a mut self, location: &'a Location) -> Result<MessageRef<'a>, StoreError> {
+        location
+            .in_memory()
+            .ok_or_else(|| StoreError::Failed("a message of a log in a store without one".into()))
     }
 }

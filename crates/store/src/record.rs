@@ -18,7 +18,8 @@
 use crate::StoreError;
 use bytes::Bytes;
 
-const PREFIX_LEN: usize = 10;
+/// Octets in front of a record's parts.
+pub const PREFIX_LEN: usize = 10;
 const BODY_BESIDE: u32 = u32::MAX;
 
 /// Bodies from this size on, when they are already owned, are shared instead of copied.
@@ -52,36 +53,57 @@ impl<'a> MessageRef<'a> {
 
     /// The exchange's name, out of [`MessageRef::address`].
     pub fn exchange(&self) -> &'a [u8] {
-        split_short(self.address).0
+        split_address(self.address).0
     }
 
     /// The routing key, out of [`MessageRef::address`].
     pub fn routing_key(&self) -> &'a [u8] {
-        split_short(split_short(self.address).1).0
+        split_address(self.address).1
     }
 
-    /// Appends the record of this message to `chunk`.
-    pub(crate) fn write(&self, chunk: &mut Vec<u8>) -> Result<(), StoreError> {
+    /// What stands in front of the parts of a record; the body follows it if `inline`.
+    fn prefix(&self, inline: bool) -> Result<[u8; PREFIX_LEN], StoreError> {
         let too_large = || StoreError::TooLarge(self.body.len() as u64);
         let header_len = u32::try_from(self.header.len()).map_err(|_| too_large())?;
         let address_len = u16::try_from(self.address.len()).map_err(|_| too_large())?;
-        let body_len = if self.shares_body() {
-            BODY_BESIDE
-        } else {
-            u32::try_from(self.body.len())
-                .ok()
-                .filter(|len| *len != BODY_BESIDE)
-                .ok_or_else(too_large)?
-        };
-        chunk.extend_from_slice(&header_len.to_le_bytes());
-        chunk.extend_from_slice(&body_len.to_le_bytes());
-        chunk.extend_from_slice(&address_len.to_le_bytes());
+        let body_len = u32::try_from(self.body.len())
+            .ok()
+            .filter(|len| *len != BODY_BESIDE)
+            .ok_or_else(too_large)?;
+        let body_len = if inline { body_len } else { BODY_BESIDE };
+        let mut prefix = [0; PREFIX_LEN];
+        prefix[..4].copy_from_slice(&header_len.to_le_bytes());
+        prefix[4..8].copy_from_slice(&body_len.to_le_bytes());
+        prefix[8..].copy_from_slice(&address_len.to_le_bytes());
+        Ok(prefix)
+    }
+
+    /// Appends the record of this message to `chunk`, without the body if that is shared.
+    pub(crate) fn write(&self, chunk: &mut Vec<u8>) -> Result<(), StoreError> {
+        let inline = !self.shares_body();
+        chunk.extend_from_slice(&self.prefix(inline)?);
         chunk.extend_from_slice(self.address);
         chunk.extend_from_slice(self.header);
-        if body_len != BODY_BESIDE {
+        if inline {
             chunk.extend_from_slice(self.body);
         }
         Ok(())
+    }
+
+    /// The record of this message in four parts, for a store that gathers them.
+    pub fn record_parts(&self) -> Result<([u8; PREFIX_LEN], [&'a [u8]; 3]), StoreError> {
+        Ok((self.prefix(true)?, [self.address, self.header, self.body]))
+    }
+
+    /// The message of a record that was written in parts; none if it is not whole.
+    pub fn from_record(record: &'a [u8]) -> Option<Self> {
+        let (prefix, rest) = record.split_first_chunk::<PREFIX_LEN>()?;
+        let header_len = u32::from_le_bytes([prefix[0], prefix[1], prefix[2], prefix[3]]) as usize;
+        let body_len = u32::from_le_bytes([prefix[4], prefix[5], prefix[6], prefix[7]]) as usize;
+        let address_len = u16::from_le_bytes([prefix[8], prefix[9]]) as usize;
+        let (address, rest) = rest.split_at_checked(address_len)?;
+        let (header, body) = rest.split_at_checked(header_len)?;
+        (body.len() == body_len).then_some(MessageRef { address, header, body, shared_body: None })
     }
 
     /// The record at `offset` of a chunk that [`MessageRef::write`] filled.
@@ -99,6 +121,12 @@ impl<'a> MessageRef<'a> {
             MessageRef { address, header, body: &rest[..body_len as usize], shared_body: None }
         }
     }
+}
+
+/// Exchange and routing key, out of a [`MessageRef::address`].
+pub fn split_address(address: &[u8]) -> (&[u8], &[u8]) {
+    let (exchange, rest) = split_short(address);
+    (exchange, split_short(rest).0)
 }
 
 /// The first short string of `octets` and what follows it; what is missing counts as empty.

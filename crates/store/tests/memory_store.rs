@@ -60,7 +60,7 @@ fn a_large_body_is_shared_and_not_copied() {
     let store = MemoryStore::default();
     let body = Bytes::from(vec![7; SHARED_BODY_MIN_BYTES]);
     let locations = keep(&store, &[(vec![0, 0], vec![0; 14], body.clone())]);
-    assert_eq!(locations[0].message().body.as_ptr(), body.as_ptr());
+    assert_eq!(locations[0].in_memory().expect("in memory").body.as_ptr(), body.as_ptr());
 }
 
 #[test]

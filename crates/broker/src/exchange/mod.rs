@@ -5,6 +5,7 @@ mod fanout;
 pub(crate) mod headers;
 mod topic;
 
+use crate::arguments::same_table;
 use crate::queue::Queue;
 use courser_codec::ShortString;
 use courser_codec::{FieldTable, Table};
@@ -17,13 +18,13 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExchangeKind {
     /// To the bindings whose key equals the routing key.
-    Direct,
+    Direct = 0,
     /// To every binding.
-    Fanout,
+    Fanout = 1,
     /// To the bindings whose pattern matches the routing key word by word.
-    Topic,
+    Topic = 2,
     /// To the bindings whose arguments match the message's headers.
-    Headers,
+    Headers = 3,
 }
 
 impl ExchangeKind {
@@ -36,6 +37,12 @@ impl ExchangeKind {
             b"headers" => Some(ExchangeKind::Headers),
             _ => None,
         }
+    }
+
+    /// The kind that `self as u8` stands for; the numbers are those of the store's definitions.
+    pub(crate) fn from_octet(octet: u8) -> Option<Self> {
+        let all = [Self::Direct, Self::Fanout, Self::Topic, Self::Headers];
+        all.into_iter().find(|kind| *kind as u8 == octet)
     }
 
     /// Its name in `exchange.declare`.
@@ -141,6 +148,21 @@ pub(crate) struct Removed {
 }
 
 impl Destination {
+    /// Whether it is there again after a restart.
+    pub fn survives(&self) -> bool {
+        match self {
+            Destination::Queue(queue) => queue.settings.survives(),
+            Destination::Exchange(exchange) => exchange.settings.durable,
+        }
+    }
+
+    pub fn name(&self) -> &ShortString {
+        match self {
+            Destination::Queue(queue) => &queue.name,
+            Destination::Exchange(exchange) => &exchange.name,
+        }
+    }
+
     pub fn id(&self) -> u64 {
         match self {
             Destination::Queue(queue) => queue.id,
@@ -198,7 +220,7 @@ impl Exchange {
             keys: FxHashMap::default(),
         });
         let arguments = bound.keys.entry(key.routing_key.clone()).or_default();
-        if arguments.contains(&key.arguments) {
+        if arguments.iter().any(|known| same_table(known, &key.arguments)) {
             return false;
         }
         index.add(destination, &key, arguments.is_empty());
@@ -214,12 +236,13 @@ impl Exchange {
         let nothing = Removed::default();
         let Some(bound) = by_destination.get_mut(&destination.id()) else { return nothing };
         let Some(arguments) = bound.keys.get_mut(&key.routing_key) else { return nothing };
-        let Some(at) = arguments.iter().position(|known| *known == key.arguments) else {
+        let Some(at) = arguments.iter().position(|known| same_table(known, &key.arguments)) else {
             return nothing;
         };
-        arguments.swap_remove(at);
+        let known = arguments.swap_remove(at);
         let last = arguments.is_empty();
-        index.remove(destination.id(), key, last);
+        let routing_key = key.routing_key.clone();
+        index.remove(destination.id(), &BindingKey { routing_key, arguments: known }, last);
         if last {
             bound.keys.remove(&key.routing_key);
         }
@@ -230,8 +253,12 @@ impl Exchange {
         Removed { count: 1, none_left: by_destination.is_empty() }
     }
 
-    /// Removes all bindings to a destination.
-    pub(crate) fn unbind_all(&self, destination: u64) -> Removed {
+    /// Removes all bindings to a destination, and calls `each` for every one.
+    pub(crate) fn unbind_all(
+        &self,
+        destination: u64,
+        each: &mut dyn FnMut(&Destination, &BindingKey),
+    ) -> Removed {
         let mut bindings = self.bindings.write();
         let Bindings { by_destination, index } = &mut *bindings;
         let Some(bound) = by_destination.remove(&destination) else { return Removed::default() };
@@ -242,21 +269,41 @@ impl Exchange {
             for (nth, arguments) in variants.into_iter().enumerate() {
                 let key = BindingKey { routing_key: routing_key.clone(), arguments };
                 index.remove(destination, &key, nth + 1 == count);
+                each(&bound.destination, &key);
             }
         }
         Removed { count: removed, none_left: by_destination.is_empty() }
     }
 
-    /// Forgets all bindings when the exchange itself goes. Returns how many there were.
-    pub(crate) fn clear(&self) -> usize {
+    /// Forgets all bindings when the exchange itself goes, and calls `each` for every one. Returns
+    /// how many there were.
+    pub(crate) fn clear(&self, each: &mut dyn FnMut(&Destination, &BindingKey)) -> usize {
         let mut bindings = self.bindings.write();
         let mut cleared = 0;
         for (_, bound) in bindings.by_destination.drain() {
-            cleared += bound.keys.values().map(Vec::len).sum::<usize>();
+            for (routing_key, variants) in bound.keys {
+                cleared += variants.len();
+                for arguments in variants {
+                    let routing_key = routing_key.clone();
+                    each(&bound.destination, &BindingKey { routing_key, arguments });
+                }
+            }
             bound.destination.sources().remove(&self.name);
         }
         bindings.index.clear();
         cleared
+    }
+
+    /// Calls `each` for every binding.
+    pub(crate) fn for_each_binding(
+        &self,
+        each: &mut dyn FnMut(&Destination, &ShortString, &FieldTable),
+    ) {
+        for bound in self.bindings.read().by_destination.values() {
+            for (routing_key, variants) in &bound.keys {
+                variants.iter().for_each(|one| each(&bound.destination, routing_key, one));
+            }
+        }
     }
 
     /// Whether anything is bound to it.

@@ -4,7 +4,7 @@
 //! patterns are long, not how many patterns there are.
 
 use super::Destination;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 #[derive(Default)]
 pub(super) struct TopicIndex {
@@ -22,13 +22,13 @@ struct Node {
 impl TopicIndex {
     pub fn matches(&self, routing_key: &[u8], found: &mut dyn FnMut(&Destination)) {
         // A key has at most 255 octets, so at most 256 words, mostly few.
-        let words: Vec<&[u8]> = routing_key.split(|octet| *octet == b'.').collect();
-        Matching { words: &words, seen: Vec::new() }.descend(&self.root, 0, found);
+        let words: Vec<&[u8]> = words(routing_key).collect();
+        Matching { words: &words, seen: FxHashSet::default() }.descend(&self.root, 0, found);
     }
 
     pub fn add(&mut self, destination: &Destination, pattern: &[u8]) {
         let mut node = &mut self.root;
-        for word in pattern.split(|octet| *octet == b'.') {
+        for word in words(pattern) {
             node = match word {
                 b"*" => node.one.get_or_insert_default(),
                 b"#" => node.many.get_or_insert_default(),
@@ -39,9 +39,14 @@ impl TopicIndex {
     }
 
     pub fn remove(&mut self, destination: u64, pattern: &[u8]) {
-        let words: Vec<&[u8]> = pattern.split(|octet| *octet == b'.').collect();
+        let words: Vec<&[u8]> = words(pattern).collect();
         self.root.remove(destination, &words);
     }
+}
+
+/// The words between the dots; an empty key has none.
+fn words(key: &[u8]) -> impl Iterator<Item = &[u8]> {
+    key.split(|octet| *octet == b'.').filter(|_| !key.is_empty())
 }
 
 /// One walk through the trie.
@@ -49,18 +54,16 @@ struct Matching<'k> {
     words: &'k [&'k [u8]],
     /// Where the walk has been below a `#`, which can be reached in many ways: without this, a
     /// pattern of many `#` would cost exponential time.
-    seen: Vec<(*const Node, usize)>,
+    seen: FxHashSet<(*const Node, usize)>,
 }
 
 impl Matching<'_> {
     fn descend(&mut self, node: &Node, at: usize, found: &mut dyn FnMut(&Destination)) {
         if let Some(many) = &node.many {
             for next in at..=self.words.len() {
-                let step = (&raw const **many, next);
-                if self.seen.contains(&step) {
+                if !self.seen.insert((&raw const **many, next)) {
                     break;
                 }
-                self.seen.push(step);
                 self.descend(many, next, found);
             }
         }

@@ -5,11 +5,11 @@
 //! the ring, and whoever gives them credit or room again puts them back and feeds them.
 
 mod consumers;
+mod packed;
 mod ready;
 mod source;
 
 pub(crate) use consumers::Consumer;
-pub(crate) use ready::REDELIVERED;
 
 use crate::exchange::Sources;
 use crate::fault::Fault;
@@ -19,15 +19,19 @@ use crate::wakes::Wakes;
 use consumers::Consumers;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
-use courser_store::{Location, Store, StoreError};
-use parking_lot::Mutex;
-use ready::Ready;
+use courser_store::{Location, MessageRef, Reader, Record, Store, StoreError, Sync};
+use parking_lot::{Mutex, MutexGuard};
+use ready::{REDELIVERED, Ready};
+use rustc_hash::FxHashMap;
 use source::{Publishing, Source, Waiting};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Identifies a connection, to know whose exclusive queue this is.
 pub type ConnectionId = u64;
+
+/// The books of unacknowledged messages keep at most this many places once they are empty.
+const KEPT_UNACKED: usize = 1024;
 
 /// What a queue was declared with.
 #[derive(Clone, Debug)]
@@ -62,8 +66,10 @@ pub struct Queue {
 #[derive(Debug, Default)]
 struct State {
     ready: Ready,
+    /// Reads what waits in the store; there only while something waits.
+    reader: Option<Box<dyn Reader>>,
     consumers: Consumers,
-    unacked: usize,
+    unacked: FxHashMap<u64, Location>,
     had_consumer: bool,
     deleted: bool,
 }
@@ -90,8 +96,23 @@ struct Turn {
 #[derive(Debug)]
 pub(crate) struct Settled {
     pub sequence: u64,
-    pub location: Location,
     pub consumer: Option<u32>,
+}
+
+/// The oldest message, and what `basic.get-ok` says of it.
+pub(crate) struct Polled<'a> {
+    pub message: MessageRef<'a>,
+    pub redelivered: bool,
+    /// Messages behind it.
+    pub left: usize,
+}
+
+/// What becomes of a message offered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taking {
+    ForGood,
+    UntilAcked,
+    Nothing,
 }
 
 /// Who wants to consume, as [`Queue::add_consumer`] needs it.
@@ -105,6 +126,31 @@ pub(crate) struct NewConsumer<'a> {
     pub priority: i32,
     /// Puts consume-ok into the outbox, in front of the first delivery.
     pub reply: &'a mut dyn FnMut(&mut Vec<u8>),
+}
+
+/// What a section under the queue's lock leaves to be done after it.
+#[derive(Debug, Default)]
+struct Settling {
+    /// Positions in the log of messages that the queue is done with.
+    positions: Vec<u64>,
+    /// Places whose memory is freed.
+    locations: Vec<Location>,
+}
+
+impl Settling {
+    fn add(&mut self, location: Location) {
+        match location.position() {
+            Some(position) => self.positions.push(position),
+            None => self.locations.push(location),
+        }
+    }
+}
+
+impl QueueSettings {
+    /// Whether the queue and its persistent messages survive a restart.
+    pub fn survives(&self) -> bool {
+        self.durable && self.exclusive_owner.is_none()
+    }
 }
 
 impl Queue {
@@ -126,7 +172,7 @@ impl Queue {
         let state = self.state.lock();
         QueueStatus {
             ready: state.ready.len(),
-            unacked: state.unacked,
+            unacked: state.unacked.len(),
             consumers: state.consumers.len(),
         }
     }
@@ -153,15 +199,18 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
+        let mut settling = Settling::default();
         let mut state = self.state.lock();
         if state.deleted {
-            return Ok(());
+            settling.positions.extend((0..stash.len()).filter_map(|index| stash.position(index)));
+            drop(state);
+            return self.settle(settling, Sync::Later, store);
         }
         let State { ready, consumers, unacked, .. } = &mut *state;
         let mut next = 0;
         if ready.is_empty() {
             let mut source = Publishing { stash, next, store, ready };
-            *unacked += self.feed(consumers, &mut source, wakes)?;
+            self.feed(consumers, &mut source, unacked, &mut settling, wakes)?;
             next = source.next;
         }
         if next < stash.len() {
@@ -173,27 +222,45 @@ impl Queue {
             }
             self.backlog.store(ready.len(), Ordering::Relaxed);
         }
+        drop(state);
+        self.settle(settling, Sync::Later, store)
+    }
+
+    /// Notes in the log that the queue is done with some messages, and lets go of them. Called
+    /// without the queue's lock.
+    fn settle(
+        &self,
+        mut settling: Settling,
+        sync: Sync,
+        store: &dyn Store,
+    ) -> Result<(), StoreError> {
+        if settling.positions.is_empty() {
+            return Ok(());
+        }
+        if self.settings.survives() {
+            settling.positions.sort_unstable();
+            let record = Record::Settled { queue: self.id, positions: &settling.positions };
+            store.append(&[record], sync, &mut Vec::new())?;
+        }
+        settling.positions.iter().for_each(|position| store.release(*position));
         Ok(())
     }
 
-    /// Hands messages from `source` to consumers until either runs out. Returns how many now wait
-    /// for an acknowledgement.
+    /// Hands messages from `source` to consumers until either runs out.
     fn feed(
         self: &Arc<Self>,
         consumers: &mut Consumers,
         source: &mut impl Source,
+        unacked: &mut FxHashMap<u64, Location>,
+        settling: &mut Settling,
         wakes: &mut Wakes,
-    ) -> Result<usize, StoreError> {
-        let mut unacked = 0;
+    ) -> Result<(), StoreError> {
         let mut handed = 0;
         while !source.is_empty() {
             let Some((key, alone)) = consumers.next() else { break };
             let Some(consumer) = consumers.get(key) else { break };
-            let turn = self.feed_one(consumer, alone, source, wakes)?;
+            let turn = self.feed_one(consumer, alone, source, unacked, settling, wakes)?;
             handed += turn.handed;
-            if !consumer.no_ack {
-                unacked += turn.handed as usize;
-            }
             if turn.blocked {
                 consumers.block_next();
             } else {
@@ -201,7 +268,7 @@ impl Queue {
             }
         }
         self.consumed.fetch_add(handed, Ordering::Relaxed);
-        Ok(unacked)
+        Ok(())
     }
 
     /// One consumer's turn: one message, or as many as it can take if nobody else wants any.
@@ -211,6 +278,8 @@ impl Queue {
         consumer: &Consumer,
         alone: bool,
         source: &mut impl Source,
+        unacked: &mut FxHashMap<u64, Location>,
+        settling: &mut Settling,
         wakes: &mut Wakes,
     ) -> Result<Turn, StoreError> {
         let mut turn = Turn { handed: 0, blocked: false };
@@ -234,11 +303,12 @@ impl Queue {
             }
             turn.handed += 1;
             if consumer.no_ack {
-                source.pass();
+                settling.positions.extend(source.pass());
             } else if let Some((sequence, location)) = source.take()
                 && let Some(channel) = outbox.channel(consumer.channel)
             {
-                channel.await_ack(consumer.slot, sequence, location);
+                channel.await_ack(consumer.slot, sequence);
+                unacked.insert(sequence, location);
             }
             if !alone {
                 break;
@@ -254,14 +324,25 @@ impl Queue {
     fn feed_waiting(
         self: &Arc<Self>,
         state: &mut State,
+        settling: &mut Settling,
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
         if state.ready.is_empty() {
             return Ok(());
         }
-        let State { ready, consumers, unacked, .. } = state;
-        *unacked += self.feed(consumers, &mut Waiting { ready, store }, wakes)?;
+        let State { ready, reader, consumers, unacked, .. } = state;
+        let open = reader.get_or_insert_with(|| store.reader());
+        self.feed(
+            consumers,
+            &mut Waiting { ready, reader: &mut **open },
+            unacked,
+            settling,
+            wakes,
+        )?;
+        if ready.is_empty() {
+            *reader = None;
+        }
         self.backlog.store(ready.len(), Ordering::Relaxed);
         Ok(())
     }
@@ -273,14 +354,22 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
+        let mut settling = Settling::default();
         let mut state = self.state.lock();
-        state.unacked -= settled.len();
         for one in settled {
+            if let Some(location) = state.unacked.remove(&one.sequence) {
+                settling.add(location);
+            }
             if let Some(consumer) = one.consumer {
                 state.consumers.unblock(consumer);
             }
         }
-        self.feed_waiting(&mut state, store, wakes)
+        if state.unacked.is_empty() {
+            state.unacked.shrink_to(KEPT_UNACKED);
+        }
+        self.feed_waiting(&mut state, &mut settling, store, wakes)?;
+        drop(state);
+        self.settle(settling, Sync::Later, store)
     }
 
     /// Puts deliveries back to their original places.
@@ -291,18 +380,16 @@ impl Queue {
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
         let mut state = self.state.lock();
-        if state.deleted {
-            return Ok(());
-        }
         for one in returned {
-            state.unacked -= 1;
-            state.ready.put_back(one.sequence, one.location);
+            if let Some(location) = state.unacked.remove(&one.sequence) {
+                state.ready.put_back(one.sequence, location);
+            }
             if let Some(consumer) = one.consumer {
                 state.consumers.unblock(consumer);
             }
         }
         self.backlog.store(state.ready.len(), Ordering::Relaxed);
-        self.feed_waiting(&mut state, store, wakes)
+        self.feed_and_settle(state, store, wakes)
     }
 
     /// The connection of some consumers can send again, or the flow of its channels was resumed.
@@ -314,7 +401,19 @@ impl Queue {
     ) -> Result<(), StoreError> {
         let mut state = self.state.lock();
         state.consumers.unblock_outbox(outbox);
-        self.feed_waiting(&mut state, store, wakes)
+        self.feed_and_settle(state, store, wakes)
+    }
+
+    fn feed_and_settle(
+        self: &Arc<Self>,
+        mut state: MutexGuard<'_, State>,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let mut settling = Settling::default();
+        self.feed_waiting(&mut state, &mut settling, store, wakes)?;
+        drop(state);
+        self.settle(settling, Sync::Later, store)
     }
 
     /// Adds a consumer and feeds it.
@@ -352,7 +451,7 @@ impl Queue {
         }
         state.had_consumer = true;
         self.active_consumers.store(state.consumers.len(), Ordering::Relaxed);
-        self.feed_waiting(&mut state, store, wakes)
+        self.feed_and_settle(state, store, wakes)
             .map_err(|error| Fault::internal_error(format_args!("queue '{}': {error}", self.name)))
     }
 
@@ -364,33 +463,85 @@ impl Queue {
         self.settings.auto_delete && state.had_consumer && state.consumers.len() == 0
     }
 
-    /// Takes the oldest message for `basic.get`. `with` gets it, whether it was delivered before and
-    /// how many wait behind it; what it returns tells whether the message now awaits an ack.
+    /// Offers the oldest message for `basic.get` to `with`, which says what becomes of it. Returns
+    /// whether there was one.
     pub(crate) fn poll(
         &self,
         store: &dyn Store,
-        with: impl FnOnce(u64, &Location, courser_store::MessageRef<'_>, usize) -> bool,
+        with: impl FnOnce(u64, Polled<'_>) -> Taking,
     ) -> Result<bool, StoreError> {
+        let mut settling = Settling::default();
         let mut state = self.state.lock();
-        let Some(location) = state.ready.front() else { return Ok(false) };
-        store.read(location)?;
-        let Some((sequence, location)) = state.ready.pop() else { return Ok(false) };
-        let left = state.ready.len();
+        let State { ready, reader, unacked, .. } = &mut *state;
+        let left = ready.len().saturating_sub(1);
+        let Some((sequence, location)) = ready.front() else { return Ok(false) };
+        let redelivered = location.marks() & REDELIVERED != 0;
+        let reader = reader.get_or_insert_with(|| store.reader());
+        let message = match location.in_memory() {
+            Some(message) => message,
+            None => reader.read(location)?,
+        };
+        let taking = with(sequence, Polled { message, redelivered, left });
+        if taking == Taking::Nothing {
+            return Ok(true);
+        }
+        if let Some((sequence, location)) = ready.pop() {
+            match taking {
+                Taking::UntilAcked => drop(unacked.insert(sequence, location)),
+                _ => settling.add(location),
+            }
+        }
+        if left == 0 {
+            state.reader = None;
+        }
         self.backlog.store(left, Ordering::Relaxed);
         self.consumed.fetch_add(1, Ordering::Relaxed);
-        if with(sequence, &location, store.read(&location)?, left) {
-            state.unacked += 1;
-        }
+        drop(state);
+        self.settle(settling, Sync::Later, store)?;
         Ok(true)
     }
 
     /// Drops everything that waits. Returns how much that was.
-    pub(crate) fn purge(&self) -> usize {
+    pub(crate) fn purge(&self, store: &dyn Store) -> Result<usize, StoreError> {
         let mut state = self.state.lock();
         let purged = state.ready.take_all();
+        state.reader = None;
         self.backlog.store(0, Ordering::Relaxed);
         drop(state);
-        purged.len()
+        let mut settling = Settling::default();
+        purged.for_each_position(&mut |position| settling.positions.push(position));
+        self.settle(settling, Sync::Wanted, store)?;
+        Ok(purged.len())
+    }
+
+    /// Takes back the messages that it had before a restart.
+    pub(crate) fn restore(&self, positions: Vec<u64>) {
+        let mut state = self.state.lock();
+        for position in positions {
+            state.ready.push(Location::Log { position, marks: 0 });
+        }
+        self.backlog.store(state.ready.len(), Ordering::Relaxed);
+    }
+
+    /// The positions below `end` of all its messages that are in the log, ascending.
+    pub(crate) fn positions_below(&self, end: u64) -> Vec<u64> {
+        let mut positions = Vec::new();
+        let mut add = |position| {
+            if position < end {
+                positions.push(position);
+            }
+        };
+        let state = self.state.lock();
+        state.ready.for_each_position(&mut add);
+        state.unacked.values().filter_map(Location::position).for_each(add);
+        drop(state);
+        positions.sort_unstable();
+        positions
+    }
+
+    /// The position of a message that waits for an acknowledgement, if it is in the log.
+    pub(crate) fn unacked_position(&self, sequence: u64) -> Option<u64> {
+        self.state.lock().unacked.get(&sequence)?.position()
     }
 
     /// Marks the queue as gone if `condition` agrees. Returns the messages that waited and the
@@ -398,19 +549,27 @@ impl Queue {
     pub(crate) fn delete(
         &self,
         condition: impl FnOnce(QueueStatus) -> Result<(), Fault>,
+        store: &dyn Store,
     ) -> Result<(usize, Vec<Consumer>), Fault> {
         let mut state = self.state.lock();
         condition(QueueStatus {
             ready: state.ready.len(),
-            unacked: state.unacked,
+            unacked: state.unacked.len(),
             consumers: state.consumers.len(),
         })?;
         state.deleted = true;
+        state.reader = None;
         let messages = state.ready.take_all();
+        let unacked = std::mem::take(&mut state.unacked);
         let consumers = state.consumers.take_all();
         self.backlog.store(0, Ordering::Relaxed);
         self.active_consumers.store(0, Ordering::Relaxed);
         drop(state);
+        messages.for_each_position(&mut |position| store.release(position));
+        unacked
+            .values()
+            .filter_map(Location::position)
+            .for_each(|position| store.release(position));
         Ok((messages.len(), consumers))
     }
 }

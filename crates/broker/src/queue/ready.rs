@@ -1,40 +1,48 @@
 //! The messages of a queue that wait for a consumer, in the queue's order.
 
+use super::packed::Packed;
 use courser_store::Location;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Set in [`Location::marks`] once a message has been delivered and came back.
-pub(crate) const REDELIVERED: u32 = 1;
+pub(crate) const REDELIVERED: u16 = 1;
 
-/// A deque emptied of a backlog keeps at most this many places.
-const KEPT_PLACES: usize = 1024;
+/// Locations that are packed together once neither end of the queue needs them.
+const PAGE_LOCATIONS: usize = 1024;
 
 /// Every message that has to wait gets the queue's next sequence number. What has never been
-/// delivered lies in one deque with consecutive numbers, which therefore need not be kept; what
-/// came back goes into a small map in front of it. All numbers in the map are below those of the
-/// deque, so a message that is requeued returns to its original place.
+/// delivered lies in one line with consecutive numbers, which therefore need not be kept; what came
+/// back goes into a small map in front of it. All numbers in the map are below those of the line,
+/// so a message that is requeued returns to its original place.
+///
+/// The line is open at both ends, and packed in between, so that a long backlog costs a few octets
+/// a message.
 #[derive(Debug, Default)]
 pub(crate) struct Ready {
     returned: BTreeMap<u64, Location>,
-    fresh: VecDeque<Location>,
-    fresh_first: u64,
+    oldest: VecDeque<Location>,
+    packed: VecDeque<Packed>,
+    newest: VecDeque<Location>,
+    /// Messages in the line.
+    line_len: usize,
+    line_first: u64,
     next_sequence: u64,
 }
 
 impl Ready {
     pub fn len(&self) -> usize {
-        self.returned.len() + self.fresh.len()
+        self.returned.len() + self.line_len
     }
 
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.fresh.is_empty() && self.returned.is_empty()
+        self.line_len == 0 && self.returned.is_empty()
     }
 
     /// The number for a message that is handed out without ever lying here.
     #[inline]
     pub fn pass_by(&mut self) -> u64 {
-        debug_assert!(self.fresh.is_empty());
+        debug_assert!(self.line_len == 0);
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         sequence
@@ -42,27 +50,35 @@ impl Ready {
 
     /// Adds a new message at the end.
     pub fn push(&mut self, location: Location) {
-        if self.fresh.is_empty() {
-            self.fresh_first = self.next_sequence;
+        if self.line_len == 0 {
+            self.line_first = self.next_sequence;
         }
-        self.fresh.push_back(location);
         self.next_sequence += 1;
+        self.line_len += 1;
+        if self.packed.is_empty() && self.newest.is_empty() && self.oldest.len() < PAGE_LOCATIONS {
+            self.oldest.push_back(location);
+            return;
+        }
+        self.newest.push_back(location);
+        if self.newest.len() == PAGE_LOCATIONS {
+            self.packed.push_back(Packed::pack(&mut self.newest));
+        }
     }
 
     /// Puts a message back where it was.
     pub fn put_back(&mut self, sequence: u64, mut location: Location) {
-        location.marks |= REDELIVERED;
-        debug_assert!(self.fresh.is_empty() || sequence < self.fresh_first);
+        *location.marks_mut() |= REDELIVERED;
+        debug_assert!(self.line_len == 0 || sequence < self.line_first);
         self.returned.insert(sequence, location);
     }
 
-    /// The oldest message.
+    /// The oldest message and its number.
     #[inline]
-    pub fn front(&self) -> Option<&Location> {
-        if !self.returned.is_empty() {
-            return self.returned.values().next();
+    pub fn front(&self) -> Option<(u64, &Location)> {
+        if let Some((sequence, location)) = self.returned.first_key_value() {
+            return Some((*sequence, location));
         }
-        self.fresh.front()
+        Some((self.line_first, self.oldest.front()?))
     }
 
     /// Takes the oldest message and its number.
@@ -71,18 +87,41 @@ impl Ready {
         if !self.returned.is_empty() {
             return self.returned.pop_first();
         }
-        let location = self.fresh.pop_front()?;
-        let sequence = self.fresh_first;
-        self.fresh_first += 1;
-        if self.fresh.is_empty() {
-            self.fresh.shrink_to(KEPT_PLACES);
+        let location = self.oldest.pop_front()?;
+        let sequence = self.line_first;
+        self.line_first += 1;
+        self.line_len -= 1;
+        if self.oldest.is_empty() {
+            self.refill();
         }
         Some((sequence, location))
+    }
+
+    /// Keeps the promise that the oldest of the line are open whenever there are any.
+    #[cold]
+    fn refill(&mut self) {
+        match self.packed.pop_front() {
+            Some(packed) => packed.unpack(&mut self.oldest),
+            None => self.oldest.append(&mut self.newest),
+        }
+        if self.oldest.is_empty() {
+            // A burst is over; what it needed is given back.
+            self.oldest.shrink_to(PAGE_LOCATIONS / 16);
+            self.newest.shrink_to(PAGE_LOCATIONS / 16);
+            self.packed.shrink_to(0);
+        }
     }
 
     /// Takes everything. The caller drops it, better without the queue's lock.
     pub fn take_all(&mut self) -> Ready {
         let rest = Ready { next_sequence: self.next_sequence, ..Ready::default() };
         std::mem::replace(self, rest)
+    }
+
+    /// Calls `each` with the position of every message that is in the log, in no particular order.
+    pub fn for_each_position(&self, each: &mut dyn FnMut(u64)) {
+        let open = self.returned.values().chain(&self.oldest).chain(&self.newest);
+        open.filter_map(Location::position).for_each(&mut *each);
+        self.packed.iter().for_each(|packed| packed.for_each_position(each));
     }
 }

@@ -3,7 +3,7 @@
 
 use super::ready::{REDELIVERED, Ready};
 use crate::stash::Stash;
-use courser_store::{Location, MessageRef, Store, StoreError};
+use courser_store::{Location, MessageRef, Reader, Store, StoreError};
 
 /// Messages in the order in which consumers shall get them.
 pub(crate) trait Source {
@@ -13,16 +13,18 @@ pub(crate) trait Source {
     fn prepare_keep(&mut self) -> Result<(), StoreError>;
 
     /// The next message, and whether it has been delivered before.
-    fn peek(&self) -> Result<Option<(MessageRef<'_>, bool)>, StoreError>;
+    fn peek(&mut self) -> Result<Option<(MessageRef<'_>, bool)>, StoreError>;
 
-    /// Moves past a message that needs no acknowledgement.
-    fn pass(&mut self);
+    /// Moves past a message that needs no acknowledgement. Returns its position, if it is in the
+    /// log.
+    fn pass(&mut self) -> Option<u64>;
 
     /// Moves past a message that does: its place in the queue, and where it is kept.
     fn take(&mut self) -> Option<(u64, Location)>;
 }
 
-/// A run of messages just published. Only those that have to wait are copied into the store.
+/// A run of messages just published. Transient ones are copied into the store only if they have to
+/// wait.
 pub(crate) struct Publishing<'a, 'm> {
     pub stash: &'a mut Stash<'m>,
     pub next: usize,
@@ -37,18 +39,21 @@ impl Source for Publishing<'_, '_> {
         self.next >= self.stash.len()
     }
 
+    #[inline]
     fn prepare_keep(&mut self) -> Result<(), StoreError> {
         self.stash.keep_from(self.next, self.store)
     }
 
     #[inline]
-    fn peek(&self) -> Result<Option<(MessageRef<'_>, bool)>, StoreError> {
+    fn peek(&mut self) -> Result<Option<(MessageRef<'_>, bool)>, StoreError> {
         Ok(self.stash.message(self.next).map(|message| (message, false)))
     }
 
     #[inline]
-    fn pass(&mut self) {
+    fn pass(&mut self) -> Option<u64> {
+        let position = self.stash.position(self.next);
         self.next += 1;
+        position
     }
 
     fn take(&mut self) -> Option<(u64, Location)> {
@@ -61,7 +66,7 @@ impl Source for Publishing<'_, '_> {
 /// What has been waiting in the queue.
 pub(crate) struct Waiting<'a> {
     pub ready: &'a mut Ready,
-    pub store: &'a dyn Store,
+    pub reader: &'a mut dyn Reader,
 }
 
 impl Source for Waiting<'_> {
@@ -75,14 +80,18 @@ impl Source for Waiting<'_> {
     }
 
     #[inline]
-    fn peek(&self) -> Result<Option<(MessageRef<'_>, bool)>, StoreError> {
-        let Some(location) = self.ready.front() else { return Ok(None) };
-        let message = self.store.read(location)?;
-        Ok(Some((message, location.marks & REDELIVERED != 0)))
+    fn peek(&mut self) -> Result<Option<(MessageRef<'_>, bool)>, StoreError> {
+        let Some((_, location)) = self.ready.front() else { return Ok(None) };
+        let redelivered = location.marks() & REDELIVERED != 0;
+        let message = match location.in_memory() {
+            Some(message) => message,
+            None => self.reader.read(location)?,
+        };
+        Ok(Some((message, redelivered)))
     }
 
-    fn pass(&mut self) {
-        self.ready.pop();
+    fn pass(&mut self) -> Option<u64> {
+        self.ready.pop().and_then(|(_, location)| location.position())
     }
 
     fn take(&mut self) -> Option<(u64, Location)> {

@@ -2,21 +2,28 @@
 
 use super::Session;
 use crate::fault::Fault;
-use crate::outbox::OutboxState;
+use crate::outbox::ChannelOut;
 use crate::queue::{Queue, Settled};
 use crate::unacked::Unacked;
+use crate::vhost::store_fault;
 use std::sync::Arc;
 
 /// Runs of deliveries from the same queue.
-type Runs = Vec<(Arc<Queue>, Vec<Settled>)>;
+pub(super) type Runs = Vec<(Arc<Queue>, Vec<Settled>)>;
+
+/// What becomes of a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Settlement {
+    /// It is done with.
+    Done,
+    /// It returns to its queue.
+    Requeue,
+}
 
 impl Session {
     /// `basic.ack`; takes effect when the batch is flushed.
     pub fn ack(&mut self, number: u16, tag: u64, multiple: bool) -> Result<(), Fault> {
-        let mut runs = std::mem::take(&mut self.settling);
-        let taken = self.take_unacked(number, tag, multiple, &mut runs);
-        self.settling = runs;
-        taken
+        self.settle(number, tag, multiple, Settlement::Done)
     }
 
     /// `basic.nack` and `basic.reject`.
@@ -27,71 +34,131 @@ impl Session {
         multiple: bool,
         requeue: bool,
     ) -> Result<(), Fault> {
-        if !requeue {
-            return self.ack(number, tag, multiple);
-        }
-        self.settle_acknowledged();
-        let mut returned = Runs::new();
-        self.take_unacked(number, tag, multiple, &mut returned)?;
-        self.requeue(returned)
+        let settlement = if requeue { Settlement::Requeue } else { Settlement::Done };
+        self.settle(number, tag, multiple, settlement)
     }
 
     /// `basic.recover` with requeue: everything unacknowledged on the channel returns.
     pub(super) fn recover(&mut self, number: u16) -> Result<(), Fault> {
         self.settle_acknowledged();
-        let mut returned = Runs::new();
-        self.take_unacked(number, 0, true, &mut returned)?;
-        self.requeue(returned)
+        let taken = self.take_unacked(number, 0, true)?;
+        self.apply(number, taken, Settlement::Requeue)
     }
 
-    /// Returns everything unacknowledged on a channel that is being closed.
-    pub(super) fn requeue_all(&mut self, number: u16) {
-        // Nothing is left of the channel that an error could be reported to.
-        let recovered = self.recover(number);
-        drop(recovered);
+    /// Ends a channel in the outbox; what is unacknowledged on it is added to `returned`.
+    pub(super) fn give_up(&mut self, number: u16, returned: &mut Runs) {
+        let Some(mut channel) = self.outbox.lock().close_channel(number) else { return };
+        let mut taken = Vec::new();
+        channel.unacked.take_through(0, |_, unacked| taken.push(unacked));
+        for unacked in taken {
+            book(&mut channel, unacked, returned);
+        }
     }
 
-    /// Takes deliveries out of the channel's books, oldest first.
+    fn settle(
+        &mut self,
+        number: u16,
+        tag: u64,
+        multiple: bool,
+        settlement: Settlement,
+    ) -> Result<(), Fault> {
+        if !multiple && settlement == Settlement::Done && !self.is_transactional(number) {
+            return self.settle_one(number, tag);
+        }
+        let taken = self.take_unacked(number, tag, multiple)?;
+        match self.transaction(number) {
+            Some(transaction) => {
+                let settled = taken.into_iter().map(|(tag, one)| (tag, one, settlement));
+                transaction.settled.extend(settled);
+                Ok(())
+            }
+            None => self.apply(number, taken, settlement),
+        }
+    }
+
+    /// The usual case: a single ack. Does what `take_unacked` and `apply` do, in one go.
+    fn settle_one(&mut self, number: u16, tag: u64) -> Result<(), Fault> {
+        let mut outbox = self.outbox.lock();
+        let Some(channel) = outbox.channel(number) else { return Ok(()) };
+        let unacked = channel.unacked.take(tag).ok_or_else(|| unknown_tag(tag))?;
+        book(channel, unacked, &mut self.settling);
+        channel.free_if_done(unacked.slot);
+        if channel.prefetch != 0 {
+            note_shared_limit(channel, &mut self.resuming);
+        }
+        Ok(())
+    }
+
+    /// Takes deliveries out of the channel's list, oldest first.
     fn take_unacked(
         &mut self,
         number: u16,
         tag: u64,
         multiple: bool,
-        runs: &mut Runs,
-    ) -> Result<(), Fault> {
+    ) -> Result<Vec<(u64, Unacked)>, Fault> {
         let mut outbox = self.outbox.lock();
-        let state: &mut OutboxState = &mut outbox;
-        let Some(channel) = state.channel(number) else { return Ok(()) };
-        let shared_limit = channel.prefetch != 0;
-        if multiple {
-            if tag != 0 && !channel.unacked.contains(tag) {
-                return Err(unknown_tag(tag));
-            }
-            let mut taken = Vec::new();
-            channel.unacked.take_through(tag, |unacked| taken.push(unacked));
-            for unacked in taken {
+        let mut taken = Vec::new();
+        let Some(channel) = outbox.channel(number) else { return Ok(taken) };
+        if !multiple {
+            let unacked = channel.unacked.take(tag).ok_or_else(|| unknown_tag(tag))?;
+            taken.push((tag, unacked));
+        } else if tag == 0 || channel.unacked.contains(tag) {
+            channel.unacked.take_through(tag, |tag, unacked| taken.push((tag, unacked)));
+        } else {
+            return Err(unknown_tag(tag));
+        }
+        Ok(taken)
+    }
+
+    /// Takes deliveries out of the channel's books; acks wait for the end of the batch, what is
+    /// requeued returns at once.
+    pub(super) fn apply(
+        &mut self,
+        number: u16,
+        taken: Vec<(u64, Unacked)>,
+        settlement: Settlement,
+    ) -> Result<(), Fault> {
+        let mut returned = Runs::new();
+        if settlement == Settlement::Requeue {
+            // Before there is credit for them: what returns goes out ahead of what has been waiting.
+            self.settle_acknowledged();
+        }
+        {
+            let mut outbox = self.outbox.lock();
+            let Some(channel) = outbox.channel(number) else { return Ok(()) };
+            let runs = match settlement {
+                Settlement::Done => &mut self.settling,
+                Settlement::Requeue => &mut returned,
+            };
+            for (_, unacked) in taken {
                 book(channel, unacked, runs);
             }
-        } else {
-            let unacked = channel.unacked.take(tag).ok_or_else(|| unknown_tag(tag))?;
-            book(channel, unacked, runs);
-        }
-        channel.sweep_slots();
-        if shared_limit {
-            // The limit is all consumers' together, so each of them may have been waiting for this.
-            for slot in channel.consumers() {
-                if !self.resuming.iter().any(|known| Arc::ptr_eq(known, &slot.queue)) {
-                    self.resuming.push(Arc::clone(&slot.queue));
-                }
+            channel.sweep_slots();
+            if channel.prefetch != 0 {
+                note_shared_limit(channel, &mut self.resuming);
             }
+        }
+        if !returned.is_empty() {
+            self.requeue(returned)?;
         }
         Ok(())
     }
 
     /// Lets the queues know what has been acknowledged since the last time.
     pub(super) fn settle_acknowledged(&mut self) {
-        let store = &*self.broker.store;
+        if self.settling.is_empty() && self.resuming.is_empty() {
+            return;
+        }
+        if self.settling.iter().any(|(_, settled)| !settled.is_empty()) {
+            self.settling.retain(|(_, settled)| !settled.is_empty());
+        }
+        let broker = Arc::clone(&self.broker);
+        let _gate = broker.gate.read();
+        let store = &*broker.store;
         for (queue, settled) in &mut self.settling {
+            if settled.is_empty() {
+                continue;
+            }
             // A store that can't read has poisoned itself; its owner ends the broker.
             drop(queue.acknowledge(settled, store, &mut self.wakes));
             settled.clear();
@@ -103,12 +170,14 @@ impl Session {
         }
     }
 
-    fn requeue(&mut self, returned: Runs) -> Result<(), Fault> {
-        let store = &*self.broker.store;
-        for (queue, settled) in returned {
-            queue.requeue(settled.into_iter(), store, &mut self.wakes).map_err(|error| {
-                Fault::internal_error(format_args!("queue '{}': {error}", queue.name))
-            })?;
+    /// Puts deliveries back to their places, and hands out what can be handed out then.
+    pub(super) fn requeue(&mut self, returned: Runs) -> Result<(), Fault> {
+        let broker = Arc::clone(&self.broker);
+        let _gate = broker.gate.read();
+        let store = &*broker.store;
+        for (queue, settled) in merge(returned) {
+            let settled = settled.into_iter();
+            queue.requeue(settled, store, &mut self.wakes).map_err(store_fault)?;
         }
         for queue in std::mem::take(&mut self.resuming) {
             drop(queue.resume(&self.outbox, store, &mut self.wakes));
@@ -119,13 +188,35 @@ impl Session {
 
 /// Moves a delivery from the channel's books to the run of its queue.
 #[inline]
-fn book(channel: &mut crate::outbox::ChannelOut, unacked: Unacked, runs: &mut Runs) {
-    let Unacked { slot, sequence, location } = unacked;
-    let Some((queue, consumer)) = channel.settled(slot) else { return };
-    let settled = Settled { sequence, location, consumer };
+fn book(channel: &mut ChannelOut, unacked: Unacked, runs: &mut Runs) {
+    let Some((queue, consumer)) = channel.settled(unacked.slot) else { return };
+    let settled = Settled { sequence: unacked.sequence, consumer };
     match runs.last_mut() {
         Some((last, run)) if Arc::ptr_eq(last, queue) => run.push(settled),
         _ => runs.push((Arc::clone(queue), vec![settled])),
+    }
+}
+
+/// Makes one run of all runs of a queue: everything is back in its place before any of it is handed
+/// out again.
+fn merge(mut runs: Runs) -> Runs {
+    runs.sort_by_key(|(queue, _)| queue.id);
+    runs.dedup_by(|(later, more), (queue, run)| {
+        let same = Arc::ptr_eq(later, queue);
+        if same {
+            run.append(more);
+        }
+        same
+    });
+    runs
+}
+
+/// A limit for the whole channel is all consumers' together: each of them may have waited for this.
+fn note_shared_limit(channel: &ChannelOut, resuming: &mut Vec<Arc<Queue>>) {
+    for slot in channel.consumers() {
+        if !resuming.iter().any(|known| Arc::ptr_eq(known, &slot.queue)) {
+            resuming.push(Arc::clone(&slot.queue));
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Session;
 use crate::fault::Fault;
-use crate::queue::{NewConsumer, Queue, REDELIVERED};
+use crate::queue::{NewConsumer, Queue, Taking};
 use crate::vhost::clean_name;
 use crate::wire::WireBuffer;
 use courser_codec::{FieldTable, FieldValue, ShortString, basic, channel};
@@ -68,7 +68,7 @@ impl Session {
                 channel.end_consumer(index);
             }
             if useless {
-                self.delete_queue(&queue);
+                self.delete_unused(&queue);
             }
         }
         if !cancel.nowait {
@@ -81,21 +81,20 @@ impl Session {
     pub(super) fn get(&mut self, number: u16, get: &basic::Get<'_>) -> Result<(), Fault> {
         let queue = self.named_queue(number, clean_name(get.queue))?;
         let mut undeliverable = false;
-        let got = queue.poll(&*self.broker.store, |sequence, location, message, left| {
+        let got = queue.poll(&*self.broker.store, |sequence, polled| {
             let mut outbox = self.outbox.lock();
-            undeliverable = !WireBuffer::fits(&message, outbox.frame_max());
+            undeliverable = !WireBuffer::fits(&polled.message, outbox.frame_max());
             if undeliverable {
-                return false;
+                return Taking::Nothing;
             }
-            let redelivered = location.marks & REDELIVERED != 0;
-            outbox.deliver_get(number, &message, redelivered, left as u32);
+            outbox.deliver_get(number, &polled);
             match outbox.channel(number).filter(|_| !get.no_ack) {
                 Some(channel) => {
                     let slot = channel.polled_slot(&queue);
-                    channel.await_ack(slot, sequence, location.clone());
-                    true
+                    channel.await_ack(slot, sequence);
+                    Taking::UntilAcked
                 }
-                None => false,
+                None => Taking::ForGood,
             }
         });
         let internal =

@@ -5,9 +5,11 @@
 //! their order with the deliveries around them.
 
 mod acknowledge;
+mod confirm;
 mod consume;
 mod publish;
 mod request;
+mod transaction;
 
 pub use publish::{Batch, Inbound, Pace};
 
@@ -17,9 +19,15 @@ use crate::outbox::Outbox;
 use crate::queue::{ConnectionId, Queue, Settled};
 use crate::vhost::{Route, Vhost};
 use crate::wakes::Wakes;
+use acknowledge::Runs;
+use confirm::Confirm;
 use courser_codec::ShortString;
+use courser_store::Lsn;
 use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
+use transaction::Transaction;
 
 /// One connection's dealings with the broker.
 pub struct Session {
@@ -35,8 +43,14 @@ pub struct Session {
     settling: Vec<(Arc<Queue>, Vec<Settled>)>,
     /// Queues whose blocked consumers on this connection may have credit again.
     resuming: Vec<Arc<Queue>>,
-    /// Channels with publishes to be confirmed at the end of this batch.
+    /// Channels with publishes in this batch that have to be confirmed.
     confirming: Vec<u16>,
+    /// How far the store has to be durable for the publishes of this batch.
+    batch_lsn: Lsn,
+    /// Channels with something to be confirmed once it is durable.
+    awaiting: Vec<u16>,
+    /// The LSN at which the store will wake this connection.
+    wake_at: Option<Lsn>,
     routes: RouteCache,
     pace: Option<Pace>,
     has_published: bool,
@@ -51,9 +65,13 @@ struct Channel {
     prefetch: u32,
     /// The last publish routed, because the next one mostly goes the same way.
     last_route: Option<LastRoute>,
-    /// The highest confirm sequence number taken in; 0 if none waits to be confirmed.
+    /// The highest confirm sequence number taken in with this batch, and how many there were.
     unconfirmed_through: u64,
     unconfirmed_count: u64,
+    /// Earlier batches that are not durable yet, oldest first.
+    confirms: VecDeque<Confirm>,
+    /// What has been done since the last commit, on a transactional channel.
+    transaction: Option<Box<Transaction>>,
 }
 
 struct LastRoute {
@@ -109,6 +127,9 @@ impl Session {
             settling: Vec::new(),
             resuming: Vec::new(),
             confirming: Vec::new(),
+            batch_lsn: Lsn::default(),
+            awaiting: Vec::new(),
+            wake_at: None,
             routes: RouteCache::default(),
             pace: None,
             has_published: false,
@@ -138,11 +159,38 @@ impl Session {
     /// The channel is closed, by either side: its consumers end and what it has not acknowledged
     /// returns to the queues.
     pub fn close_channel(&mut self, number: u16) {
+        let index = number as usize;
+        self.close_channels(index..index + 1);
+    }
+
+    /// Closes channels together, so that what they have not acknowledged is all back in its place
+    /// before any of it is handed out again.
+    fn close_channels(&mut self, numbers: Range<usize>) {
         self.settle_acknowledged();
-        if self.channels.get_mut(number as usize).and_then(Option::take).is_none() {
-            return;
+        let mut useless = Vec::new();
+        let mut returned = Runs::new();
+        for index in numbers {
+            let number = index as u16;
+            self.abandon_transaction(number);
+            if self.channels.get_mut(index).and_then(Option::take).is_none() {
+                continue;
+            }
+            self.confirming.retain(|confirming| *confirming != number);
+            self.awaiting.retain(|awaiting| *awaiting != number);
+            self.remove_consumers(number, &mut useless);
+            self.give_up(number, &mut returned);
         }
-        self.confirming.retain(|confirming| *confirming != number);
+        // Nothing is left of the channels that an error could be reported to.
+        drop(self.requeue(returned));
+        for queue in useless {
+            self.delete_unused(&queue);
+        }
+        self.wakes.wake_all();
+    }
+
+    /// Takes the consumers of a channel out of their queues. Adds to `useless` the auto-delete queues
+    /// that have to go with them.
+    fn remove_consumers(&mut self, number: u16, useless: &mut Vec<Arc<Queue>>) {
         let consumers: Vec<(Arc<Queue>, u32)> = match self.outbox.lock().channel(number) {
             Some(channel) => channel
                 .consumers()
@@ -150,31 +198,23 @@ impl Session {
                 .collect(),
             None => Vec::new(),
         };
-        let mut useless = Vec::new();
         for (queue, key) in consumers {
             if queue.remove_consumer(key) {
                 useless.push(queue);
             }
         }
-        self.requeue_all(number);
-        self.outbox.lock().close_channel(number);
-        for queue in useless {
-            self.delete_queue(&queue);
-        }
-        self.wakes.wake_all();
     }
 
     /// The connection is over: closes its channels and removes its exclusive queues.
     pub fn close(&mut self) {
-        for number in 0..self.channels.len() {
-            self.close_channel(number as u16);
-        }
+        // From here on nothing is delivered, also not what one channel returns to consumers on another.
+        self.outbox.close();
+        self.close_channels(0..self.channels.len());
         for queue in std::mem::take(&mut self.exclusive) {
             self.delete_queue(&queue);
         }
-        self.outbox.close();
         self.wakes.wake_all();
-        self.broker.check_memory();
+        self.broker.check_alarms();
     }
 
     /// As [`Session::close`]; what was still to be sent is appended to `tail`.
@@ -187,6 +227,8 @@ impl Session {
 
     /// The queues that [`Outbox::take`] named get the chance to send more.
     pub fn resume(&mut self, stalled: Vec<Arc<Queue>>) {
+        let broker = Arc::clone(&self.broker);
+        let _gate = broker.gate.read();
         for queue in stalled {
             let resumed = queue.resume(&self.outbox, &*self.broker.store, &mut self.wakes);
             // A store that can't read has poisoned itself; its owner ends the broker.
@@ -197,9 +239,19 @@ impl Session {
 
     fn delete_queue(&mut self, queue: &Arc<Queue>) {
         self.exclusive.retain(|exclusive| !Arc::ptr_eq(exclusive, queue));
-        // Without a condition, deleting can't be refused.
+        let broker = Arc::clone(&self.broker);
+        let _gate = broker.gate.read();
+        // Without a condition, deleting can't be refused; a store that fails has poisoned itself.
         let deleted = self.vhost.delete_queue(queue, |_| Ok(()), &mut self.wakes);
         drop(deleted);
+    }
+
+    /// Deletes an auto-delete queue that has lost its last consumer, unless it has got another one
+    /// in the meantime.
+    fn delete_unused(&mut self, queue: &Arc<Queue>) {
+        if self.vhost.delete_queue_if(queue, true, false, &mut self.wakes).is_ok() {
+            self.exclusive.retain(|exclusive| !Arc::ptr_eq(exclusive, queue));
+        }
     }
 
     fn channel(&mut self, number: u16) -> Result<&mut Channel, Fault> {

@@ -4,14 +4,16 @@ use super::{LastRoute, ROUTES_MAX, Session};
 use crate::fault::Fault;
 use crate::queue::Queue;
 use crate::stash::Stash;
-use crate::vhost::Route;
+use crate::vhost::{Route, clean_name, store_fault};
 use bytes::Bytes;
 use courser_codec::{ContentHeader, RawProperties, Table, basic};
-use courser_store::MessageRef;
+use courser_store::{MessageRef, StoreError, Sync};
 use std::sync::Arc;
 
 /// Property flag of `headers` (AMQP 0-9-1, 4.2.6.1).
 const FLAG_HEADERS: u16 = 1 << 13;
+/// Property flag of `delivery-mode`.
+const FLAG_DELIVERY_MODE: u16 = 1 << 12;
 /// Property flag of `expiration`.
 const FLAG_EXPIRATION: u16 = 1 << 8;
 /// Property flag of `user-id`.
@@ -41,12 +43,13 @@ pub struct Inbound<'m> {
 pub struct Batch<'m> {
     stash: Stash<'m>,
     route: Option<Arc<Route>>,
+    persistent: bool,
 }
 
 impl Batch<'_> {
     /// Empties the batch, which must have been flushed, and keeps its memory for another read.
     pub fn recycle<'n>(self) -> Batch<'n> {
-        Batch { stash: self.stash.recycle(), route: None }
+        Batch { stash: self.stash.recycle(), route: None, persistent: false }
     }
 }
 
@@ -93,10 +96,26 @@ impl Session {
             self.check_properties(properties)?;
         }
         let route = self.find_route(&inbound, properties)?;
-        let same = batch.route.as_ref().is_some_and(|current| Arc::ptr_eq(current, &route));
-        if !same {
+        if self.is_transactional(inbound.channel) {
+            return self.publish_later(&inbound, properties);
+        }
+        let persistent = !route.durable.is_empty() && is_persistent(properties)?;
+        self.publish_routed(batch, inbound, route, persistent)
+    }
+
+    #[inline]
+    fn publish_routed<'m>(
+        &mut self,
+        batch: &mut Batch<'m>,
+        inbound: Inbound<'m>,
+        route: Arc<Route>,
+        persistent: bool,
+    ) -> Result<(), Fault> {
+        let same_route = batch.route.as_ref().is_some_and(|current| Arc::ptr_eq(current, &route));
+        if !same_route || batch.persistent != persistent {
             self.flush_publishes(batch)?;
             batch.route = Some(Arc::clone(&route));
+            batch.persistent = persistent;
         }
         let message = MessageRef {
             address: inbound.address,
@@ -107,9 +126,7 @@ impl Session {
         if !route.queues.is_empty() {
             batch.stash.push(message);
         } else if inbound.publish.mandatory {
-            let mut outbox = self.outbox.lock();
-            let frame_max = outbox.frame_max();
-            outbox.wire_mut().put_return(inbound.channel, 312, "NO_ROUTE", &message, frame_max);
+            self.return_unroutable(inbound.channel, &message);
         }
         if inbound.confirm_seq != 0 {
             self.confirm_later(inbound.channel, inbound.confirm_seq)?;
@@ -117,7 +134,13 @@ impl Session {
         Ok(())
     }
 
-    fn find_route(
+    pub(super) fn return_unroutable(&self, channel: u16, message: &MessageRef<'_>) {
+        let mut outbox = self.outbox.lock();
+        let frame_max = outbox.frame_max();
+        outbox.wire_mut().put_return(channel, 312, "NO_ROUTE", message, frame_max);
+    }
+
+    pub(super) fn find_route(
         &mut self,
         inbound: &Inbound<'_>,
         properties: RawProperties<'_>,
@@ -155,7 +178,7 @@ impl Session {
             Table::EMPTY
         };
         let (exchange, key) = (inbound.publish.exchange, inbound.publish.routing_key);
-        let exchange = super::super::vhost::clean_name(exchange);
+        let exchange = clean_name(exchange);
         let route = Arc::new(self.vhost.route(exchange.as_bytes(), key.as_bytes(), headers)?);
         if route.by_key_alone {
             self.routes.put(inbound.address, &route);
@@ -184,38 +207,47 @@ impl Session {
         Ok(())
     }
 
-    fn confirm_later(&mut self, number: u16, seq: u64) -> Result<(), Fault> {
-        let channel = self.channel(number)?;
-        let first = channel.unconfirmed_count == 0;
-        channel.unconfirmed_through = seq;
-        channel.unconfirmed_count += 1;
-        if first {
-            self.confirming.push(number);
-        }
-        Ok(())
-    }
-
     /// Puts the collected run into its queues.
     pub(super) fn flush_publishes(&mut self, batch: &mut Batch<'_>) -> Result<(), Fault> {
         let Some(route) = batch.route.take() else { return Ok(()) };
         if batch.stash.is_empty() {
             return Ok(());
         }
+        let broker = Arc::clone(&self.broker);
+        let _gate = broker.gate.read();
+        if batch.persistent {
+            self.persist(&mut batch.stash, &route).map_err(store_fault)?;
+        }
+        let pushed = self.push(&mut batch.stash, &route).map_err(store_fault);
+        batch.stash.clear();
+        pushed
+    }
+
+    /// Appends a run to the store's log.
+    fn persist(&mut self, stash: &mut Stash<'_>, route: &Route) -> Result<(), StoreError> {
+        let sync = if self.confirming.is_empty() { Sync::Later } else { Sync::Wanted };
+        let mut locations = Vec::with_capacity(stash.len());
+        let records = stash.records(&route.durable, route.queues.len() as u32);
+        let lsn = self.broker.store.append(&records, sync, &mut locations)?;
+        self.batch_lsn = self.batch_lsn.max(lsn);
+        stash.set_locations(locations);
+        Ok(())
+    }
+
+    /// Puts a run into the queues of its route.
+    pub(super) fn push(&mut self, stash: &mut Stash<'_>, route: &Route) -> Result<(), StoreError> {
         let pace_backlog = self.broker.limits.pace_backlog;
         for queue in &route.queues {
-            queue.publish(&mut batch.stash, &*self.broker.store, &mut self.wakes).map_err(
-                |error| Fault::internal_error(format_args!("queue '{}': {error}", queue.name)),
-            )?;
+            queue.publish(stash, &*self.broker.store, &mut self.wakes)?;
             if queue.backlog() > pace_backlog && queue.consumer_count() > 0 {
                 self.pace = Some(Pace {
                     queue: Arc::clone(queue),
-                    published: batch.stash.len() as u64,
+                    published: stash.len() as u64,
                     consumed_before: queue.consumed(),
                     backlog_low: pace_backlog / 2,
                 });
             }
         }
-        batch.stash.clear();
         Ok(())
     }
 
@@ -241,26 +273,16 @@ impl Session {
             self.confirm();
         }
         self.wakes.wake_all();
-        self.broker.check_memory();
+        self.broker.check_alarms();
         flushed.map(|()| self.pace.take())
     }
+}
 
-    /// Confirms what has been published since the last time, with one ack a channel.
-    fn confirm(&mut self) {
-        if self.confirming.is_empty() {
-            return;
-        }
-        let mut outbox = self.outbox.lock();
-        for number in self.confirming.drain(..) {
-            let Some(Some(channel)) = self.channels.get_mut(number as usize) else { continue };
-            let ack = basic::Ack {
-                delivery_tag: channel.unconfirmed_through,
-                multiple: channel.unconfirmed_count > 1,
-            };
-            channel.unconfirmed_count = 0;
-            ack.write_frame(number, outbox.wire_mut().bytes_mut());
-        }
-    }
+/// `delivery-mode` 2.
+#[inline]
+pub(super) fn is_persistent(properties: RawProperties<'_>) -> Result<bool, Fault> {
+    Ok(properties.flags() & FLAG_DELIVERY_MODE != 0
+        && properties.delivery_mode().map_err(malformed)? == Some(2))
 }
 
 /// `expiration` is a number of milliseconds in decimal digits.
@@ -285,6 +307,6 @@ fn check_expiration(expiration: &[u8]) -> Result<(), Fault> {
 /// The longest time to live that RabbitMQ accepts.
 const MAX_EXPIRY_MS: u64 = 315_360_000_000;
 
-fn malformed(error: courser_codec::DecodeError) -> Fault {
+pub(super) fn malformed(error: courser_codec::DecodeError) -> Fault {
     Fault::new(502, format_args!("malformed content header: {error}"))
 }

@@ -2,7 +2,7 @@
 
 use super::{Batch, Session};
 use crate::fault::Fault;
-use crate::vhost::{BindingRequest, QueueRequest, clean_name, owned_arguments};
+use crate::vhost::{BindingRequest, QueueRequest, clean_name, owned_arguments, store_fault};
 use courser_codec::{Method, ShortString, exchange, queue};
 use std::sync::Arc;
 
@@ -21,7 +21,10 @@ impl Session {
         }
         self.flush_publishes(batch)?;
         self.settle_acknowledged();
+        let broker = Arc::clone(&self.broker);
+        let gate = takes_effect_as_a_whole(method).then(|| broker.gate.read());
         let done = self.carry_out(number, method);
+        drop(gate);
         self.wakes.wake_all();
         done
     }
@@ -72,6 +75,17 @@ impl Session {
                     number,
                     Method::ConfirmSelectOk(Default::default()),
                 );
+                Ok(())
+            }
+            Method::TxSelect(_) => {
+                self.begin_transaction(number)?;
+                self.reply(number, Method::TxSelectOk(Default::default()));
+                Ok(())
+            }
+            Method::TxCommit(_) => self.commit(number),
+            Method::TxRollback(_) => {
+                self.rollback(number)?;
+                self.reply(number, Method::TxRollbackOk(Default::default()));
                 Ok(())
             }
             Method::ExchangeBind(bind) => self.bind_exchange(number, bind),
@@ -202,8 +216,8 @@ impl Session {
 
     fn purge(&mut self, number: u16, purge: &queue::Purge<'_>) -> Result<(), Fault> {
         let queue = self.named_queue(number, clean_name(purge.queue))?;
-        let message_count = queue.purge() as u32;
-        self.broker.check_memory();
+        let message_count = queue.purge(&*self.broker.store).map_err(store_fault)? as u32;
+        self.broker.check_alarms();
         let reply = Method::QueuePurgeOk(queue::PurgeOk { message_count });
         self.reply_unless(purge.nowait, number, reply);
         Ok(())
@@ -220,7 +234,7 @@ impl Session {
                 let wakes = &mut self.wakes;
                 let deleted = self.vhost.delete_queue_if(&queue, if_unused, if_empty, wakes)?;
                 self.exclusive.retain(|exclusive| !Arc::ptr_eq(exclusive, &queue));
-                self.broker.check_memory();
+                self.broker.check_alarms();
                 deleted as u32
             }
         };
@@ -238,4 +252,23 @@ impl Session {
             self.reply(number, method);
         }
     }
+}
+
+/// Methods whose changes take effect in one go, so that no checkpoint may begin in between. The
+/// others see to it themselves, step by step.
+fn takes_effect_as_a_whole(method: &Method<'_>) -> bool {
+    matches!(
+        method,
+        Method::BasicConsume(_)
+            | Method::BasicGet(_)
+            | Method::ExchangeDeclare(_)
+            | Method::ExchangeDelete(_)
+            | Method::ExchangeBind(_)
+            | Method::ExchangeUnbind(_)
+            | Method::QueueDeclare(_)
+            | Method::QueueBind(_)
+            | Method::QueueUnbind(_)
+            | Method::QueuePurge(_)
+            | Method::QueueDelete(_)
+    )
 }

@@ -1,12 +1,13 @@
 //! Making and removing bindings.
 
+use super::durable::Gone;
 use super::{Vhost, clean_name};
-use crate::exchange::{BindingKey, Exchange, headers};
+use crate::exchange::{BindingKey, headers};
 use crate::fault::Fault;
 use crate::queue::ConnectionId;
+use courser_codec::reply_code::NOT_FOUND;
 use courser_codec::{FieldTable, FieldValue};
 use courser_codec::{ShortStr, ShortString};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// A binding as a client names it.
@@ -41,7 +42,9 @@ impl Vhost {
         }
         self.admit_binding()?;
         let routing_key = ShortString::from(request.routing_key);
-        if exchange.bind(&destination, BindingKey { routing_key, arguments: request.arguments }) {
+        let key = BindingKey { routing_key, arguments: request.arguments };
+        self.define_binding(&exchange, &destination, &key)?;
+        if exchange.bind(&destination, key) {
             self.routes_changed();
         } else {
             self.bindings.fetch_sub(1, Ordering::Relaxed);
@@ -62,8 +65,11 @@ impl Vhost {
             super::declare::refuse_default_exchange(request.destination.as_bytes())?;
         }
         let destination =
-            self.destination(request.destination.as_bytes(), request.to_queue, connection)?;
-        let exchange = self.exchange_or_fault(source.as_bytes())?;
+            match self.destination(request.destination.as_bytes(), request.to_queue, connection) {
+                Err(fault) if fault.code == NOT_FOUND => return Ok(()),
+                destination => destination?,
+            };
+        let Some(exchange) = self.exchange(source.as_bytes()) else { return Ok(()) };
         let routing_key = ShortString::from(request.routing_key);
         let removed = exchange
             .unbind(&destination, &BindingKey { routing_key, arguments: request.arguments });
@@ -71,18 +77,12 @@ impl Vhost {
         if removed.count > 0 {
             self.routes_changed();
         }
-        if removed.none_left {
-            self.delete_if_auto(&exchange);
+        if removed.none_left && exchange.settings.auto_delete {
+            let mut gone = Gone::default();
+            self.remove_exchange(&exchange, &mut gone);
+            self.forget(&gone)?;
         }
         Ok(())
-    }
-
-    /// Deletes an auto-delete exchange that has lost its last binding. The caller holds the write
-    /// lock.
-    pub(super) fn delete_if_auto(&self, exchange: &Arc<Exchange>) {
-        if exchange.settings.auto_delete {
-            self.remove_exchange(exchange);
-        }
     }
 }
 

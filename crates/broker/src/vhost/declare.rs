@@ -62,6 +62,7 @@ impl Vhost {
             arguments,
         };
         let exchange = Exchange::new(id(), name.clone(), settings);
+        self.define_exchange(&exchange)?;
         self.change(|names| {
             names.exchanges.insert(name, exchange);
         });
@@ -112,7 +113,10 @@ impl Vhost {
             if settings.exclusive_owner.is_some() != request.exclusive {
                 return Err(self.locked(&name));
             }
-            same_flag("durable", request.durable, settings.durable, resource())?;
+            if !request.exclusive {
+                // What goes with its connection does not survive anyway.
+                same_flag("durable", request.durable, settings.durable, resource())?;
+            }
             same_flag("auto_delete", request.auto_delete, settings.auto_delete, resource())?;
             arguments::check_equivalent_queue(&settings.arguments, &request.arguments, resource())?;
             return Ok(current);
@@ -128,6 +132,7 @@ impl Vhost {
             arguments: request.arguments,
         };
         let queue = Queue::new(id(), name.clone(), settings);
+        self.define_queue(&queue)?;
         let made = Arc::clone(&queue);
         self.change(|names| {
             names.queues.insert(name, queue);

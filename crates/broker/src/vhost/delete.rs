@@ -1,5 +1,6 @@
 //! Removing queues and exchanges, with everything that hangs on them.
 
+use super::durable::Gone;
 use super::{PREDEFINED, Vhost};
 use crate::exchange::Exchange;
 use crate::fault::Fault;
@@ -28,19 +29,26 @@ impl Vhost {
                 self.exchange_resource(name)
             )));
         }
-        self.remove_exchange(&exchange);
-        Ok(())
+        let mut gone = Gone::default();
+        self.remove_exchange(&exchange, &mut gone);
+        self.forget(&gone)
     }
 
     /// Removes an exchange and its bindings, and the auto-delete exchanges that it was the last
     /// destination of. The caller holds the write lock.
-    pub(super) fn remove_exchange(&self, exchange: &Arc<Exchange>) {
-        self.change(|names| {
-            names.exchanges.remove(exchange.name.as_bytes());
-        });
-        let cleared = exchange.clear();
-        self.bindings.fetch_sub(cleared, Ordering::Relaxed);
-        self.unbind_everywhere(exchange.id, exchange.sources.take());
+    pub(super) fn remove_exchange(&self, exchange: &Arc<Exchange>, gone: &mut Gone) {
+        let mut going = vec![Arc::clone(exchange)];
+        while let Some(exchange) = going.pop() {
+            self.exchange_is_gone(&exchange, gone);
+            self.change(|names| {
+                names.exchanges.remove(exchange.name.as_bytes());
+            });
+            let cleared = exchange.clear(&mut |destination, key| {
+                self.binding_is_gone(&exchange, destination, key, gone);
+            });
+            self.bindings.fetch_sub(cleared, Ordering::Relaxed);
+            going.append(&mut self.unbind_everywhere(exchange.id, exchange.sources.take(), gone));
+        }
     }
 
     /// Removes a queue if `condition` agrees to what it holds: its messages, its bindings, its
@@ -52,17 +60,22 @@ impl Vhost {
         wakes: &mut Wakes,
     ) -> Result<usize, Fault> {
         let _write = self.write.lock();
-        let (messages, consumers) = queue.delete(condition)?;
+        let (messages, consumers) = queue.delete(condition, &*self.store)?;
+        let mut gone = Gone::default();
+        self.queue_is_gone(queue, &mut gone);
         self.change(|names| {
             let current = names.queues.get(queue.name.as_bytes());
             if current.is_some_and(|current| Arc::ptr_eq(current, queue)) {
                 names.queues.remove(queue.name.as_bytes());
             }
         });
-        self.unbind_everywhere(queue.id, queue.sources.take());
-        for consumer in consumers {
-            cancel(&consumer, wakes);
+        for exchange in self.unbind_everywhere(queue.id, queue.sources.take(), &mut gone) {
+            self.remove_exchange(&exchange, &mut gone);
         }
+        for consumer in consumers {
+            cancel(&consumer, queue, wakes);
+        }
+        self.forget(&gone)?;
         Ok(messages)
     }
 
@@ -88,24 +101,40 @@ impl Vhost {
         self.delete_queue(queue, condition, wakes)
     }
 
-    fn unbind_everywhere(&self, destination: u64, sources: Vec<ShortString>) {
+    /// Removes all bindings that lead to a destination. Returns the auto-delete exchanges that have
+    /// lost their last binding by it, and have to be removed.
+    fn unbind_everywhere(
+        &self,
+        destination: u64,
+        sources: Vec<ShortString>,
+        gone: &mut Gone,
+    ) -> Vec<Arc<Exchange>> {
+        let mut useless = Vec::new();
         for source in sources {
             let Some(exchange) = self.exchange(source.as_bytes()) else { continue };
-            let removed = exchange.unbind_all(destination);
+            let removed = exchange.unbind_all(destination, &mut |destination, key| {
+                self.binding_is_gone(&exchange, destination, key, gone);
+            });
             self.bindings.fetch_sub(removed.count, Ordering::Relaxed);
-            if removed.none_left {
-                self.delete_if_auto(&exchange);
+            if removed.none_left && exchange.settings.auto_delete {
+                useless.push(exchange);
             }
         }
         self.routes_changed();
+        useless
     }
 }
 
 /// Ends a consumer whose queue is gone, and tells its client if it wants to know.
-fn cancel(consumer: &Consumer, wakes: &mut Wakes) {
+fn cancel(consumer: &Consumer, queue: &Arc<Queue>, wakes: &mut Wakes) {
     let mut outbox = consumer.outbox.lock();
     let Some(channel) = outbox.channel(consumer.channel) else { return };
-    let tag = channel.slot(consumer.slot).and_then(|slot| slot.consumer_tag.clone());
+    // Its client may have cancelled it at the same moment and put the slot to another use.
+    let Some(slot) = channel.slot(consumer.slot).filter(|slot| Arc::ptr_eq(&slot.queue, queue))
+    else {
+        return;
+    };
+    let tag = slot.consumer_tag.clone();
     channel.end_consumer(consumer.slot);
     let Some(tag) = tag.filter(|_| consumer.outbox.cancel_notify) else { return };
     basic::Cancel { consumer_tag: tag.as_short_str(), nowait: true }

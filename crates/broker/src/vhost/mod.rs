@@ -6,10 +6,12 @@
 mod bind;
 mod declare;
 mod delete;
+mod durable;
 mod route;
 
 pub(crate) use bind::BindingRequest;
 pub(crate) use declare::{QueueRequest, owned_arguments};
+pub(crate) use durable::store_fault;
 pub(crate) use route::Route;
 
 use crate::exchange::{Destination, Exchange, ExchangeKind, ExchangeSettings};
@@ -17,8 +19,8 @@ use crate::fault::{Fault, Resource};
 use crate::limits::Limits;
 use crate::queue::{ConnectionId, Queue};
 use arc_swap::ArcSwap;
-use courser_codec::FieldTable;
-use courser_codec::{ShortStr, ShortString};
+use courser_codec::{FieldTable, ShortStr, ShortString};
+use courser_store::Store;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -45,6 +47,7 @@ pub struct Vhost {
     queues_max: usize,
     exchanges_max: usize,
     bindings_max: usize,
+    store: Arc<dyn Store>,
 }
 
 #[derive(Clone, Default)]
@@ -54,7 +57,12 @@ struct Names {
 }
 
 impl Vhost {
-    pub(crate) fn new(name: &str, mut next_id: impl FnMut() -> u64, limits: &Limits) -> Arc<Self> {
+    pub(crate) fn new(
+        name: &str,
+        mut next_id: impl FnMut() -> u64,
+        limits: &Limits,
+        store: &Arc<dyn Store>,
+    ) -> Arc<Self> {
         let mut names = Names::default();
         for (name, kind) in PREDEFINED {
             let name = ShortString::from(ShortStr::from_static(name));
@@ -76,6 +84,7 @@ impl Vhost {
             queues_max: limits.queues_max,
             exchanges_max: limits.exchanges_max,
             bindings_max: limits.bindings_max,
+            store: Arc::clone(store),
         })
     }
 

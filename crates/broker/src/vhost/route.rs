@@ -5,12 +5,15 @@ use crate::exchange::{Destination, Exchange};
 use crate::fault::{Fault, Resource};
 use crate::queue::Queue;
 use courser_codec::Table;
+use courser_store::change::QUEUES_PER_RECORD_MAX;
 use std::sync::Arc;
 
 /// The queues that a message goes to.
 #[derive(Debug)]
 pub(crate) struct Route {
     pub queues: Vec<Arc<Queue>>,
+    /// The numbers of those that survive a restart.
+    pub durable: Vec<u64>,
     /// Whether every message with the same exchange and routing key takes it, until the vhost's
     /// generation changes.
     pub by_key_alone: bool,
@@ -24,10 +27,10 @@ impl Vhost {
         routing_key: &[u8],
         headers: Table<'_>,
     ) -> Result<Route, Fault> {
-        let mut route = Route { queues: Vec::new(), by_key_alone: true };
+        let mut route = Route { queues: Vec::new(), durable: Vec::new(), by_key_alone: true };
         if exchange.is_empty() {
             route.queues.extend(self.queue(routing_key));
-            return Ok(route);
+            return route.finish();
         }
         let exchange = self.exchange_or_fault(exchange)?;
         if exchange.settings.internal {
@@ -52,10 +55,23 @@ impl Vhost {
             });
             visited.push(exchange);
         }
-        if route.queues.len() > 1 {
-            route.queues.sort_unstable_by_key(|queue| queue.id);
-            route.queues.dedup_by_key(|queue| queue.id);
+        route.finish()
+    }
+}
+
+impl Route {
+    /// One copy for each queue, however many ways lead to it.
+    fn finish(mut self) -> Result<Self, Fault> {
+        if self.queues.len() > 1 {
+            self.queues.sort_unstable_by_key(|queue| queue.id);
+            self.queues.dedup_by_key(|queue| queue.id);
         }
-        Ok(route)
+        let durable = self.queues.iter().filter(|queue| queue.settings.survives());
+        self.durable = durable.map(|queue| queue.id).collect();
+        if self.durable.len() > QUEUES_PER_RECORD_MAX {
+            let queues = self.durable.len();
+            return Err(Fault::new(506, format_args!("a message for {queues} durable queues")));
+        }
+        Ok(self)
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! Generated from `spec/amqp-0-9-1.toml` by `cargo run -p courser-codegen`; not to be edited.
 
-use crate::frame::write_method_frame;
+use crate::constants::FRAME_END;
+use crate::frame::begin_method_frame;
 use crate::reader::Reader;
-use crate::{DecodeError, ShortStr, Sink, Table};
+use crate::sink::put_filled;
+use crate::{DecodeError, Frame, ShortStr, Sink, Table};
 
 /// Number of the class.
 pub const CLASS_ID: u16 = 60;
@@ -54,7 +56,7 @@ impl Qos {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -67,8 +69,13 @@ impl Qos {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -107,7 +114,7 @@ impl QosOk {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -116,8 +123,13 @@ impl QosOk {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -184,16 +196,14 @@ impl<'a> Consume<'a> {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
     fn fill(&self, sink: &mut impl Sink) {
         sink.put_u16(0);
-        sink.put_u8(self.queue.wire_len());
-        sink.put(self.queue.as_bytes());
-        sink.put_u8(self.consumer_tag.wire_len());
-        sink.put(self.consumer_tag.as_bytes());
+        sink.put_short_str(self.queue);
+        sink.put_short_str(self.consumer_tag);
         sink.put_u8(
             u8::from(self.no_local)
                 | u8::from(self.no_ack) << 1
@@ -206,8 +216,13 @@ impl<'a> Consume<'a> {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -250,20 +265,24 @@ impl<'a> ConsumeOk<'a> {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
     fn fill(&self, sink: &mut impl Sink) {
-        sink.put_u8(self.consumer_tag.wire_len());
-        sink.put(self.consumer_tag.as_bytes());
+        sink.put_short_str(self.consumer_tag);
     }
 
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -309,21 +328,25 @@ impl<'a> Cancel<'a> {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
     fn fill(&self, sink: &mut impl Sink) {
-        sink.put_u8(self.consumer_tag.wire_len());
-        sink.put(self.consumer_tag.as_bytes());
+        sink.put_short_str(self.consumer_tag);
         sink.put_u8(u8::from(self.nowait));
     }
 
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -366,20 +389,24 @@ impl<'a> CancelOk<'a> {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
     fn fill(&self, sink: &mut impl Sink) {
-        sink.put_u8(self.consumer_tag.wire_len());
-        sink.put(self.consumer_tag.as_bytes());
+        sink.put_short_str(self.consumer_tag);
     }
 
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -431,24 +458,27 @@ impl<'a> Publish<'a> {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
     fn fill(&self, sink: &mut impl Sink) {
         sink.put_u16(0);
-        sink.put_u8(self.exchange.wire_len());
-        sink.put(self.exchange.as_bytes());
-        sink.put_u8(self.routing_key.wire_len());
-        sink.put(self.routing_key.as_bytes());
+        sink.put_short_str(self.exchange);
+        sink.put_short_str(self.routing_key);
         sink.put_u8(u8::from(self.mandatory) | u8::from(self.immediate) << 1);
     }
 
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -500,25 +530,27 @@ impl<'a> Return<'a> {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
     fn fill(&self, sink: &mut impl Sink) {
         sink.put_u16(self.reply_code);
-        sink.put_u8(self.reply_text.wire_len());
-        sink.put(self.reply_text.as_bytes());
-        sink.put_u8(self.exchange.wire_len());
-        sink.put(self.exchange.as_bytes());
-        sink.put_u8(self.routing_key.wire_len());
-        sink.put(self.routing_key.as_bytes());
+        sink.put_short_str(self.reply_text);
+        sink.put_short_str(self.exchange);
+        sink.put_short_str(self.routing_key);
     }
 
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -573,26 +605,28 @@ impl<'a> Deliver<'a> {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
     fn fill(&self, sink: &mut impl Sink) {
-        sink.put_u8(self.consumer_tag.wire_len());
-        sink.put(self.consumer_tag.as_bytes());
+        sink.put_short_str(self.consumer_tag);
         sink.put_u64(self.delivery_tag);
         sink.put_u8(u8::from(self.redelivered));
-        sink.put_u8(self.exchange.wire_len());
-        sink.put(self.exchange.as_bytes());
-        sink.put_u8(self.routing_key.wire_len());
-        sink.put(self.routing_key.as_bytes());
+        sink.put_short_str(self.exchange);
+        sink.put_short_str(self.routing_key);
     }
 
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -639,22 +673,26 @@ impl<'a> Get<'a> {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
     fn fill(&self, sink: &mut impl Sink) {
         sink.put_u16(0);
-        sink.put_u8(self.queue.wire_len());
-        sink.put(self.queue.as_bytes());
+        sink.put_short_str(self.queue);
         sink.put_u8(u8::from(self.no_ack));
     }
 
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -709,25 +747,28 @@ impl<'a> GetOk<'a> {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
     fn fill(&self, sink: &mut impl Sink) {
         sink.put_u64(self.delivery_tag);
         sink.put_u8(u8::from(self.redelivered));
-        sink.put_u8(self.exchange.wire_len());
-        sink.put(self.exchange.as_bytes());
-        sink.put_u8(self.routing_key.wire_len());
-        sink.put(self.routing_key.as_bytes());
+        sink.put_short_str(self.exchange);
+        sink.put_short_str(self.routing_key);
         sink.put_u32(self.message_count);
     }
 
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -767,7 +808,7 @@ impl GetEmpty {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -778,8 +819,13 @@ impl GetEmpty {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -825,7 +871,7 @@ impl Ack {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -837,8 +883,13 @@ impl Ack {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -884,7 +935,7 @@ impl Reject {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -896,8 +947,13 @@ impl Reject {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -940,7 +996,7 @@ impl RecoverAsync {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -951,8 +1007,13 @@ impl RecoverAsync {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -995,7 +1056,7 @@ impl Recover {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -1006,8 +1067,13 @@ impl Recover {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -1046,7 +1112,7 @@ impl RecoverOk {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -1055,8 +1121,13 @@ impl RecoverOk {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -1104,7 +1175,7 @@ impl Nack {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -1116,7 +1187,12 @@ impl Nack {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }

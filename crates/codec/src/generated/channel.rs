@@ -2,9 +2,11 @@
 //!
 //! Generated from `spec/amqp-0-9-1.toml` by `cargo run -p courser-codegen`; not to be edited.
 
-use crate::frame::write_method_frame;
+use crate::constants::FRAME_END;
+use crate::frame::begin_method_frame;
 use crate::reader::Reader;
-use crate::{DecodeError, ShortStr, Sink};
+use crate::sink::put_filled;
+use crate::{DecodeError, Frame, ShortStr, Sink};
 
 /// Number of the class.
 pub const CLASS_ID: u16 = 20;
@@ -45,7 +47,7 @@ impl Open {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -56,8 +58,13 @@ impl Open {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -97,7 +104,7 @@ impl OpenOk {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -108,8 +115,13 @@ impl OpenOk {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -152,7 +164,7 @@ impl Flow {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -163,8 +175,13 @@ impl Flow {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -207,7 +224,7 @@ impl FlowOk {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -218,8 +235,13 @@ impl FlowOk {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -271,14 +293,13 @@ impl<'a> Close<'a> {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
     fn fill(&self, sink: &mut impl Sink) {
         sink.put_u16(self.reply_code);
-        sink.put_u8(self.reply_text.wire_len());
-        sink.put(self.reply_text.as_bytes());
+        sink.put_short_str(self.reply_text);
         sink.put_u16(self.class_id);
         sink.put_u16(self.method_id);
     }
@@ -286,8 +307,13 @@ impl<'a> Close<'a> {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -326,7 +352,7 @@ impl CloseOk {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -335,7 +361,12 @@ impl CloseOk {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! Generated from `spec/amqp-0-9-1.toml` by `cargo run -p courser-codegen`; not to be edited.
 
-use crate::frame::write_method_frame;
+use crate::constants::FRAME_END;
+use crate::frame::begin_method_frame;
 use crate::reader::Reader;
+use crate::sink::put_filled;
 use crate::value::wire_len;
-use crate::{DecodeError, ShortStr, Sink, Table};
+use crate::{DecodeError, Frame, ShortStr, Sink, Table};
 
 /// Number of the class.
 pub const CLASS_ID: u16 = 10;
@@ -61,7 +63,7 @@ impl<'a> Start<'a> {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -78,8 +80,13 @@ impl<'a> Start<'a> {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -134,25 +141,28 @@ impl<'a> StartOk<'a> {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
     fn fill(&self, sink: &mut impl Sink) {
         self.client_properties.encode(sink);
-        sink.put_u8(self.mechanism.wire_len());
-        sink.put(self.mechanism.as_bytes());
+        sink.put_short_str(self.mechanism);
         sink.put_u32(wire_len(self.response.len()));
         sink.put(self.response);
-        sink.put_u8(self.locale.wire_len());
-        sink.put(self.locale.as_bytes());
+        sink.put_short_str(self.locale);
     }
 
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -195,7 +205,7 @@ impl<'a> Secure<'a> {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -207,8 +217,13 @@ impl<'a> Secure<'a> {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -251,7 +266,7 @@ impl<'a> SecureOk<'a> {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -263,8 +278,13 @@ impl<'a> SecureOk<'a> {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -313,7 +333,7 @@ impl Tune {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -326,8 +346,13 @@ impl Tune {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -376,7 +401,7 @@ impl TuneOk {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -389,8 +414,13 @@ impl TuneOk {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -435,13 +465,12 @@ impl<'a> Open<'a> {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
     fn fill(&self, sink: &mut impl Sink) {
-        sink.put_u8(self.virtual_host.wire_len());
-        sink.put(self.virtual_host.as_bytes());
+        sink.put_short_str(self.virtual_host);
         sink.put_u8(0);
         sink.put_u8(0);
     }
@@ -449,8 +478,13 @@ impl<'a> Open<'a> {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -490,7 +524,7 @@ impl OpenOk {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -501,8 +535,13 @@ impl OpenOk {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -554,14 +593,13 @@ impl<'a> Close<'a> {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
     fn fill(&self, sink: &mut impl Sink) {
         sink.put_u16(self.reply_code);
-        sink.put_u8(self.reply_text.wire_len());
-        sink.put(self.reply_text.as_bytes());
+        sink.put_short_str(self.reply_text);
         sink.put_u16(self.class_id);
         sink.put_u16(self.method_id);
     }
@@ -569,8 +607,13 @@ impl<'a> Close<'a> {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -609,7 +652,7 @@ impl CloseOk {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -618,8 +661,13 @@ impl CloseOk {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -662,20 +710,24 @@ impl<'a> Blocked<'a> {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
     fn fill(&self, sink: &mut impl Sink) {
-        sink.put_u8(self.reason.wire_len());
-        sink.put(self.reason.as_bytes());
+        sink.put_short_str(self.reason);
     }
 
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -714,7 +766,7 @@ impl Unblocked {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -723,8 +775,13 @@ impl Unblocked {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -770,22 +827,26 @@ impl<'a> UpdateSecret<'a> {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
     fn fill(&self, sink: &mut impl Sink) {
         sink.put_u32(wire_len(self.new_secret.len()));
         sink.put(self.new_secret);
-        sink.put_u8(self.reason.wire_len());
-        sink.put(self.reason.as_bytes());
+        sink.put_short_str(self.reason);
     }
 
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -824,7 +885,7 @@ impl UpdateSecretOk {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -833,7 +894,12 @@ impl UpdateSecretOk {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! Generated from `spec/amqp-0-9-1.toml` by `cargo run -p courser-codegen`; not to be edited.
 
-use crate::frame::write_method_frame;
+use crate::constants::FRAME_END;
+use crate::frame::begin_method_frame;
 use crate::reader::Reader;
-use crate::{DecodeError, ShortStr, Sink, Table};
+use crate::sink::put_filled;
+use crate::{DecodeError, Frame, ShortStr, Sink, Table};
 
 /// Number of the class.
 pub const CLASS_ID: u16 = 40;
@@ -75,16 +77,14 @@ impl<'a> Declare<'a> {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
     fn fill(&self, sink: &mut impl Sink) {
         sink.put_u16(0);
-        sink.put_u8(self.exchange.wire_len());
-        sink.put(self.exchange.as_bytes());
-        sink.put_u8(self.kind.wire_len());
-        sink.put(self.kind.as_bytes());
+        sink.put_short_str(self.exchange);
+        sink.put_short_str(self.kind);
         sink.put_u8(
             u8::from(self.passive)
                 | u8::from(self.durable) << 1
@@ -98,8 +98,13 @@ impl<'a> Declare<'a> {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -138,7 +143,7 @@ impl DeclareOk {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -147,8 +152,13 @@ impl DeclareOk {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -197,22 +207,26 @@ impl<'a> Delete<'a> {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
     fn fill(&self, sink: &mut impl Sink) {
         sink.put_u16(0);
-        sink.put_u8(self.exchange.wire_len());
-        sink.put(self.exchange.as_bytes());
+        sink.put_short_str(self.exchange);
         sink.put_u8(u8::from(self.if_unused) | u8::from(self.nowait) << 1);
     }
 
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -251,7 +265,7 @@ impl DeleteOk {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -260,8 +274,13 @@ impl DeleteOk {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -320,18 +339,15 @@ impl<'a> Bind<'a> {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
     fn fill(&self, sink: &mut impl Sink) {
         sink.put_u16(0);
-        sink.put_u8(self.destination.wire_len());
-        sink.put(self.destination.as_bytes());
-        sink.put_u8(self.source.wire_len());
-        sink.put(self.source.as_bytes());
-        sink.put_u8(self.routing_key.wire_len());
-        sink.put(self.routing_key.as_bytes());
+        sink.put_short_str(self.destination);
+        sink.put_short_str(self.source);
+        sink.put_short_str(self.routing_key);
         sink.put_u8(u8::from(self.nowait));
         self.arguments.encode(sink);
     }
@@ -339,8 +355,13 @@ impl<'a> Bind<'a> {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -379,7 +400,7 @@ impl BindOk {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -388,8 +409,13 @@ impl BindOk {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -448,18 +474,15 @@ impl<'a> Unbind<'a> {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
     fn fill(&self, sink: &mut impl Sink) {
         sink.put_u16(0);
-        sink.put_u8(self.destination.wire_len());
-        sink.put(self.destination.as_bytes());
-        sink.put_u8(self.source.wire_len());
-        sink.put(self.source.as_bytes());
-        sink.put_u8(self.routing_key.wire_len());
-        sink.put(self.routing_key.as_bytes());
+        sink.put_short_str(self.destination);
+        sink.put_short_str(self.source);
+        sink.put_short_str(self.routing_key);
         sink.put_u8(u8::from(self.nowait));
         self.arguments.encode(sink);
     }
@@ -467,8 +490,13 @@ impl<'a> Unbind<'a> {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -507,7 +535,7 @@ impl UnbindOk {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -516,7 +544,12 @@ impl UnbindOk {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }

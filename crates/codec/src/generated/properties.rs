@@ -2,10 +2,14 @@
 //!
 //! Generated from `spec/amqp-0-9-1.toml` by `cargo run -p courser-codegen`; not to be edited.
 
+use super::basic::CLASS_ID;
+use super::constants::FRAME_END;
+use crate::content::{CONTENT_HEADER_FIXED_LEN, begin_header_frame, put_fixed};
 use crate::error::DecodeError;
 use crate::properties::PropertyKind;
 use crate::reader::Reader;
-use crate::{FieldTable, RawProperties, ShortStr, ShortString, Sink, Table};
+use crate::sink::put_filled;
+use crate::{FieldTable, Frame, RawProperties, ShortStr, ShortString, Sink, Table};
 
 /// Flags that a property has.
 pub(crate) const KNOWN_FLAGS: u16 = 0xfffc;
@@ -143,115 +147,142 @@ impl<'a> Properties<'a> {
     /// The word of flags that stands before the values.
     #[must_use]
     pub fn flags(&self) -> u16 {
-        let mut flags = 0;
-        if self.content_type.is_some() {
-            flags |= Properties::CONTENT_TYPE_FLAG;
-        }
-        if self.content_encoding.is_some() {
-            flags |= Properties::CONTENT_ENCODING_FLAG;
-        }
-        if self.headers.is_some() {
-            flags |= Properties::HEADERS_FLAG;
-        }
-        if self.delivery_mode.is_some() {
-            flags |= Properties::DELIVERY_MODE_FLAG;
-        }
-        if self.priority.is_some() {
-            flags |= Properties::PRIORITY_FLAG;
-        }
-        if self.correlation_id.is_some() {
-            flags |= Properties::CORRELATION_ID_FLAG;
-        }
-        if self.reply_to.is_some() {
-            flags |= Properties::REPLY_TO_FLAG;
-        }
-        if self.expiration.is_some() {
-            flags |= Properties::EXPIRATION_FLAG;
-        }
-        if self.message_id.is_some() {
-            flags |= Properties::MESSAGE_ID_FLAG;
-        }
-        if self.timestamp.is_some() {
-            flags |= Properties::TIMESTAMP_FLAG;
-        }
-        if self.kind.is_some() {
-            flags |= Properties::TYPE_FLAG;
-        }
-        if self.user_id.is_some() {
-            flags |= Properties::USER_ID_FLAG;
-        }
-        if self.app_id.is_some() {
-            flags |= Properties::APP_ID_FLAG;
-        }
-        if self.cluster_id.is_some() {
-            flags |= Properties::CLUSTER_ID_FLAG;
-        }
-        flags
+        self.measure().0
     }
 
     /// Octets that `encode` writes.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
-        let mut len = 2;
+        self.measure().1
+    }
+
+    /// Whether no property is set.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        !(self.content_type.is_some()
+            | self.content_encoding.is_some()
+            | self.headers.is_some()
+            | self.delivery_mode.is_some()
+            | self.priority.is_some()
+            | self.correlation_id.is_some()
+            | self.reply_to.is_some()
+            | self.expiration.is_some()
+            | self.message_id.is_some()
+            | self.timestamp.is_some()
+            | self.kind.is_some()
+            | self.user_id.is_some()
+            | self.app_id.is_some()
+            | self.cluster_id.is_some())
+    }
+
+    /// The flags, and the octets of these and all values.
+    #[inline]
+    fn measure(&self) -> (u16, usize) {
+        if self.is_empty() { (0, 2) } else { self.measure_values() }
+    }
+
+    fn measure_values(&self) -> (u16, usize) {
+        let (mut flags, mut len) = (0, 2);
         if let Some(value) = &self.content_type {
+            flags |= Properties::CONTENT_TYPE_FLAG;
             len += 1 + value.len();
         }
         if let Some(value) = &self.content_encoding {
+            flags |= Properties::CONTENT_ENCODING_FLAG;
             len += 1 + value.len();
         }
         if let Some(value) = &self.headers {
+            flags |= Properties::HEADERS_FLAG;
             len += value.encoded_len();
         }
         if self.delivery_mode.is_some() {
+            flags |= Properties::DELIVERY_MODE_FLAG;
             len += 1;
         }
         if self.priority.is_some() {
+            flags |= Properties::PRIORITY_FLAG;
             len += 1;
         }
         if let Some(value) = &self.correlation_id {
+            flags |= Properties::CORRELATION_ID_FLAG;
             len += 1 + value.len();
         }
         if let Some(value) = &self.reply_to {
+            flags |= Properties::REPLY_TO_FLAG;
             len += 1 + value.len();
         }
         if let Some(value) = &self.expiration {
+            flags |= Properties::EXPIRATION_FLAG;
             len += 1 + value.len();
         }
         if let Some(value) = &self.message_id {
+            flags |= Properties::MESSAGE_ID_FLAG;
             len += 1 + value.len();
         }
         if self.timestamp.is_some() {
+            flags |= Properties::TIMESTAMP_FLAG;
             len += 8;
         }
         if let Some(value) = &self.kind {
+            flags |= Properties::TYPE_FLAG;
             len += 1 + value.len();
         }
         if let Some(value) = &self.user_id {
+            flags |= Properties::USER_ID_FLAG;
             len += 1 + value.len();
         }
         if let Some(value) = &self.app_id {
+            flags |= Properties::APP_ID_FLAG;
             len += 1 + value.len();
         }
         if let Some(value) = &self.cluster_id {
+            flags |= Properties::CLUSTER_ID_FLAG;
             len += 1 + value.len();
         }
-        len
+        (flags, len)
     }
 
     /// Writes the flags and the values behind them.
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        let (flags, len) = self.measure();
+        put_filled!(sink, len, |window| self.fill(flags, window));
     }
 
-    fn fill(&self, sink: &mut impl Sink) {
-        sink.put_u16(self.flags());
+    /// Writes a whole header frame, for a body of `body_size` octets.
+    pub fn write_header_frame(&self, channel: u16, body_size: u64, sink: &mut impl Sink) {
+        let (flags, len) = self.measure();
+        put_filled!(sink, Frame::OVERHEAD + CONTENT_HEADER_FIXED_LEN + len, |window| {
+            begin_header_frame(channel, len, window);
+            put_fixed(CLASS_ID, body_size, window);
+            self.fill(flags, window);
+            window.put_u8(FRAME_END);
+        });
+    }
+
+    /// Writes the payload of a header frame, for a body of `body_size` octets.
+    pub fn encode_header(&self, body_size: u64, sink: &mut impl Sink) {
+        let (flags, len) = self.measure();
+        put_filled!(sink, CONTENT_HEADER_FIXED_LEN + len, |window| {
+            put_fixed(CLASS_ID, body_size, window);
+            self.fill(flags, window);
+        });
+    }
+
+    #[inline]
+    fn fill(&self, flags: u16, sink: &mut impl Sink) {
+        sink.put_u16(flags);
+        if flags != 0 {
+            self.fill_values(sink);
+        }
+    }
+
+    fn fill_values(&self, sink: &mut impl Sink) {
         if let Some(value) = &self.content_type {
-            sink.put_u8(value.wire_len());
-            sink.put(value.as_bytes());
+            sink.put_short_str(*value);
         }
         if let Some(value) = &self.content_encoding {
-            sink.put_u8(value.wire_len());
-            sink.put(value.as_bytes());
+            sink.put_short_str(*value);
         }
         if let Some(value) = &self.headers {
             value.encode(sink);
@@ -263,39 +294,31 @@ impl<'a> Properties<'a> {
             sink.put_u8(*value);
         }
         if let Some(value) = &self.correlation_id {
-            sink.put_u8(value.wire_len());
-            sink.put(value.as_bytes());
+            sink.put_short_str(*value);
         }
         if let Some(value) = &self.reply_to {
-            sink.put_u8(value.wire_len());
-            sink.put(value.as_bytes());
+            sink.put_short_str(*value);
         }
         if let Some(value) = &self.expiration {
-            sink.put_u8(value.wire_len());
-            sink.put(value.as_bytes());
+            sink.put_short_str(*value);
         }
         if let Some(value) = &self.message_id {
-            sink.put_u8(value.wire_len());
-            sink.put(value.as_bytes());
+            sink.put_short_str(*value);
         }
         if let Some(value) = &self.timestamp {
             sink.put_u64(*value);
         }
         if let Some(value) = &self.kind {
-            sink.put_u8(value.wire_len());
-            sink.put(value.as_bytes());
+            sink.put_short_str(*value);
         }
         if let Some(value) = &self.user_id {
-            sink.put_u8(value.wire_len());
-            sink.put(value.as_bytes());
+            sink.put_short_str(*value);
         }
         if let Some(value) = &self.app_id {
-            sink.put_u8(value.wire_len());
-            sink.put(value.as_bytes());
+            sink.put_short_str(*value);
         }
         if let Some(value) = &self.cluster_id {
-            sink.put_u8(value.wire_len());
-            sink.put(value.as_bytes());
+            sink.put_short_str(*value);
         }
     }
 
@@ -447,115 +470,142 @@ impl OwnedProperties {
     /// The word of flags that stands before the values.
     #[must_use]
     pub fn flags(&self) -> u16 {
-        let mut flags = 0;
-        if self.content_type.is_some() {
-            flags |= Properties::CONTENT_TYPE_FLAG;
-        }
-        if self.content_encoding.is_some() {
-            flags |= Properties::CONTENT_ENCODING_FLAG;
-        }
-        if self.headers.is_some() {
-            flags |= Properties::HEADERS_FLAG;
-        }
-        if self.delivery_mode.is_some() {
-            flags |= Properties::DELIVERY_MODE_FLAG;
-        }
-        if self.priority.is_some() {
-            flags |= Properties::PRIORITY_FLAG;
-        }
-        if self.correlation_id.is_some() {
-            flags |= Properties::CORRELATION_ID_FLAG;
-        }
-        if self.reply_to.is_some() {
-            flags |= Properties::REPLY_TO_FLAG;
-        }
-        if self.expiration.is_some() {
-            flags |= Properties::EXPIRATION_FLAG;
-        }
-        if self.message_id.is_some() {
-            flags |= Properties::MESSAGE_ID_FLAG;
-        }
-        if self.timestamp.is_some() {
-            flags |= Properties::TIMESTAMP_FLAG;
-        }
-        if self.kind.is_some() {
-            flags |= Properties::TYPE_FLAG;
-        }
-        if self.user_id.is_some() {
-            flags |= Properties::USER_ID_FLAG;
-        }
-        if self.app_id.is_some() {
-            flags |= Properties::APP_ID_FLAG;
-        }
-        if self.cluster_id.is_some() {
-            flags |= Properties::CLUSTER_ID_FLAG;
-        }
-        flags
+        self.measure().0
     }
 
     /// Octets that `encode` writes.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
-        let mut len = 2;
+        self.measure().1
+    }
+
+    /// Whether no property is set.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        !(self.content_type.is_some()
+            | self.content_encoding.is_some()
+            | self.headers.is_some()
+            | self.delivery_mode.is_some()
+            | self.priority.is_some()
+            | self.correlation_id.is_some()
+            | self.reply_to.is_some()
+            | self.expiration.is_some()
+            | self.message_id.is_some()
+            | self.timestamp.is_some()
+            | self.kind.is_some()
+            | self.user_id.is_some()
+            | self.app_id.is_some()
+            | self.cluster_id.is_some())
+    }
+
+    /// The flags, and the octets of these and all values.
+    #[inline]
+    fn measure(&self) -> (u16, usize) {
+        if self.is_empty() { (0, 2) } else { self.measure_values() }
+    }
+
+    fn measure_values(&self) -> (u16, usize) {
+        let (mut flags, mut len) = (0, 2);
         if let Some(value) = &self.content_type {
+            flags |= Properties::CONTENT_TYPE_FLAG;
             len += 1 + value.len();
         }
         if let Some(value) = &self.content_encoding {
+            flags |= Properties::CONTENT_ENCODING_FLAG;
             len += 1 + value.len();
         }
         if let Some(value) = &self.headers {
+            flags |= Properties::HEADERS_FLAG;
             len += value.encoded_len();
         }
         if self.delivery_mode.is_some() {
+            flags |= Properties::DELIVERY_MODE_FLAG;
             len += 1;
         }
         if self.priority.is_some() {
+            flags |= Properties::PRIORITY_FLAG;
             len += 1;
         }
         if let Some(value) = &self.correlation_id {
+            flags |= Properties::CORRELATION_ID_FLAG;
             len += 1 + value.len();
         }
         if let Some(value) = &self.reply_to {
+            flags |= Properties::REPLY_TO_FLAG;
             len += 1 + value.len();
         }
         if let Some(value) = &self.expiration {
+            flags |= Properties::EXPIRATION_FLAG;
             len += 1 + value.len();
         }
         if let Some(value) = &self.message_id {
+            flags |= Properties::MESSAGE_ID_FLAG;
             len += 1 + value.len();
         }
         if self.timestamp.is_some() {
+            flags |= Properties::TIMESTAMP_FLAG;
             len += 8;
         }
         if let Some(value) = &self.kind {
+            flags |= Properties::TYPE_FLAG;
             len += 1 + value.len();
         }
         if let Some(value) = &self.user_id {
+            flags |= Properties::USER_ID_FLAG;
             len += 1 + value.len();
         }
         if let Some(value) = &self.app_id {
+            flags |= Properties::APP_ID_FLAG;
             len += 1 + value.len();
         }
         if let Some(value) = &self.cluster_id {
+            flags |= Properties::CLUSTER_ID_FLAG;
             len += 1 + value.len();
         }
-        len
+        (flags, len)
     }
 
     /// Writes the flags and the values behind them.
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        let (flags, len) = self.measure();
+        put_filled!(sink, len, |window| self.fill(flags, window));
     }
 
-    fn fill(&self, sink: &mut impl Sink) {
-        sink.put_u16(self.flags());
+    /// Writes a whole header frame, for a body of `body_size` octets.
+    pub fn write_header_frame(&self, channel: u16, body_size: u64, sink: &mut impl Sink) {
+        let (flags, len) = self.measure();
+        put_filled!(sink, Frame::OVERHEAD + CONTENT_HEADER_FIXED_LEN + len, |window| {
+            begin_header_frame(channel, len, window);
+            put_fixed(CLASS_ID, body_size, window);
+            self.fill(flags, window);
+            window.put_u8(FRAME_END);
+        });
+    }
+
+    /// Writes the payload of a header frame, for a body of `body_size` octets.
+    pub fn encode_header(&self, body_size: u64, sink: &mut impl Sink) {
+        let (flags, len) = self.measure();
+        put_filled!(sink, CONTENT_HEADER_FIXED_LEN + len, |window| {
+            put_fixed(CLASS_ID, body_size, window);
+            self.fill(flags, window);
+        });
+    }
+
+    #[inline]
+    fn fill(&self, flags: u16, sink: &mut impl Sink) {
+        sink.put_u16(flags);
+        if flags != 0 {
+            self.fill_values(sink);
+        }
+    }
+
+    fn fill_values(&self, sink: &mut impl Sink) {
         if let Some(value) = &self.content_type {
-            sink.put_u8(value.as_short_str().wire_len());
-            sink.put(value.as_short_str().as_bytes());
+            sink.put_short_str(value.as_short_str());
         }
         if let Some(value) = &self.content_encoding {
-            sink.put_u8(value.as_short_str().wire_len());
-            sink.put(value.as_short_str().as_bytes());
+            sink.put_short_str(value.as_short_str());
         }
         if let Some(value) = &self.headers {
             value.encode(sink);
@@ -567,39 +617,31 @@ impl OwnedProperties {
             sink.put_u8(*value);
         }
         if let Some(value) = &self.correlation_id {
-            sink.put_u8(value.as_short_str().wire_len());
-            sink.put(value.as_short_str().as_bytes());
+            sink.put_short_str(value.as_short_str());
         }
         if let Some(value) = &self.reply_to {
-            sink.put_u8(value.as_short_str().wire_len());
-            sink.put(value.as_short_str().as_bytes());
+            sink.put_short_str(value.as_short_str());
         }
         if let Some(value) = &self.expiration {
-            sink.put_u8(value.as_short_str().wire_len());
-            sink.put(value.as_short_str().as_bytes());
+            sink.put_short_str(value.as_short_str());
         }
         if let Some(value) = &self.message_id {
-            sink.put_u8(value.as_short_str().wire_len());
-            sink.put(value.as_short_str().as_bytes());
+            sink.put_short_str(value.as_short_str());
         }
         if let Some(value) = &self.timestamp {
             sink.put_u64(*value);
         }
         if let Some(value) = &self.kind {
-            sink.put_u8(value.as_short_str().wire_len());
-            sink.put(value.as_short_str().as_bytes());
+            sink.put_short_str(value.as_short_str());
         }
         if let Some(value) = &self.user_id {
-            sink.put_u8(value.as_short_str().wire_len());
-            sink.put(value.as_short_str().as_bytes());
+            sink.put_short_str(value.as_short_str());
         }
         if let Some(value) = &self.app_id {
-            sink.put_u8(value.as_short_str().wire_len());
-            sink.put(value.as_short_str().as_bytes());
+            sink.put_short_str(value.as_short_str());
         }
         if let Some(value) = &self.cluster_id {
-            sink.put_u8(value.as_short_str().wire_len());
-            sink.put(value.as_short_str().as_bytes());
+            sink.put_short_str(value.as_short_str());
         }
     }
 }

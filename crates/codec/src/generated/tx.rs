@@ -2,9 +2,11 @@
 //!
 //! Generated from `spec/amqp-0-9-1.toml` by `cargo run -p courser-codegen`; not to be edited.
 
-use crate::frame::write_method_frame;
+use crate::constants::FRAME_END;
+use crate::frame::begin_method_frame;
 use crate::reader::Reader;
-use crate::{DecodeError, Sink};
+use crate::sink::put_filled;
+use crate::{DecodeError, Frame, Sink};
 
 /// Number of the class.
 pub const CLASS_ID: u16 = 90;
@@ -44,7 +46,7 @@ impl Select {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -53,8 +55,13 @@ impl Select {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -93,7 +100,7 @@ impl SelectOk {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -102,8 +109,13 @@ impl SelectOk {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -142,7 +154,7 @@ impl Commit {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -151,8 +163,13 @@ impl Commit {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -191,7 +208,7 @@ impl CommitOk {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -200,8 +217,13 @@ impl CommitOk {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -240,7 +262,7 @@ impl Rollback {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -249,8 +271,13 @@ impl Rollback {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }
 
@@ -289,7 +316,7 @@ impl RollbackOk {
     /// Writes the arguments.
     #[inline]
     pub fn encode(&self, sink: &mut impl Sink) {
-        sink.put_with(self.encoded_len(), |window| self.fill(window));
+        put_filled!(sink, self.encoded_len(), |window| self.fill(window));
     }
 
     #[inline]
@@ -298,7 +325,12 @@ impl RollbackOk {
     /// Writes a whole method frame.
     #[inline]
     pub fn write_frame(&self, channel: u16, sink: &mut impl Sink) {
-        let ids = (Self::CLASS_ID, Self::METHOD_ID);
-        write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));
+        let args_len = self.encoded_len();
+        put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {
+            let ids = (Self::CLASS_ID, Self::METHOD_ID);
+            begin_method_frame(ids, channel, args_len, window);
+            self.fill(window);
+            window.put_u8(FRAME_END);
+        });
     }
 }

@@ -1,4 +1,5 @@
-//! Any input gives a value or an error; any value is written and read alike, from any split of its octets.
+//! Any input gives a value or an error; any value is written and read alike, from any split of its
+//! octets.
 
 use crate::support::by_name::{self, FIELDS, METHODS};
 use crate::support::exercise;
@@ -80,6 +81,9 @@ fn frame() -> impl Strategy<Value = (FrameKind, u16, Vec<u8>)> {
 }
 
 proptest! {
+    // A value for every field there is takes a while to make up.
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
     #[test]
     fn any_method_is_read_as_it_was_written(name in prop::sample::select(METHODS), values in values()) {
         let method = by_name::method(name, &values).expect("a known method");
@@ -103,7 +107,9 @@ proptest! {
         prop_assert_eq!(raw.validate(), Ok(()));
         exercise::decode_encode_decode(&out);
     }
+}
 
+proptest! {
     #[test]
     fn any_table_is_read_as_it_was_written(table in table_of(field_value())) {
         let entries = table.to_entries();

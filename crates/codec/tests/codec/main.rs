@@ -3,5 +3,6 @@
 mod any_input;
 mod mutated_input;
 mod round_trip;
+mod sinks;
 mod support;
 mod vectors;

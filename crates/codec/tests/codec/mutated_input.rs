@@ -1,4 +1,5 @@
-//! A short fuzz run that needs nothing but a stable compiler: vectors and the fuzzer's corpus, replayed and changed.
+//! A short fuzz run that needs nothing but a stable compiler: vectors and the fuzzer's corpus,
+//! replayed and changed.
 //!
 //! It runs for a second, or for `COURSER_FUZZ_SECONDS`.
 
@@ -7,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use crate::support::{exercise, octets, vectors};
 
-/// Inputs are kept below this, as the fuzzer keeps its own: long ones are slow and find nothing more.
+/// Inputs are kept below this, as the fuzzer keeps its own: long ones are slow and find nothing
+/// more.
 const INPUT_LEN_MAX: usize = 4096;
 
 fn corpus() -> Vec<Vec<u8>> {

@@ -2,8 +2,7 @@
 
 use courser_codec::{
     ContentHeader, FieldTable, FieldValue, Frame, FrameError, FrameKind, HEARTBEAT_FRAME, Method,
-    Properties, RawProperties, ShortStr, SliceSink, Table, basic, queue,
-    write_content_header_frame,
+    Properties, RawProperties, ShortStr, Table, basic, queue, write_content_header_frame,
 };
 
 fn text(text: &str) -> ShortStr<'_> {
@@ -98,16 +97,4 @@ fn what_is_no_frame_is_refused_at_once() {
     );
     assert_eq!(Frame::parse(b"\x03\0\x01\0\0\x0f\xf8", 4096), Ok(None));
     assert_eq!(Frame::parse(b"\x08\0\0\0\0\0\0\xcd", 4096), Err(FrameError::BadEnd(0xcd)));
-}
-
-#[test]
-fn a_slice_sink_says_when_there_was_not_enough_room() {
-    let ack = basic::Ack { delivery_tag: 1, multiple: false };
-    let mut buffer = [0; 21];
-    let mut sink = SliceSink::new(&mut buffer);
-    ack.write_frame(1, &mut sink);
-    assert_eq!(sink.finish().map(<[u8]>::len), Some(21));
-    let mut sink = SliceSink::new(&mut buffer[..20]);
-    ack.write_frame(1, &mut sink);
-    assert_eq!(sink.finish(), None);
 }

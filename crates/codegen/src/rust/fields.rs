@@ -71,10 +71,7 @@ pub(super) fn put(wire: Wire, value: &str) -> Vec<String> {
         Wire::Short => vec![format!("sink.put_u16({value});")],
         Wire::Long => vec![format!("sink.put_u32({value});")],
         Wire::LongLong | Wire::Timestamp => vec![format!("sink.put_u64({value});")],
-        Wire::ShortStr => vec![
-            format!("sink.put_u8({value}.wire_len());"),
-            format!("sink.put({value}.as_bytes());"),
-        ],
+        Wire::ShortStr => vec![format!("sink.put_short_str({value});")],
         Wire::LongStr => {
             vec![format!("sink.put_u32(wire_len({value}.len()));"), format!("sink.put({value});")]
         }

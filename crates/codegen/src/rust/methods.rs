@@ -21,11 +21,13 @@ pub(super) fn render(class: &Class) -> Source {
 fn imports(source: &mut Source, class: &Class) {
     let every = || class.methods.iter().flat_map(|method| &method.fields);
     let named = |wire| every().any(|field| field.wire == wire && !field.reserved);
-    let mut names = vec!["DecodeError", "Sink"];
+    let mut names = vec!["DecodeError", "Frame", "Sink"];
     names.extend(named(Wire::ShortStr).then_some("ShortStr"));
     names.extend(named(Wire::Table).then_some("Table"));
-    source.line("use crate::frame::write_method_frame;");
+    source.line("use crate::constants::FRAME_END;");
+    source.line("use crate::frame::begin_method_frame;");
     source.line("use crate::reader::Reader;");
+    source.line("use crate::sink::put_filled;");
     if named(Wire::LongStr) {
         source.line("use crate::value::wire_len;");
     }
@@ -166,7 +168,7 @@ fn encode(source: &mut Source, method: &Method) {
     source.line("/// Writes the arguments.");
     source.line("#[inline]");
     source.block("pub fn encode(&self, sink: &mut impl Sink)", |source| {
-        source.line("sink.put_with(self.encoded_len(), |window| self.fill(window));");
+        source.line("put_filled!(sink, self.encoded_len(), |window| self.fill(window));");
     });
     source.line("");
     source.line("#[inline]");
@@ -209,7 +211,12 @@ fn write_frame(source: &mut Source) {
     source.line("/// Writes a whole method frame.");
     source.line("#[inline]");
     source.block("pub fn write_frame(&self, channel: u16, sink: &mut impl Sink)", |source| {
+        source.line("let args_len = self.encoded_len();");
+        source.line("put_filled!(sink, Frame::OVERHEAD + 4 + args_len, |window| {");
         source.line("let ids = (Self::CLASS_ID, Self::METHOD_ID);");
-        source.line("write_method_frame(ids, channel, self.encoded_len(), sink, |window| self.fill(window));");
+        source.line("begin_method_frame(ids, channel, args_len, window);");
+        source.line("self.fill(window);");
+        source.line("window.put_u8(FRAME_END);");
+        source.line("});");
     });
 }

@@ -1,7 +1,7 @@
 //! The Rust writer: `crates/codec/src/generated/`, and what the codec's tests need beside it.
 //!
-//! One file a class, one for the enum of all methods, one for properties, one for constants. The text goes through
-//! rustfmt, so that what is committed is what `cargo fmt` would leave alone.
+//! One file a class, one for the enum of all methods, one for properties, one for constants. The
+//! text goes through rustfmt, so that what is committed is what `cargo fmt` would leave alone.
 
 mod by_name;
 mod constants;

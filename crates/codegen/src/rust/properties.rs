@@ -3,16 +3,22 @@
 use super::fields;
 use super::{begin, content_class, identifier};
 use crate::model::{Property, Protocol, Wire};
-use crate::names::screaming;
+use crate::names::{screaming, snake};
 use crate::source::Source;
 
 pub(super) fn render(protocol: &Protocol) -> Source {
     let mut source = begin("The properties of a message.");
     let properties = content_class(protocol).map_or(&[][..], |class| &class.properties);
+    let class = content_class(protocol).map_or_else(String::new, |class| snake(&class.name));
+    source.line(format!("use super::{class}::CLASS_ID;"));
+    source.line("use super::constants::FRAME_END;");
+    source.line("use crate::content::{CONTENT_HEADER_FIXED_LEN, begin_header_frame, put_fixed};");
     source.line("use crate::error::DecodeError;");
     source.line("use crate::properties::PropertyKind;");
     source.line("use crate::reader::Reader;");
-    source.line("use crate::{FieldTable, RawProperties, ShortStr, ShortString, Sink, Table};");
+    source.line("use crate::sink::put_filled;");
+    source
+        .line("use crate::{FieldTable, Frame, RawProperties, ShortStr, ShortString, Sink, Table};");
     source.line("");
     let known = properties.iter().fold(0u16, |flags, property| flags | 1 << property.flag);
     source.line("/// Flags that a property has.");
@@ -164,51 +170,93 @@ fn measure_and_write(source: &mut Source, properties: &[Property], owned: bool) 
     source.line("");
     source.line("/// The word of flags that stands before the values.");
     source.line("#[must_use]");
-    source.block("pub fn flags(&self) -> u16", |source| {
-        source.line("let mut flags = 0;");
-        for property in properties {
-            let name = identifier(&property.name);
-            source.block(format!("if self.{name}.is_some()"), |source| {
-                source.line(format!("flags |= Properties::{};", flag(property)));
-            });
-        }
-        source.line("flags");
-    });
+    source.block("pub fn flags(&self) -> u16", |source| source.line("self.measure().0"));
     source.line("");
     source.line("/// Octets that `encode` writes.");
     source.line("#[must_use]");
-    source.block("pub fn encoded_len(&self) -> usize", |source| {
-        source.line("let mut len = 2;");
+    source.block("pub fn encoded_len(&self) -> usize", |source| source.line("self.measure().1"));
+    source.line("");
+    source.line("/// Whether no property is set.");
+    source.line("#[inline]");
+    source.line("#[must_use]");
+    source.block("pub const fn is_empty(&self) -> bool", |source| {
+        let set: Vec<_> =
+            properties.iter().map(|p| format!("self.{}.is_some()", identifier(&p.name))).collect();
+        // Not `||`: that would be a jump for each.
+        source.line(format!("!({})", set.join(" | ")));
+    });
+    source.line("");
+    source.line("/// The flags, and the octets of these and all values.");
+    source.line("#[inline]");
+    source.block("fn measure(&self) -> (u16, usize)", |source| {
+        source.line("if self.is_empty() { (0, 2) } else { self.measure_values() }");
+    });
+    source.line("");
+    source.block("fn measure_values(&self) -> (u16, usize)", |source| {
+        source.line("let (mut flags, mut len) = (0, 2);");
         for property in properties {
-            let value = format!("self.{}", identifier(&property.name));
-            let fixed = fields::fixed_len(property.wire);
-            match property.wire {
-                Wire::Table => let_some(source, &value, "len += value.encoded_len();"),
-                wire => match fields::variable_len(wire, "value") {
-                    Some(variable) => {
-                        let_some(source, &value, &format!("len += {fixed} + {variable};"))
-                    }
-                    None => source.block(format!("if {value}.is_some()"), |source| {
-                        source.line(format!("len += {fixed};"))
-                    }),
-                },
-            }
+            let len = match (property.wire, fields::variable_len(property.wire, "value")) {
+                (Wire::Table, _) => "value.encoded_len()".to_owned(),
+                (wire, Some(variable)) => format!("{} + {variable}", fields::fixed_len(wire)),
+                (wire, None) => fields::fixed_len(wire).to_string(),
+            };
+            let field = identifier(&property.name);
+            let condition = if len.contains("value") {
+                format!("if let Some(value) = &self.{field}")
+            } else {
+                format!("if self.{field}.is_some()")
+            };
+            source.block(condition, |source| {
+                source.line(format!("flags |= Properties::{};", flag(property)));
+                source.line(format!("len += {len};"));
+            });
         }
-        source.line("len");
+        source.line("(flags, len)");
     });
     source.line("");
     source.line("/// Writes the flags and the values behind them.");
     source.block("pub fn encode(&self, sink: &mut impl Sink)", |source| {
-        source.line("sink.put_with(self.encoded_len(), |window| self.fill(window));");
+        source.line("let (flags, len) = self.measure();");
+        source.line("put_filled!(sink, len, |window| self.fill(flags, window));");
     });
     source.line("");
-    source.block("fn fill(&self, sink: &mut impl Sink)", |source| {
-        source.line("sink.put_u16(self.flags());");
+    source.line("/// Writes a whole header frame, for a body of `body_size` octets.");
+    source.block(
+        "pub fn write_header_frame(&self, channel: u16, body_size: u64, sink: &mut impl Sink)",
+        |source| {
+            source.line("let (flags, len) = self.measure();");
+            source.line(
+                "put_filled!(sink, Frame::OVERHEAD + CONTENT_HEADER_FIXED_LEN + len, |window| {",
+            );
+            source.line("begin_header_frame(channel, len, window);");
+            source.line("put_fixed(CLASS_ID, body_size, window);");
+            source.line("self.fill(flags, window);");
+            source.line("window.put_u8(FRAME_END);");
+            source.line("});");
+        },
+    );
+    source.line("");
+    source.line("/// Writes the payload of a header frame, for a body of `body_size` octets.");
+    source.block("pub fn encode_header(&self, body_size: u64, sink: &mut impl Sink)", |source| {
+        source.line("let (flags, len) = self.measure();");
+        source.line("put_filled!(sink, CONTENT_HEADER_FIXED_LEN + len, |window| {");
+        source.line("put_fixed(CLASS_ID, body_size, window);");
+        source.line("self.fill(flags, window);");
+        source.line("});");
+    });
+    source.line("");
+    source.line("#[inline]");
+    source.block("fn fill(&self, flags: u16, sink: &mut impl Sink)", |source| {
+        source.line("sink.put_u16(flags);");
+        source.block("if flags != 0", |source| source.line("self.fill_values(sink);"));
+    });
+    source.line("");
+    source.block("fn fill_values(&self, sink: &mut impl Sink)", |source| {
         for property in properties {
             let value = format!("self.{}", identifier(&property.name));
             let statements = match property.wire {
                 Wire::ShortStr if owned => fields::put(Wire::ShortStr, "value.as_short_str()"),
-                Wire::ShortStr | Wire::Table => fields::put(property.wire, "value"),
+                Wire::Table => fields::put(property.wire, "value"),
                 wire => fields::put(wire, "*value"),
             };
             let_some(source, &value, &statements.join("\n"));

@@ -127,7 +127,7 @@ impl Connection {
             return self.connection_frame(frame);
         }
         match (frame.kind, self.slots.state(frame.channel)) {
-            (FrameKind::Heartbeat, _) => self.fail(unexpected_frame(frame.kind, frame.payload)),
+            (FrameKind::Heartbeat, _) => self.fail(unexpected_frame(frame)),
             (FrameKind::Method, SlotState::Idle) => self.channel_method(frame, before, input),
             (FrameKind::Header, SlotState::InContent) => self.content_header(frame),
             (FrameKind::Method, SlotState::Opening) => self.method_on_opening_channel(frame),
@@ -146,7 +146,7 @@ impl Connection {
             FrameKind::Heartbeat if frame.payload.is_empty() => return Step::Again,
             FrameKind::Heartbeat => return self.fail(malformed_frame(frame)),
             FrameKind::Header | FrameKind::Body => {
-                return self.fail(unexpected_frame(frame.kind, frame.payload));
+                return self.fail(unexpected_frame(frame));
             }
             FrameKind::Method => {}
         }

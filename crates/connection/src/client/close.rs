@@ -14,7 +14,7 @@ impl Connection {
     /// [`close_timeout`](super::Config::close_timeout) to answer; then, [`Connection::is_closed`] is true, and there is
     /// no event. Before the connection is open, it ends at once.
     pub fn close(&mut self, code: u16, text: &str, now: Instant) {
-        self.now = now;
+        self.timers.set_now(now);
         let text = ShortStr::cut(text);
         self.close_for(CloseReason {
             by: ClosedBy::Local,
@@ -41,7 +41,7 @@ impl Connection {
         close.write_frame(0, &mut self.output);
         self.drop_channels();
         self.phase = Phase::Closing;
-        self.deadline = Some(self.now + self.config.close_timeout);
+        self.timers.set_deadline(self.config.close_timeout);
         self.reason = Some(Box::new(reason));
     }
 
@@ -74,7 +74,7 @@ impl Connection {
     /// Ends the connection at once.
     pub(super) fn end(&mut self, reason: Option<CloseReason>) {
         self.phase = Phase::Closed;
-        self.deadline = None;
+        self.timers.clear_deadline();
         self.drop_channels();
         if let Some(reason) = reason {
             self.reason = Some(Box::new(reason));
@@ -82,7 +82,7 @@ impl Connection {
     }
 
     fn drop_channels(&mut self) {
-        self.heartbeat.stop();
+        self.timers.stop_heartbeats();
         self.slots.clear();
         self.free_channels = Vec::new();
         self.resolving = None;

@@ -43,6 +43,13 @@ impl Confirms {
         self.last_published
     }
 
+    /// Counts `count` publishes and gives the number of the first one.
+    pub fn publish_many(&mut self, count: u64) -> u64 {
+        let first = self.last_published + 1;
+        self.last_published += count;
+        first
+    }
+
     /// Number of publishes without an answer.
     pub fn open_count(&self) -> u64 {
         let ahead: u64 = self.resolved_ahead.iter().map(|(first, last)| last - first + 1).sum();

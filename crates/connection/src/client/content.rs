@@ -1,6 +1,6 @@
 //! Messages that do not lie in the input as a whole: they are copied together, frame by frame.
 
-use courser_codec::reply_code::CONTENT_TOO_LARGE;
+use courser_codec::reply_code::RESOURCE_ERROR;
 use courser_codec::{Frame, Method};
 
 use super::event::{AssembledDelivery, DeliveryMethod};
@@ -42,7 +42,7 @@ impl Connection {
         if size > size_max {
             let explanation =
                 format!("message size {size} is larger than configured max size {size_max}");
-            return self.fail(Failure::of(CONTENT_TOO_LARGE, explanation, ids));
+            return self.fail(Failure::of(RESOURCE_ERROR, explanation, ids));
         }
         match self.slots.set_header(channel, frame.payload, size) {
             Some(Progress::Complete) => self.end_delivery(channel),

@@ -10,7 +10,7 @@ use super::phase::Phase;
 use super::{Connection, Event, Step};
 use crate::capabilities::Capabilities;
 use crate::close::{CloseReason, Failure};
-use crate::framer::{Piece, decode_failure, malformed_frame, unexpected_frame};
+use crate::framer::{Piece, decode_failure, malformed_frame, unexpected_body, unexpected_frame};
 use crate::octets::Octets;
 use crate::sasl::Mechanisms;
 use crate::whole::Limits;
@@ -23,18 +23,16 @@ impl Connection {
         }
         let frame = match self.framer.next(input) {
             Piece::Frame(frame) => frame,
-            Piece::Body(body) => return self.fail(unexpected_frame(FrameKind::Body, body.octets)),
+            Piece::Body(body) => return self.fail(unexpected_body(&body)),
             Piece::More => return Step::More,
             Piece::Broken(failure) => return self.fail_for_good(failure),
         };
         match frame.kind {
-            _ if frame.channel != 0 => self.fail(unexpected_frame(frame.kind, frame.payload)),
+            _ if frame.channel != 0 => self.fail(unexpected_frame(frame)),
             FrameKind::Method => self.handshake_method(frame),
             FrameKind::Heartbeat if frame.payload.is_empty() => Step::Again,
             FrameKind::Heartbeat => self.fail(malformed_frame(frame)),
-            FrameKind::Header | FrameKind::Body => {
-                self.fail(unexpected_frame(frame.kind, frame.payload))
-            }
+            FrameKind::Header | FrameKind::Body => self.fail(unexpected_frame(frame)),
         }
     }
 
@@ -69,7 +67,7 @@ impl Connection {
             }
             (Phase::Opening, Method::ConnectionOpenOk(_)) => {
                 self.phase = Phase::Running;
-                self.deadline = None;
+                self.timers.clear_deadline();
                 Step::Event(Event::Opened)
             }
             (_, Method::ConnectionClose(close)) => self.closed_by_server(close),
@@ -138,7 +136,7 @@ impl Connection {
         };
         self.framer.set_frame_max(self.frame_max);
         self.limits = Limits::new(&self.framer, self.config.max_message_bytes);
-        self.heartbeat.start(heartbeat_s, self.now);
+        self.timers.start_heartbeats(heartbeat_s);
         let tune_ok = connection::TuneOk {
             channel_max: self.channel_max,
             frame_max: self.frame_max,

@@ -5,7 +5,7 @@
 //! and messages published by functions that write into the output or into a buffer of the driver's.
 //!
 //! # Memory
-//! A connection takes a few hundred octets, some 40 more for each channel number up to the highest in use, a run of
+//! A connection takes a few hundred octets, 24 more for each channel number up to the highest in use, a run of
 //! numbers for confirms that come out of order, and what it is assembling: messages in several frames, which grow as
 //! their octets come, to at most [`Config::max_incomplete_bytes`] plus one message. What `next` leaves in the input is
 //! at most a frame or 33 KiB, whichever is more.
@@ -34,8 +34,8 @@ pub use publish::{PublishError, write_body};
 use crate::capabilities::Capabilities;
 use crate::close::CloseReason;
 use crate::framer::Framer;
-use crate::heartbeat::Heartbeat;
 use crate::slots::{SlotState, Slots};
+use crate::timers::{Due, Timers};
 use crate::whole::Limits;
 use confirms::{Confirms, Resolving};
 use delivery::whole_delivery;
@@ -53,11 +53,7 @@ pub struct Connection {
     free_channels: Vec<u16>,
     /// A confirm of many publishes that could not be told in one event.
     resolving: Option<Resolving>,
-    heartbeat: Heartbeat,
-    /// When the handshake, or the server's answer to a close, has taken too long.
-    deadline: Option<Instant>,
-    /// The latest time that a caller has told.
-    now: Instant,
+    timers: Timers,
     output: Vec<u8>,
     frame_max: u32,
     channel_max: u16,
@@ -93,9 +89,7 @@ impl Connection {
             slots: Slots::default(),
             free_channels: Vec::new(),
             resolving: None,
-            heartbeat: Heartbeat::off(now),
-            deadline: Some(now + config.handshake_timeout),
-            now,
+            timers: Timers::new(now, config.handshake_timeout),
             output: PROTOCOL_HEADER.to_vec(),
             frame_max: FRAME_MIN_SIZE,
             channel_max: 0,
@@ -120,8 +114,7 @@ impl Connection {
         if input.is_empty() {
             return None;
         }
-        self.now = now;
-        self.heartbeat.received(now);
+        self.timers.received(now);
         if self.phase == Phase::Running
             && !self.framer.is_within_frame()
             && let Some((delivery, rest)) = whole_delivery(input, self.limits)
@@ -164,41 +157,42 @@ impl Connection {
     /// When to call [`Connection::handle_timeout`], if nothing changes before.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        match (self.deadline, self.heartbeat.next_deadline()) {
-            (Some(deadline), Some(heartbeat)) => Some(deadline.min(heartbeat)),
-            (deadline, heartbeat) => deadline.or(heartbeat),
-        }
+        self.timers.next()
     }
 
     /// Does what is due: puts a heartbeat into the output, or ends the connection because its time is up. Look at
     /// [`Connection::is_closed`] afterwards. Too early a call does nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.now = now;
-        if self.deadline.is_some_and(|deadline| now >= deadline) {
-            let phase = self.phase;
-            let reason =
-                CloseReason::silent(format!("no handshake in time (in state {})", phase.name()));
-            self.end(if phase.is_over() { None } else { Some(reason) });
-        } else if self.heartbeat.is_peer_gone(now) {
-            let interval_s = self.heartbeat.interval().as_secs();
-            self.end(Some(CloseReason::silent(format!(
-                "missed heartbeats from server, timeout: {interval_s}s"
-            ))));
-        } else if self.heartbeat.is_due(now) {
-            self.output.extend_from_slice(&HEARTBEAT_FRAME);
-            self.heartbeat.sent(now);
+        match self.timers.due(now) {
+            Due::Nothing => {}
+            Due::Deadline if self.phase.is_over() => self.end(None),
+            Due::Deadline => {
+                let text = format!("no handshake in time (in state {})", self.phase.name());
+                self.end(Some(CloseReason::silent(text)));
+            }
+            Due::PeerGone => {
+                let text = format!(
+                    "missed heartbeats from server, timeout: {}s",
+                    self.timers.interval_s()
+                );
+                self.end(Some(CloseReason::silent(text)));
+            }
+            Due::Heartbeat => {
+                self.output.extend_from_slice(&HEARTBEAT_FRAME);
+                self.timers.sent(now);
+            }
         }
     }
 
     /// Tells that something was sent to the server, so that no heartbeat is due for a while.
     pub fn bytes_sent(&mut self, now: Instant) {
-        self.heartbeat.sent(now);
+        self.timers.sent(now);
     }
 
     /// Tells that the driver stops reading (`false`) or reads again (`true`). While it does not read, a silent server
     /// does not count as gone.
     pub fn set_reading(&mut self, is_reading: bool, now: Instant) {
-        self.heartbeat.watch(is_reading, now);
+        self.timers.watch(is_reading, now);
     }
 
     /// Whether the connection is in use.
@@ -247,7 +241,7 @@ impl Connection {
     /// Agreed interval of heartbeats in seconds, 0 for none.
     #[must_use]
     pub fn heartbeat_s(&self) -> u64 {
-        self.heartbeat.interval().as_secs()
+        self.timers.interval_s()
     }
 
     /// What the server said of itself; empty until it has.

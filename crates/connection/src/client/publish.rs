@@ -73,6 +73,21 @@ impl Connection {
         Ok(slot.data.confirms.as_mut().map_or(0, |confirms| confirms.publish()))
     }
 
+    /// Counts `count` publishes whose frames the driver has written itself. Gives the number of the first one in confirm
+    /// mode, or 0 when the channel is not in confirm mode.
+    ///
+    /// The driver sends the frames behind what is in [`Connection::output`].
+    ///
+    /// # Errors
+    /// When the channel is not open. Nothing is counted then.
+    pub fn count_publishes(&mut self, channel: u16, count: u64) -> Result<u64, PublishError> {
+        let is_open = self.slots.is_open(channel);
+        let Some(slot) = self.slots.get_mut(channel).filter(|_| is_open) else {
+            return Err(PublishError::NotOpen { channel });
+        };
+        Ok(slot.data.confirms.as_mut().map_or(0, |confirms| confirms.publish_many(count)))
+    }
+
     /// Number of publishes of a channel that the server has neither confirmed nor refused; 0 without confirm mode.
     #[must_use]
     pub fn unconfirmed(&self, channel: u16) -> u64 {

@@ -23,7 +23,7 @@ impl Connection {
         }
         match (frame.kind, self.slots.state(frame.channel)) {
             (FrameKind::Heartbeat, _) => self.fail(if frame.payload.is_empty() {
-                unexpected_frame(frame.kind, frame.payload)
+                unexpected_frame(frame)
             } else {
                 malformed_frame(frame)
             }),
@@ -46,7 +46,7 @@ impl Connection {
             FrameKind::Heartbeat if frame.payload.is_empty() => return Step::Again,
             FrameKind::Heartbeat => return self.fail(malformed_frame(frame)),
             FrameKind::Header | FrameKind::Body => {
-                return self.fail(unexpected_frame(frame.kind, frame.payload));
+                return self.fail(unexpected_frame(frame));
             }
             FrameKind::Method => {}
         }

@@ -1,6 +1,6 @@
 //! The end of a connection, from either side.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use courser_codec::{FrameKind, Method, channel, connection, reply_code};
 
@@ -25,7 +25,7 @@ impl Connection {
     ) {
         let failure = Failure::of(code, explanation, (class_id, method_id));
         if reply_code::closes_connection(code) {
-            self.now = now;
+            self.timers.set_now(now);
             self.close_for(failure);
         } else if self.is_channel_open(channel) {
             self.close_channel_for(channel, failure);
@@ -42,7 +42,7 @@ impl Connection {
         (class_id, method_id): (u16, u16),
         now: Instant,
     ) {
-        self.now = now;
+        self.timers.set_now(now);
         self.close_for(Failure::of(code, explanation, (class_id, method_id)));
     }
 
@@ -101,18 +101,18 @@ impl Connection {
     }
 
     /// Moves on to a last phase and drops what only a connection in use needs.
-    pub(super) fn leave(&mut self, phase: Phase, timeout: std::time::Duration) {
+    pub(super) fn leave(&mut self, phase: Phase, timeout: Duration) {
         self.phase = phase;
-        self.deadline = Some(self.now + timeout);
-        self.heartbeat.stop();
+        self.timers.set_deadline(timeout);
+        self.timers.stop_heartbeats();
         self.slots.clear();
     }
 
     /// Ends the connection at once.
     pub(super) fn end(&mut self, reason: Option<CloseReason>) {
         self.phase = Phase::Closed;
-        self.deadline = None;
-        self.heartbeat.stop();
+        self.timers.clear_deadline();
+        self.timers.stop_heartbeats();
         self.slots.clear();
         if let Some(reason) = reason {
             self.reason = Some(Box::new(reason));

@@ -14,7 +14,7 @@ use super::phase::Phase;
 use super::{Connection, Event, Step};
 use crate::capabilities::Capabilities;
 use crate::close::{CloseReason, Failure};
-use crate::framer::{Piece, decode_failure, malformed_frame, unexpected_frame};
+use crate::framer::{Piece, decode_failure, malformed_frame, unexpected_body, unexpected_frame};
 use crate::octets::Octets;
 use crate::sasl::{Credentials, Mechanism};
 use crate::whole::Limits;
@@ -28,7 +28,7 @@ impl Connection {
         if self.phase != Phase::LoginPending {
             return;
         }
-        self.now = now;
+        self.timers.set_now(now);
         let tune = connection::Tune {
             channel_max: self.config.channel_max,
             frame_max: self.own_frame_max(),
@@ -46,7 +46,7 @@ impl Connection {
         if self.phase != Phase::LoginPending {
             return;
         }
-        self.now = now;
+        self.timers.set_now(now);
         let failure = Failure::new(ACCESS_REFUSED, explanation);
         if self.capabilities.authentication_failure_close() {
             self.close_for(failure);
@@ -60,9 +60,9 @@ impl Connection {
         if self.phase != Phase::OpenPending {
             return;
         }
-        self.now = now;
+        self.timers.set_now(now);
         connection::OpenOk {}.write_frame(0, &mut self.output);
-        self.deadline = None;
+        self.timers.clear_deadline();
         self.phase = Phase::Running;
     }
 
@@ -71,7 +71,7 @@ impl Connection {
         if self.phase != Phase::OpenPending {
             return;
         }
-        self.now = now;
+        self.timers.set_now(now);
         let open = (connection::Open::CLASS_ID, connection::Open::METHOD_ID);
         self.close_for(Failure::of(code, explanation, open));
     }
@@ -121,20 +121,18 @@ impl Connection {
     pub(super) fn handshake_step<'a>(&mut self, input: &mut &'a [u8]) -> Step<'a> {
         let frame = match self.framer.next(input) {
             Piece::Frame(frame) => frame,
-            Piece::Body(body) => return self.fail(unexpected_frame(FrameKind::Body, body.octets)),
+            Piece::Body(body) => return self.fail(unexpected_body(&body)),
             Piece::More => return Step::More,
             Piece::Broken(failure) => return self.fail_for_good(failure),
         };
         if frame.channel != 0 {
-            return self.fail(unexpected_frame(frame.kind, frame.payload));
+            return self.fail(unexpected_frame(frame));
         }
         match frame.kind {
             FrameKind::Method => self.handshake_method(frame),
             FrameKind::Heartbeat if frame.payload.is_empty() => Step::Again,
             FrameKind::Heartbeat => self.fail(malformed_frame(frame)),
-            FrameKind::Header | FrameKind::Body => {
-                self.fail(unexpected_frame(frame.kind, frame.payload))
-            }
+            FrameKind::Header | FrameKind::Body => self.fail(unexpected_frame(frame)),
         }
     }
 
@@ -180,7 +178,6 @@ impl Connection {
             Err(explanation) => return self.fail(Failure::of(SYNTAX_ERROR, explanation, ids)),
         };
         self.capabilities = Capabilities::from_properties(&client_properties);
-        self.mechanism = Some(mechanism);
         self.phase = Phase::LoginPending;
         Step::Event(Event::Login { credentials, client_properties })
     }
@@ -197,7 +194,7 @@ impl Connection {
         };
         self.framer.set_frame_max(self.frame_max);
         self.limits = Limits::new(&self.framer, self.config.max_message_bytes);
-        self.heartbeat.start(tune_ok.heartbeat, self.now);
+        self.timers.start_heartbeats(tune_ok.heartbeat);
         self.phase = Phase::Opening;
         Step::Again
     }

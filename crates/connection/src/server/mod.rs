@@ -5,11 +5,12 @@
 //! of the connection may go to the socket by another way, as long as no frame is torn apart.
 //!
 //! # Memory
-//! A connection takes a few hundred octets, 24 more for each channel number up to the highest in use, and what it is
+//! A connection takes a few hundred octets, 32 more for each channel number up to the highest in use, and what it is
 //! assembling: messages in several frames, which grow as their octets come, to at most
 //! [`Config::max_incomplete_bytes`] plus one message. What `next` leaves in the input is at most a frame or 33 KiB,
 //! whichever is more, as long as no answer to `Login` or `Open` is due.
 
+mod ack;
 mod channel;
 mod close;
 mod config;
@@ -32,10 +33,10 @@ pub use mode::ChannelMode;
 use crate::capabilities::Capabilities;
 use crate::close::CloseReason;
 use crate::framer::Framer;
-use crate::heartbeat::Heartbeat;
-use crate::sasl::Mechanism;
 use crate::slots::{SlotState, Slots};
+use crate::timers::{Due, Timers};
 use crate::whole::Limits;
+use ack::whole_ack;
 use mode::Channel;
 use phase::Phase;
 use publish::whole_publish;
@@ -48,17 +49,11 @@ pub struct Connection {
     framer: Framer,
     limits: Limits,
     slots: Slots<Channel>,
-    heartbeat: Heartbeat,
-    /// When the handshake, or the wait for the client's end of a close, has taken too long.
-    deadline: Option<Instant>,
-    /// The latest time that a caller has told.
-    now: Instant,
+    timers: Timers,
     output: Vec<u8>,
     frame_max: u32,
     channel_max: u16,
     capabilities: Capabilities,
-    /// What the client logs in with, from `connection.start-ok` on.
-    mechanism: Option<Mechanism>,
     is_blocked: bool,
     reason: Option<Box<CloseReason>>,
 }
@@ -81,14 +76,11 @@ impl Connection {
             framer: Framer::new(FRAME_MIN_SIZE),
             limits: Limits::default(),
             slots: Slots::default(),
-            heartbeat: Heartbeat::off(now),
-            deadline: Some(now + config.handshake_timeout),
-            now,
+            timers: Timers::new(now, config.handshake_timeout),
             output: Vec::new(),
             frame_max: FRAME_MIN_SIZE,
             channel_max: 0,
             capabilities: Capabilities::default(),
-            mechanism: None,
             is_blocked: false,
             reason: None,
             config,
@@ -106,22 +98,27 @@ impl Connection {
         if input.is_empty() {
             return None;
         }
-        self.now = now;
-        self.heartbeat.received(now);
-        if self.phase == Phase::Running
-            && !self.framer.is_within_frame()
-            && let Some((mut publish, rest)) = whole_publish(input, self.limits)
-            && let Some(slot) = self.slots.get_mut(publish.channel)
-            && slot.state == SlotState::Idle
-        {
-            publish.confirm_seq = slot.data.next_confirm_seq();
-            *input = rest;
-            return Some(Event::Publish(publish));
+        self.timers.received(now);
+        if self.phase == Phase::Running && !self.framer.is_within_frame() {
+            if let Some((mut publish, rest)) = whole_publish(input, self.limits)
+                && let Some(slot) = self.slots.get_mut(publish.channel)
+                && slot.state == SlotState::Idle
+            {
+                publish.confirm_seq = slot.data.next_confirm_seq();
+                *input = rest;
+                return Some(Event::Publish(publish));
+            }
+            if let Some((channel, ack, rest)) = whole_ack(input)
+                && self.slots.state(channel) == SlotState::Idle
+            {
+                *input = rest;
+                return Some(Event::Request { channel, method: Method::BasicAck(ack) });
+            }
         }
         self.next_general(input)
     }
 
-    /// The way of everything but small, plain publishes.
+    /// The way of everything but small, plain publishes and acknowledgements.
     fn next_general<'a>(&mut self, input: &mut &'a [u8]) -> Option<Event<'a>> {
         while !input.is_empty() {
             let step = match self.phase {
@@ -158,40 +155,42 @@ impl Connection {
     /// When to call [`Connection::handle_timeout`], if nothing changes before.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        match (self.deadline, self.heartbeat.next_deadline()) {
-            (Some(deadline), Some(heartbeat)) => Some(deadline.min(heartbeat)),
-            (deadline, heartbeat) => deadline.or(heartbeat),
-        }
+        self.timers.next()
     }
 
     /// Does what is due: puts a heartbeat into the output, or ends the connection because its time is up. Look at
     /// [`Connection::is_closed`] afterwards. Too early a call does nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.now = now;
-        if self.deadline.is_some_and(|deadline| now >= deadline) {
-            let phase = self.phase;
-            let reason =
-                CloseReason::silent(format!("no handshake in time (in state {})", phase.name()));
-            self.end(if phase.is_over() { None } else { Some(reason) });
-        } else if self.heartbeat.is_peer_gone(now) {
-            let interval_s = self.heartbeat.interval().as_secs();
-            let reason = format!("missed heartbeats from client, timeout: {interval_s}s");
-            self.end(Some(CloseReason::silent(reason)));
-        } else if self.heartbeat.is_due(now) {
-            self.output.extend_from_slice(&HEARTBEAT_FRAME);
-            self.heartbeat.sent(now);
+        match self.timers.due(now) {
+            Due::Nothing => {}
+            Due::Deadline if self.phase.is_over() => self.end(None),
+            Due::Deadline => {
+                let text = format!("no handshake in time (in state {})", self.phase.name());
+                self.end(Some(CloseReason::silent(text)));
+            }
+            Due::PeerGone => {
+                let text = format!(
+                    "missed heartbeats from client, timeout: {}s",
+                    self.timers.interval_s()
+                );
+                self.end(Some(CloseReason::silent(text)));
+            }
+            Due::Heartbeat => {
+                self.output.extend_from_slice(&HEARTBEAT_FRAME);
+                self.timers.sent(now);
+            }
         }
     }
 
     /// Tells that something was sent to the client, so that no heartbeat is due for a while.
     pub fn bytes_sent(&mut self, now: Instant) {
-        self.heartbeat.sent(now);
+        self.timers.sent(now);
     }
 
     /// Tells that the driver stops reading (`false`) or reads again (`true`). While it does not read, a silent client
     /// does not count as gone.
     pub fn set_reading(&mut self, is_reading: bool, now: Instant) {
-        self.heartbeat.watch(is_reading, now);
+        self.timers.watch(is_reading, now);
     }
 
     /// Whether the socket can be closed as soon as the output is sent.
@@ -228,7 +227,7 @@ impl Connection {
     /// Agreed interval of heartbeats in seconds, 0 for none.
     #[must_use]
     pub fn heartbeat_s(&self) -> u64 {
-        self.heartbeat.interval().as_secs()
+        self.timers.interval_s()
     }
 
     /// What the client announced that it can do. Known from [`Event::Login`] on.

@@ -158,15 +158,6 @@ impl Server {
         seen
     }
 
-    /// The methods that the machine has sent since the last call, as their names and what they hold.
-    pub fn sent_methods(&mut self) -> Vec<(u16, String)> {
-        let sent = std::mem::take(&mut self.sent);
-        methods(&sent)
-            .into_iter()
-            .map(|(channel, method)| (channel, format!("{method:?}")))
-            .collect()
-    }
-
     /// The only method that was sent, which is a `connection.close` or `channel.close`.
     pub fn sent_close(&mut self) -> (u16, u16, String, (u16, u16)) {
         let sent = std::mem::take(&mut self.sent);

@@ -80,6 +80,8 @@ pub struct LimitSettings {
     pub bindings_max: usize,
     /// Consumers on a channel.
     pub consumers_per_channel_max: usize,
+    /// Octets of publishes in one transaction.
+    pub transaction_max_bytes: usize,
     /// Waiting messages from which on a queue's publishers are slowed to the pace of its consumers.
     pub pace_backlog: usize,
 }
@@ -114,6 +116,7 @@ impl Default for Config {
                 exchanges_max: limits.exchanges_max,
                 bindings_max: limits.bindings_max,
                 consumers_per_channel_max: limits.consumers_per_channel_max,
+                transaction_max_bytes: limits.transaction_max_bytes,
                 pace_backlog: limits.pace_backlog,
             },
             log: Log { level: "info".into() },
@@ -172,6 +175,7 @@ impl Config {
             exchanges_max: limits.exchanges_max,
             bindings_max: limits.bindings_max,
             consumers_per_channel_max: limits.consumers_per_channel_max,
+            transaction_max_bytes: limits.transaction_max_bytes,
             pace_backlog: limits.pace_backlog.max(1),
         }
     }

@@ -4,8 +4,8 @@ use super::Driver;
 use crate::login;
 use courser_broker::{Batch, Fault, Identity, Inbound};
 use courser_codec::{Method, ShortString, basic, connection};
-use courser_connection::Credentials;
 use courser_connection::server::{AssembledPublish, Event, Publish};
+use courser_connection::{Credentials, login_refusal};
 use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -96,10 +96,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             None => {
                 let mechanism = credentials.mechanism().name();
                 tracing::warn!(peer = %self.peer, mechanism, "login refused");
-                let text = format!(
-                    "Login was refused using authentication mechanism {mechanism}. For details \
-                     see the broker logfile."
-                );
+                let text = login_refusal(credentials.mechanism());
                 self.machine.login_refused(&text, now);
             }
         }

@@ -118,8 +118,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
 
     /// Does everything that can be done now. Ready when the connection is over.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if let Some(session) = &self.session {
+        if let Some(session) = &mut self.session {
             session.outbox().register(cx.waker());
+            session.confirm_durable();
         }
         for _ in 0..ROUNDS_MAX {
             let sent_all = match self.poll_send(cx) {
@@ -170,6 +171,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
                 return true;
             }
             self.pace = None;
+            self.machine.set_reading(true, Instant::now());
             return true;
         }
         let due = match (self.machine.poll_timeout(), self.release_at) {

@@ -22,7 +22,7 @@ thread_local! {
 impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
     /// Reads once and acts on it. Returns how many octets came; 0 at the end of the stream.
     pub(super) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        if self.pace.is_some() || self.is_held_back() {
+        if self.pace.is_some() || self.is_held_back() || self.has_unread_answers() {
             return Poll::Pending;
         }
         READ_BUFFER.with_borrow_mut(|buffer| {
@@ -55,6 +55,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             match session.flush(&mut batch) {
                 Ok(Some(pace)) => {
                     self.pace = Some((pace, Box::pin(tokio::time::sleep(PACE_INTERVAL))));
+                    // A client that is not read is not to be missed for its heartbeats.
+                    self.machine.set_reading(false, now);
                 }
                 Ok(None) => {}
                 Err(fault) => self.connection_fault(&fault, (0, 0), now),
@@ -68,20 +70,31 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         }
     }
 
-    /// Whether a memory alarm keeps this connection from being read, and tells it when that changes.
+    /// Whether an alarm keeps this connection from being read, and tells it when that changes.
     fn is_held_back(&mut self) -> bool {
         let Some(session) = &self.session else { return false };
-        let hold = session.has_published() && self.shared.broker.hold_back(session.outbox());
-        if hold != self.held_back {
-            self.held_back = hold;
-            if hold {
-                self.machine.blocked("low on memory");
-            } else {
-                self.machine.unblocked();
+        let reason = match session.has_published() {
+            true => self.shared.broker.hold_back(session.outbox()),
+            false => None,
+        };
+        if reason.is_some() != self.held_back {
+            self.held_back = reason.is_some();
+            match reason {
+                Some(reason) => self.machine.blocked(reason),
+                None => self.machine.unblocked(),
             }
-            self.machine.set_reading(!hold, Instant::now());
+            self.machine.set_reading(!self.held_back, Instant::now());
             self.collect_output();
         }
-        hold
+        self.held_back
+    }
+
+    /// Whether the client does not take the answers to what it has asked: it gets to ask more when
+    /// it does, so that they can't fill the memory. Called when the socket has taken what it can.
+    fn has_unread_answers(&self) -> bool {
+        match &self.session {
+            Some(session) if !self.sending.is_empty() => session.outbox().is_full(),
+            _ => false,
+        }
     }
 }

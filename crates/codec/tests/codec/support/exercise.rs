@@ -1,4 +1,5 @@
-//! Reads octets in every way there is; nothing may panic, and what reads must write and read again alike.
+//! Reads octets in every way there is; nothing may panic, and what reads must write and read again
+//! alike.
 //!
 //! Tests give this generated and changed octets, the fuzzer whatever it comes upon.
 
@@ -76,7 +77,8 @@ fn header(input: &[u8]) {
     }
 }
 
-/// Single properties are what decoding everything gives. They are there for more inputs: octets after them do not matter.
+/// Single properties are what decoding everything gives. They are there for more inputs: octets
+/// after them do not matter.
 fn accessors_agree(raw: &RawProperties<'_>) {
     let headers = raw.headers();
     let last = raw.cluster_id();

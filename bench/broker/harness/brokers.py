@@ -1,0 +1,51 @@
+"""Brokers: each run gets a fresh one, with an empty data folder."""
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import process
+
+HERE = Path(__file__).resolve().parent.parent
+TITLES = {"courser": "Courser", "rabbitmq": "RabbitMQ"}
+
+
+@dataclass
+class Broker:
+    """A running broker."""
+
+    uri: str
+    # As it announces itself, `RabbitMQ 3.10.8`.
+    version: str
+    # All its processes.
+    pids: list[int]
+
+
+class Serving:
+    """Runs a broker for the time of a `with` block; its data is deleted at the end."""
+
+    def __init__(self, name: str, folder: Path, courser: Path | None):
+        self.command = [str(HERE / "serve"), name, str(folder)]
+        if name == "courser":
+            self.command.append(str(courser))
+        self.folder = folder
+
+    def __enter__(self) -> Broker:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        # A session of its own: Ctrl-C is for whoever measures, who then closes the pipe.
+        self.keeper = subprocess.Popen(
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+        line = self.keeper.stdout.readline()
+        if not line:
+            self.__exit__()
+            raise SystemExit(f"error: {' '.join(self.command)} did not start")
+        pid, uri, version = line.strip().split(" ", 2)
+        return Broker(uri, version, process.tree(int(pid)))
+
+    def __exit__(self, *_) -> None:
+        self.keeper.stdin.close()
+        self.keeper.stdout.close()
+        self.keeper.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)

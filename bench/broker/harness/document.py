@@ -1,0 +1,155 @@
+"""The figures as Markdown: printed after a run, and kept in docs/ between two markers."""
+
+from pathlib import Path
+
+from . import brokers, loads, results
+from .workloads import MEMORY_GOAL_BYTES, MEMORY_WORKLOAD, WORKLOADS
+
+BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
+# A queue grows when this many times more is published than consumed; the table then says so.
+UNBALANCED = 1.1
+# A load average from which on rates and latencies are not to be trusted.
+BUSY = 0.7
+
+
+def preface(measured: dict) -> str:
+    """What the figures were made on."""
+    machine, timing = measured["machine"], measured["timing"]
+    lines = [
+        f"- Machine: {machine['cores']} cores of {machine['cpu']}, {machine['memory_bytes'] / 2**30:.0f} GiB, "
+        f"{machine['system']}, Linux {machine['kernel']}, data on {machine['file_system']}; "
+        f"load average before: {machine['load_average_before']:.2f}",
+        "- Versions: " + ", ".join(f"{name} {text}" for name, text in measured["versions"].items()),
+        f"- Measured: {measured['started']}, {timing['measured_s']} s after {timing['warmup_s']} s of warm-up, "
+        f"rounds: {timing['rounds']}, `{measured['command']}`",
+    ]
+    if machine["load_average_before"] > BUSY:
+        lines.append("- **The machine was busy with other work**: rates and latencies are worse than they need be.")
+    return "\n".join(lines)
+
+
+def tables(measured: dict) -> str:
+    """All tables."""
+    parts = []
+    for load in results.present(measured, "load"):
+        parts += [f"### Load: {loads.TITLES[load]}", _cost(measured, load)]
+        if latency := _latency(measured, load):
+            parts += [latency]
+        parts += [_memory(measured, load)]
+    parts.append(_remarks(measured))
+    return "\n\n".join(parts) + "\n"
+
+
+def renew(path: Path, measured: dict, saved: Path, plots: list[str]) -> None:
+    """Puts new figures between the markers of a page; `plots` are files beside the saved figures."""
+    before, _, rest = path.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    if not rest or not after:
+        raise SystemExit(f"error: {path} lacks the markers {BEGIN} and {END}")
+    source = f"Raw figures, every run: [{saved.name}](../bench/results/{saved.name})"
+    parts = [BEGIN, preface(measured), tables(measured).rstrip(), *_plots(plots), _commands(measured), source, END]
+    path.write_text(before + "\n\n".join(parts) + after)
+
+
+def _cost(measured: dict, load: str) -> str:
+    names = results.present(measured, "name")
+    titles = [_title(measured, name) for name in names]
+    # The goals were set for a load that costs little; with another they would say something else.
+    goals = load == "perftest"
+    header = ["workload", *(f"{title}, us" for title in titles), *["goal"] * goals]
+    header += [f"{title}, msg/s" for title in titles]
+    rows = []
+    for workload in results.present(measured, "workload"):
+        runs = [results.of(measured, load, workload, name) for name in names]
+        costs = [_number(results.median(cell, "cpu_us_per_message")) for cell in runs]
+        label = f"**{workload}** {WORKLOADS[workload].title}"
+        goal = [f"<= {WORKLOADS[workload].goal.cpu_us:g}"] * goals
+        rows.append([label, *costs, *goal, *(_throughput(cell, workload) for cell in runs)])
+    return "Broker CPU time per consumed message, and messages consumed a second:\n\n" + _table(header, rows)
+
+
+def _throughput(runs: list[dict], workload: str) -> str:
+    consumed = results.median(runs, "consumed_per_s")
+    published = results.median(runs, "published_per_s")
+    if consumed is None:
+        return ""
+    sent = published * max(WORKLOADS[workload].fanout, 1)
+    return f"{consumed:,.0f}" + (f" of {sent:,.0f} published" if sent > consumed * UNBALANCED else "")
+
+
+def _latency(measured: dict, load: str) -> str:
+    rows = []
+    for workload in results.present(measured, "workload"):
+        kind, goal = WORKLOADS[workload].latency, WORKLOADS[workload].goal
+        for name in results.present(measured, "name") if kind else ():
+            runs = results.of(measured, load, workload, name)
+            cells = [_micros(results.median(runs, "latency", kind, at)) for at in ("p50_us", "p99_us", "p999_us")]
+            rows.append([f"**{workload}** {kind}", _title(measured, name), *cells])
+        if kind and load == "perftest":
+            rows.append([f"**{workload}** {kind}", "goal", _micros(goal.latency_p50_us), _micros(goal.latency_p99_us), ""])
+    if not rows:
+        return ""
+    text = "Latency at a fixed rate, in microseconds:\n\n" + _table(["latency", "broker", "p50", "p99", "p99.9"], rows)
+    if measured["sync_floor"]:
+        p50, p99 = (results.median(measured["sync_floor"], at) for at in ("p50_us", "p99_us"))
+        text += f"\n\nFloor of anything durable on this disk, 4 KiB written and fdatasynced: p50 {p50:,.0f}, p99 {p99:,.0f}."
+    return text
+
+
+def _memory(measured: dict, load: str) -> str:
+    names = results.present(measured, "name")
+    rows = []
+    for workload in results.present(measured, "workload"):
+        peaks = [results.median(results.of(measured, load, workload, name), "peak_rss_bytes") for name in names]
+        goal = f"<= {MEMORY_GOAL_BYTES >> 20}" if workload == MEMORY_WORKLOAD else ""
+        rows.append([workload, *("" if peak is None else f"{peak / 2**20:.0f}" for peak in peaks), goal])
+    header = ["workload", *(_title(measured, name) for name in names), "goal"]
+    return "Peak resident memory, in MiB:\n\n" + _table(header, rows)
+
+
+def _remarks(measured: dict) -> str:
+    """How far runs differ, and everything that did not go as it should."""
+    lines = [
+        "Each figure is the median of its rounds; the farthest run lies "
+        f"{results.spread(measured):.0%} from its median CPU time."
+    ]
+    for run in measured["runs"]:
+        what = list(run["problems"])
+        if run["stalls"]:
+            what.append(f"{run['stalls']} s with less than half of the usual rate")
+        if what:
+            title = brokers.TITLES[run["name"]]
+            lines.append(f"- round {run['round']}, {run['workload']}, {title}, {loads.TITLES[run['load']]}: " + "; ".join(what))
+    return "\n".join(lines)
+
+
+def _commands(measured: dict) -> str:
+    """What was run."""
+    lines = ["courser  courser --listen 127.0.0.1:PORT --data-dir FOLDER", "rabbitmq rabbitmq-server (own node, ports, folders)"]
+    commands = {(run["load"], run["workload"]): run["command"] for run in measured["runs"]}
+    lines += [f"{workload:<8} {command}" for (_, workload), command in commands.items()]
+    return "Commands:\n\n```\n" + "\n".join(lines) + "\n```"
+
+
+def _plots(plots: list[str]) -> list[str]:
+    return [f"![The same as a plot](../bench/results/{name})" for name in plots]
+
+
+def _title(measured: dict, name: str) -> str:
+    """With the version that took part."""
+    return next(run["broker"] for run in measured["runs"] if run["name"] == name)
+
+
+def _table(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def _micros(value: float | None) -> str:
+    return "" if value is None else f"{value:,.0f}"

@@ -1,0 +1,48 @@
+"""What the system knows about processes: CPU time and memory, from /proc."""
+
+import os
+import re
+from pathlib import Path
+
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+def tree(root_pid: int) -> list[int]:
+    """The process and all that descend from it."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and (fields := _stat(int(entry.name))):
+            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    found = [root_pid]
+    for pid in found:
+        found.extend(children.get(pid, []))
+    return found
+
+
+def cpu_s(pids: list[int]) -> float:
+    """User and system time that the processes have used, in seconds. One that has ended counts nothing."""
+    ticks = 0
+    for pid in pids:
+        if fields := _stat(pid):
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / TICKS_PER_S
+
+
+def peak_rss_bytes(pids: list[int]) -> int:
+    """The processes' largest resident sets, added up."""
+    total = 0
+    for pid in pids:
+        try:
+            match = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+        except OSError:
+            continue
+        total += int(match[1]) * 1024 if match else 0
+    return total
+
+
+def _stat(pid: int) -> list[str] | None:
+    """The fields of /proc/PID/stat behind the name, which may itself hold blanks and parentheses."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None

@@ -1,0 +1,141 @@
+//! Durable exchanges, queues and bindings as keys and values, for the store.
+//!
+//! ```text
+//! key    kind octet, vhost (u16 length, octets), then
+//!          'x' exchange: name
+//!          'q' queue: name
+//!          'b' binding: source, 'q' or 'x', destination, routing key (u8 length, octets each),
+//!                       arguments (encoded field table entries)
+//! value  'x': type octet, flags octet, arguments
+//!        'q': u64 number of the queue, flags octet, arguments
+//!        'b': nothing
+//! ```
+
+use crate::exchange::{Exchange, ExchangeKind, ExchangeSettings};
+use crate::queue::{Queue, QueueSettings};
+use courser_codec::{FieldTable, ShortString, Table};
+
+const AUTO_DELETE: u8 = 1;
+const INTERNAL: u8 = 2;
+
+/// A definition read back.
+pub(crate) enum Definition {
+    Exchange { vhost: String, name: ShortString, settings: ExchangeSettings },
+    Queue { vhost: String, name: ShortString, id: u64, settings: QueueSettings },
+    Binding { vhost: String, binding: DefinedBinding },
+}
+
+/// A binding by names.
+pub(crate) struct DefinedBinding {
+    pub source: ShortString,
+    pub to_queue: bool,
+    pub destination: ShortString,
+    pub routing_key: ShortString,
+    pub arguments: FieldTable,
+}
+
+fn key(kind: u8, vhost: &str) -> Vec<u8> {
+    let mut key = vec![kind];
+    key.extend_from_slice(&(vhost.len() as u16).to_le_bytes());
+    key.extend_from_slice(vhost.as_bytes());
+    key
+}
+
+pub(crate) fn exchange_key(vhost: &str, name: &ShortString) -> Vec<u8> {
+    let mut key = key(b'x', vhost);
+    key.extend_from_slice(name.as_bytes());
+    key
+}
+
+pub(crate) fn exchange_value(exchange: &Exchange) -> Vec<u8> {
+    let settings = &exchange.settings;
+    let flags =
+        (u8::from(settings.auto_delete) * AUTO_DELETE) | (u8::from(settings.internal) * INTERNAL);
+    let mut value = vec![settings.kind as u8, flags];
+    value.extend_from_slice(&settings.arguments.to_entries());
+    value
+}
+
+pub(crate) fn queue_key(vhost: &str, name: &ShortString) -> Vec<u8> {
+    let mut key = key(b'q', vhost);
+    key.extend_from_slice(name.as_bytes());
+    key
+}
+
+pub(crate) fn queue_value(queue: &Queue) -> Vec<u8> {
+    let mut value = queue.id.to_le_bytes().to_vec();
+    value.push(u8::from(queue.settings.auto_delete) * AUTO_DELETE);
+    value.extend_from_slice(&queue.settings.arguments.to_entries());
+    value
+}
+
+pub(crate) fn binding_key(vhost: &str, binding: &DefinedBinding) -> Vec<u8> {
+    let mut key = key(b'b', vhost);
+    let mut put = |text: &ShortString| {
+        key.push(text.len() as u8);
+        key.extend_from_slice(text.as_bytes());
+    };
+    put(&binding.source);
+    put(&binding.destination);
+    put(&binding.routing_key);
+    key.push(if binding.to_queue { b'q' } else { b'x' });
+    key.extend_from_slice(&binding.arguments.to_entries());
+    key
+}
+
+/// Reads a definition; none if it is malformed.
+pub(crate) fn parse(key: &[u8], value: &[u8]) -> Option<Definition> {
+    let (kind, rest) = key.split_first()?;
+    let (len, rest) = rest.split_first_chunk::<2>()?;
+    let (vhost, rest) = rest.split_at_checked(u16::from_le_bytes(*len) as usize)?;
+    let vhost = String::from_utf8(vhost.to_vec()).ok()?;
+    match kind {
+        b'x' => {
+            let ([kind, flags], arguments) = value.split_first_chunk::<2>()?;
+            let settings = ExchangeSettings {
+                kind: ExchangeKind::from_octet(*kind)?,
+                durable: true,
+                auto_delete: flags & AUTO_DELETE != 0,
+                internal: flags & INTERNAL != 0,
+                arguments: table(arguments)?,
+            };
+            Some(Definition::Exchange { vhost, name: ShortString::new(rest).ok()?, settings })
+        }
+        b'q' => {
+            let (id, value) = value.split_first_chunk::<8>()?;
+            let (flags, arguments) = value.split_first()?;
+            let settings = QueueSettings {
+                durable: true,
+                exclusive_owner: None,
+                auto_delete: flags & AUTO_DELETE != 0,
+                arguments: table(arguments)?,
+            };
+            let (id, name) = (u64::from_le_bytes(*id), ShortString::new(rest).ok()?);
+            Some(Definition::Queue { vhost, name, id, settings })
+        }
+        b'b' => {
+            let mut rest = rest;
+            let mut take = || {
+                let (len, after) = rest.split_first()?;
+                let (text, after) = after.split_at_checked(*len as usize)?;
+                rest = after;
+                ShortString::new(text).ok()
+            };
+            let (source, destination, routing_key) = (take()?, take()?, take()?);
+            let (kind, arguments) = rest.split_first()?;
+            let binding = DefinedBinding {
+                source,
+                to_queue: *kind == b'q',
+                destination,
+                routing_key,
+                arguments: table(arguments)?,
+            };
+            Some(Definition::Binding { vhost, binding })
+        }
+        _ => None,
+    }
+}
+
+fn table(entries: &[u8]) -> Option<FieldTable> {
+    Table::from_entries(entries).to_owned().ok()
+}

@@ -1,0 +1,91 @@
+//! Restarts: what the broker hands to a store's checkpoint, and what it takes back at a start.
+
+use crate::broker::Broker;
+use crate::definition::{self, Definition};
+use crate::exchange::{Destination, Exchange};
+use crate::queue::Queue;
+use courser_store::recovered::CheckpointWriter;
+use courser_store::{Lsn, Recovered};
+use std::collections::HashMap;
+use std::fmt;
+
+/// Why what a store has recovered can't be taken back.
+#[derive(Debug)]
+pub struct RestoreError {
+    key: Vec<u8>,
+}
+
+impl fmt::Display for RestoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the definition '{}' can't be read", self.key.escape_ascii())
+    }
+}
+
+impl std::error::Error for RestoreError {}
+
+impl Broker {
+    /// Takes back what was there before a restart. Returns how many messages that is.
+    pub fn restore(&self, recovered: Recovered) -> Result<usize, RestoreError> {
+        let mut bindings = Vec::new();
+        let mut queues = HashMap::new();
+        for (key, value) in recovered.definitions {
+            match definition::parse(&key, &value).ok_or(RestoreError { key })? {
+                Definition::Exchange { vhost, name, settings } => {
+                    let exchange = Exchange::new(self.next_id(), name, settings);
+                    self.add_vhost(&vhost).restore(Destination::Exchange(exchange));
+                }
+                Definition::Queue { vhost, name, id, settings } => {
+                    self.reserve_id(id);
+                    let queue = Queue::new(id, name, settings);
+                    queues.insert(id, queue.clone());
+                    self.add_vhost(&vhost).restore(Destination::Queue(queue));
+                }
+                Definition::Binding { vhost, binding } => bindings.push((vhost, binding)),
+            }
+        }
+        for (vhost, binding) in bindings {
+            self.add_vhost(&vhost).restore_binding(binding);
+        }
+        let mut messages = 0;
+        for (id, index) in recovered.queues {
+            // A queue that was deleted: numbers are never used again.
+            self.reserve_id(id);
+            let Some(queue) = queues.get(&id) else { continue };
+            let positions = index.into_positions();
+            messages += positions.len();
+            positions.iter().for_each(|position| self.store.hold(*position));
+            queue.restore(positions);
+        }
+        Ok(messages)
+    }
+
+    /// Where a checkpoint begins that is written now: everything before it has taken effect.
+    pub fn checkpoint_start(&self) -> Lsn {
+        // Whoever is between appending and taking effect holds the gate for reading.
+        let _gate = self.gate.write();
+        self.store.end()
+    }
+
+    /// Writes everything that has to survive and lies before `start`.
+    pub fn write_checkpoint(&self, start: Lsn, out: &mut Vec<u8>) {
+        let mut writer = CheckpointWriter::new(out);
+        for vhost in self.vhosts() {
+            vhost.for_each_definition(&mut |key, value| writer.definition(key, value));
+            for queue in vhost.queues() {
+                if queue.settings.survives() {
+                    writer.queue(queue.id, &queue.positions_below(start.0));
+                }
+            }
+        }
+    }
+
+    /// Calls `each` with the position before `start` of every message in the log that some queue
+    /// still has.
+    pub fn for_each_live(&self, start: Lsn, each: &mut dyn FnMut(u64)) {
+        for vhost in self.vhosts() {
+            for queue in vhost.queues() {
+                queue.positions_below(start.0).into_iter().for_each(&mut *each);
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Locations in the middle of a long backlog, packed.
+
+use courser_store::Location;
+use courser_store::change::{put_varint, take_varint};
+use std::collections::VecDeque;
+
+/// A run of locations that nobody looks at for a while.
+#[derive(Debug)]
+pub(crate) enum Packed {
+    /// Unmarked messages in the log: the differences of their positions, zigzag-coded.
+    Positions(Box<[u8]>),
+    /// Anything else, as it is.
+    Plain(Box<[Location]>),
+}
+
+impl Packed {
+    /// Packs everything in `locations`, leaving it empty.
+    pub fn pack(locations: &mut VecDeque<Location>) -> Self {
+        let unmarked = |location: &Location| match location {
+            Location::Log { position, marks: 0 } => Some(*position),
+            _ => None,
+        };
+        let positions: Option<Vec<u64>> = locations.iter().map(unmarked).collect();
+        let Some(positions) = positions else {
+            return Packed::Plain(locations.drain(..).collect());
+        };
+        locations.clear();
+        let mut octets = Vec::with_capacity(positions.len() * 3);
+        let mut before = 0i64;
+        for position in positions {
+            let difference = (position as i64).wrapping_sub(before);
+            put_varint(&mut octets, ((difference << 1) ^ (difference >> 63)) as u64);
+            before = position as i64;
+        }
+        Packed::Positions(octets.into())
+    }
+
+    /// Appends what was packed to `locations`.
+    pub fn unpack(self, locations: &mut VecDeque<Location>) {
+        match self {
+            Packed::Positions(octets) => {
+                for_each_position(&octets, &mut |position| {
+                    locations.push_back(Location::Log { position, marks: 0 });
+                });
+            }
+            Packed::Plain(plain) => locations.extend(plain.into_vec()),
+        }
+    }
+
+    /// Calls `each` with the position of every message that is in the log.
+    pub fn for_each_position(&self, each: &mut dyn FnMut(u64)) {
+        match self {
+            Packed::Positions(octets) => for_each_position(octets, each),
+            Packed::Plain(plain) => plain.iter().filter_map(Location::position).for_each(each),
+        }
+    }
+}
+
+fn for_each_position(mut octets: &[u8], each: &mut dyn FnMut(u64)) {
+    let mut position = 0i64;
+    while let Some(coded) = take_varint(&mut octets) {
+        let difference = (coded >> 1) as i64 ^ -((coded & 1) as i64);
+        position = position.wrapping_add(difference);
+        each(position as u64);
+    }
+}

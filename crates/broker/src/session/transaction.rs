@@ -1,0 +1,216 @@
+//! Transactions: publishes and settlements that take effect together (AMQP 0-9-1, 1.9).
+
+use super::acknowledge::Settlement;
+use super::publish::{is_persistent, malformed};
+use super::{Inbound, Session};
+use crate::fault::Fault;
+use crate::queue::Queue;
+use crate::stash::Stash;
+use crate::unacked::Unacked;
+use crate::vhost::store_fault;
+use bytes::Bytes;
+use courser_codec::{ContentHeader, RawProperties, ShortStr, basic};
+use courser_store::{Lsn, MessageRef, Record, Sync};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a transactional channel has done since its last commit.
+#[derive(Default)]
+pub(super) struct Transaction {
+    publishes: Vec<Pending>,
+    publishes_bytes: usize,
+    /// Deliveries settled; a rollback gives them back to the client, unacknowledged.
+    pub settled: Vec<(u64, Unacked, Settlement)>,
+}
+
+/// A publish that waits for its commit.
+struct Pending {
+    address: Bytes,
+    header: Bytes,
+    body: Bytes,
+    mandatory: bool,
+    persistent: bool,
+}
+
+/// What a pending publish costs besides its octets.
+const PENDING_OVERHEAD_BYTES: usize = 128;
+
+impl Session {
+    pub(super) fn is_transactional(&self, number: u16) -> bool {
+        match self.channels.get(number as usize) {
+            Some(Some(channel)) => channel.transaction.is_some(),
+            _ => false,
+        }
+    }
+
+    pub(super) fn transaction(&mut self, number: u16) -> Option<&mut Transaction> {
+        let channel = self.channels.get_mut(number as usize)?.as_deref_mut()?;
+        channel.transaction.as_deref_mut()
+    }
+
+    pub(super) fn begin_transaction(&mut self, number: u16) -> Result<(), Fault> {
+        self.channel(number)?.transaction.get_or_insert_default();
+        Ok(())
+    }
+
+    /// Keeps a publish, which has been found good, until the commit.
+    pub(super) fn publish_later(
+        &mut self,
+        inbound: &Inbound<'_>,
+        properties: RawProperties<'_>,
+    ) -> Result<(), Fault> {
+        let persistent = is_persistent(properties)?;
+        let most = self.broker.limits.transaction_max_bytes;
+        let Some(transaction) = self.transaction(inbound.channel) else { return Ok(()) };
+        let pending = Pending {
+            address: Bytes::copy_from_slice(inbound.address),
+            header: Bytes::copy_from_slice(inbound.header),
+            body: match inbound.shared_body {
+                Some(body) => body.clone(),
+                None => Bytes::copy_from_slice(inbound.body),
+            },
+            mandatory: inbound.publish.mandatory,
+            persistent,
+        };
+        transaction.publishes_bytes += PENDING_OVERHEAD_BYTES
+            + pending.address.len()
+            + pending.header.len()
+            + pending.body.len();
+        if transaction.publishes_bytes > most {
+            return Err(Fault::precondition_failed(format_args!(
+                "transaction is larger than the {most} octets that it may have"
+            )));
+        }
+        transaction.publishes.push(pending);
+        Ok(())
+    }
+
+    /// `tx.commit`: everything since the last commit takes effect, and survives together or not at
+    /// all. Answered when it is durable.
+    pub(super) fn commit(&mut self, number: u16) -> Result<(), Fault> {
+        let Some(transaction) = self.transaction(number) else { return Ok(()) };
+        let Transaction { publishes, settled, .. } = std::mem::take(transaction);
+        let mut routed = Vec::with_capacity(publishes.len());
+        for pending in &publishes {
+            let inbound = pending.inbound(number);
+            let properties = ContentHeader::parse(inbound.header).map_err(malformed)?.properties;
+            // An exchange that has gone since takes its messages with it, as if unroutable.
+            let Ok(route) = self.find_route(&inbound, properties) else { continue };
+            let persistent = !route.durable.is_empty() && pending.persistent;
+            routed.push((pending, route, persistent));
+        }
+        let settled_positions = self.settled_positions(number, &settled);
+        let mut records = Vec::new();
+        for (pending, route, _) in routed.iter().filter(|(_, _, persistent)| *persistent) {
+            let holders = route.queues.len() as u32;
+            let message = pending.message();
+            records.push(Record::Message { queues: &route.durable, holders, message });
+        }
+        for (queue, positions) in &settled_positions {
+            records.push(Record::Settled { queue: *queue, positions });
+        }
+        let broker = Arc::clone(&self.broker);
+        let gate = broker.gate.read();
+        let mut locations = Vec::new();
+        let mut lsn = Lsn::default();
+        if !records.is_empty() {
+            let store = &self.broker.store;
+            lsn = store.append(&records, Sync::Wanted, &mut locations).map_err(store_fault)?;
+        }
+        let mut locations = locations.into_iter();
+        for (pending, route, persistent) in &routed {
+            let message = pending.message();
+            if route.queues.is_empty() && pending.mandatory {
+                self.return_unroutable(number, &message);
+            }
+            let mut stash = Stash::default();
+            stash.push(message);
+            if *persistent {
+                stash.set_locations(locations.by_ref().take(1).collect());
+            }
+            self.push(&mut stash, route).map_err(store_fault)?;
+        }
+        drop(gate);
+        for settlement in [Settlement::Done, Settlement::Requeue] {
+            let these = settled.iter().filter(|(_, _, one)| *one == settlement);
+            let these = these.map(|(tag, unacked, _)| (*tag, *unacked)).collect();
+            self.apply(number, these, settlement)?;
+        }
+        self.settle_acknowledged();
+        self.reply_when_durable(number, lsn);
+        Ok(())
+    }
+
+    /// For each durable queue, the ascending positions of the messages that a transaction has done
+    /// with.
+    fn settled_positions(
+        &self,
+        number: u16,
+        settled: &[(u64, Unacked, Settlement)],
+    ) -> BTreeMap<u64, Vec<u64>> {
+        let done = settled.iter().filter(|(_, _, settlement)| *settlement == Settlement::Done);
+        let sources: Vec<(Arc<Queue>, u64)> = match self.outbox.lock().channel(number) {
+            Some(channel) => done
+                .filter_map(|(_, one, _)| {
+                    Some((Arc::clone(&channel.slot(one.slot)?.queue), one.sequence))
+                })
+                .collect(),
+            None => Vec::new(),
+        };
+        let mut positions = BTreeMap::<u64, Vec<u64>>::new();
+        for (queue, sequence) in sources {
+            if queue.settings.survives()
+                && let Some(position) = queue.unacked_position(sequence)
+            {
+                positions.entry(queue.id).or_default().push(position);
+            }
+        }
+        positions.values_mut().for_each(|positions| positions.sort_unstable());
+        positions
+    }
+
+    /// `tx.rollback`: publishes are forgotten, settlements undone; nothing is requeued.
+    pub(super) fn rollback(&mut self, number: u16) -> Result<(), Fault> {
+        self.abandon_transaction(number);
+        self.begin_transaction(number)
+    }
+
+    /// Gives settled deliveries back to the channel, and ends the transaction.
+    pub(super) fn abandon_transaction(&mut self, number: u16) {
+        let Some(transaction) = self.transaction(number) else { return };
+        let Transaction { settled, .. } = std::mem::take(transaction);
+        if let Some(channel) = self.outbox.lock().channel(number) {
+            channel.unacked.put_back(settled.into_iter().map(|(tag, unacked, _)| (tag, unacked)));
+        }
+    }
+}
+
+impl Pending {
+    fn message(&self) -> MessageRef<'_> {
+        MessageRef {
+            address: &self.address,
+            header: &self.header,
+            body: &self.body,
+            shared_body: Some(&self.body),
+        }
+    }
+
+    fn inbound(&self, channel: u16) -> Inbound<'_> {
+        let (exchange, key) = courser_store::record::split_address(&self.address);
+        let short = |octets| ShortStr::new(octets).unwrap_or_default();
+        Inbound {
+            channel,
+            publish: basic::Publish {
+                exchange: short(exchange),
+                routing_key: short(key),
+                mandatory: self.mandatory,
+                immediate: false,
+            },
+            address: &self.address,
+            header: &self.header,
+            body: &self.body,
+            shared_body: Some(&self.body),
+            confirm_seq: 0,
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What the store is told of durable exchanges, queues and bindings, and what it tells at a start.
+
+use super::Vhost;
+use crate::definition::{self, DefinedBinding};
+use crate::exchange::{BindingKey, Destination, Exchange};
+use crate::fault::Fault;
+use crate::queue::Queue;
+use courser_codec::ShortString;
+use courser_store::{Record, StoreError, Sync};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Definitions and queues that one operation removes, to be forgotten together.
+#[derive(Default)]
+pub(super) struct Gone {
+    keys: Vec<Vec<u8>>,
+    queues: Vec<u64>,
+}
+
+impl Vhost {
+    pub(super) fn define_exchange(&self, exchange: &Exchange) -> Result<(), Fault> {
+        if !exchange.settings.durable {
+            return Ok(());
+        }
+        let key = definition::exchange_key(&self.name, &exchange.name);
+        self.append_definition(&key, &definition::exchange_value(exchange))
+    }
+
+    pub(super) fn define_queue(&self, queue: &Queue) -> Result<(), Fault> {
+        if !queue.settings.survives() {
+            return Ok(());
+        }
+        let key = definition::queue_key(&self.name, &queue.name);
+        self.append_definition(&key, &definition::queue_value(queue))
+    }
+
+    pub(super) fn define_binding(
+        &self,
+        source: &Exchange,
+        destination: &Destination,
+        key: &BindingKey,
+    ) -> Result<(), Fault> {
+        match self.durable_binding(source, destination, key) {
+            Some(key) => self.append_definition(&key, &[]),
+            None => Ok(()),
+        }
+    }
+
+    /// The definition's key of a binding that survives: both its ends do.
+    fn durable_binding(
+        &self,
+        source: &Exchange,
+        destination: &Destination,
+        key: &BindingKey,
+    ) -> Option<Vec<u8>> {
+        (source.settings.durable && destination.survives()).then(|| {
+            let binding = DefinedBinding {
+                source: source.name.clone(),
+                to_queue: matches!(destination, Destination::Queue(_)),
+                destination: destination.name().clone(),
+                routing_key: key.routing_key.clone(),
+                arguments: key.arguments.clone(),
+            };
+            definition::binding_key(&self.name, &binding)
+        })
+    }
+
+    fn append_definition(&self, key: &[u8], value: &[u8]) -> Result<(), Fault> {
+        let record = Record::Defined { key, value };
+        self.store.append(&[record], Sync::Wanted, &mut Vec::new()).map(drop).map_err(store_fault)
+    }
+
+    pub(super) fn exchange_is_gone(&self, exchange: &Exchange, gone: &mut Gone) {
+        if exchange.settings.durable {
+            gone.keys.push(definition::exchange_key(&self.name, &exchange.name));
+        }
+    }
+
+    pub(super) fn queue_is_gone(&self, queue: &Queue, gone: &mut Gone) {
+        if queue.settings.survives() {
+            gone.keys.push(definition::queue_key(&self.name, &queue.name));
+            gone.queues.push(queue.id);
+        }
+    }
+
+    pub(super) fn binding_is_gone(
+        &self,
+        source: &Exchange,
+        destination: &Destination,
+        key: &BindingKey,
+        gone: &mut Gone,
+    ) {
+        gone.keys.extend(self.durable_binding(source, destination, key));
+    }
+
+    /// Tells the store what is gone, all at once.
+    pub(super) fn forget(&self, gone: &Gone) -> Result<(), Fault> {
+        let forgotten = gone.keys.iter().map(|key| Record::Forgotten { key });
+        let dropped = gone.queues.iter().map(|queue| Record::Dropped { queue: *queue });
+        let records: Vec<Record<'_>> = forgotten.chain(dropped).collect();
+        if records.is_empty() {
+            return Ok(());
+        }
+        self.store.append(&records, Sync::Wanted, &mut Vec::new()).map(drop).map_err(store_fault)
+    }
+
+    /// Calls `each` with the key and value of everything durable in this vhost.
+    pub(crate) fn for_each_definition(&self, each: &mut dyn FnMut(&[u8], &[u8])) {
+        for exchange in self.exchanges() {
+            let predefined = super::PREDEFINED.iter().any(|(name, _)| exchange.name == *name);
+            if exchange.settings.durable && !predefined {
+                let key = definition::exchange_key(&self.name, &exchange.name);
+                each(&key, &definition::exchange_value(&exchange));
+            }
+            exchange.for_each_binding(&mut |destination, routing_key, arguments| {
+                let key =
+                    BindingKey { routing_key: routing_key.clone(), arguments: arguments.clone() };
+                if let Some(key) = self.durable_binding(&exchange, destination, &key) {
+                    each(&key, &[]);
+                }
+            });
+        }
+        for queue in self.queues() {
+            if queue.settings.survives() {
+                let key = definition::queue_key(&self.name, &queue.name);
+                each(&key, &definition::queue_value(&queue));
+            }
+        }
+    }
+
+    /// Puts a queue or exchange back that was there before a restart.
+    pub(crate) fn restore(&self, restored: Destination) {
+        let _write = self.write.lock();
+        self.change(|names| match restored {
+            Destination::Queue(queue) => {
+                names.queues.insert(queue.name.clone(), queue);
+            }
+            Destination::Exchange(exchange) => {
+                names.exchanges.insert(exchange.name.clone(), exchange);
+            }
+        });
+    }
+
+    /// Puts a binding back that was there before a restart. Returns whether its ends are there.
+    pub(crate) fn restore_binding(&self, binding: DefinedBinding) -> bool {
+        let name = binding.destination.as_bytes();
+        let destination = if binding.to_queue {
+            self.queue(name).map(Destination::Queue)
+        } else {
+            self.exchange(name).map(Destination::Exchange)
+        };
+        let exchange: Option<Arc<Exchange>> = self.exchange(binding.source.as_bytes());
+        let (Some(destination), Some(exchange)) = (destination, exchange) else { return false };
+        let (routing_key, arguments): (ShortString, _) = (binding.routing_key, binding.arguments);
+        if exchange.bind(&destination, BindingKey { routing_key, arguments }) {
+            self.bindings.fetch_add(1, Ordering::Relaxed);
+        }
+        self.routes_changed();
+        true
+    }
+}
+
+pub(crate) fn store_fault(error: StoreError) -> Fault {
+    match error {
+        StoreError::Full => Fault::new(506, "the disk is full"),
+        other => Fault::internal_error(other),
+    }
+}

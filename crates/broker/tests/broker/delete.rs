@@ -1,0 +1,142 @@
+//! `queue.delete` and `queue.purge`.
+
+use crate::support::{Heard, World, short};
+use courser_codec::queue;
+
+fn delete(name: &str) -> queue::Delete<'_> {
+    queue::Delete { queue: short(name), ..Default::default() }
+}
+
+#[test]
+fn delete_ok_counts_the_messages_that_were_ready() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    client.fill("q", &["1", "2", "3"]);
+    client.get("q");
+    assert_eq!(client.call(delete("q")), Heard::Count(2));
+    assert!(!world.has_queue("q"));
+}
+
+#[test]
+fn deleting_a_missing_queue_is_fine() {
+    assert_eq!(World::new().connect().call(delete("missing")), Heard::Count(0));
+}
+
+#[test]
+fn a_queue_with_consumers_is_not_deleted_if_unused_is_asked_for() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    let tag = client.consume("q");
+    let if_unused = queue::Delete { if_unused: true, ..delete("q") };
+    let mut other = world.connect();
+    assert_eq!(other.refused(if_unused), "406 PRECONDITION_FAILED - queue 'q' in vhost '/' in use");
+    client.publish("", "q", "still there");
+    assert_eq!(client.bodies(), ["still there"]);
+    client.cancel(&tag);
+    assert_eq!(other.call(if_unused), Heard::Count(0));
+}
+
+#[test]
+fn a_queue_with_messages_is_not_deleted_if_empty_is_asked_for() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    client.fill("q", &["1"]);
+    let if_empty = queue::Delete { if_empty: true, ..delete("q") };
+    assert_eq!(
+        client.refused(if_empty),
+        "406 PRECONDITION_FAILED - queue 'q' in vhost '/' not empty"
+    );
+    assert_eq!(client.pop_all("q"), ["1"]);
+    assert_eq!(client.call(if_empty), Heard::Count(0));
+    assert!(!world.has_queue("q"));
+}
+
+#[test]
+fn a_deleted_queue_leaves_nothing_to_one_made_anew() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    client.bind("q", "amq.fanout", "");
+    client.fill("q", &["old", "older"]);
+    let polled = client.get("q").expect("a message");
+    client.call(delete("q"));
+    client.declare("q");
+    client.requeue(polled.tag);
+    client.publish("amq.fanout", "", "unbound");
+    assert_eq!(world.counts("q"), (0, 0, 0));
+    assert_eq!(client.pop("q"), None);
+}
+
+#[test]
+fn purge_counts_and_drops_what_is_ready_and_nothing_else() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    client.declare("other");
+    client.fill("q", &["1", "2", "3"]);
+    client.fill("other", &["kept"]);
+    let polled = client.get("q").expect("a message");
+    assert_eq!(client.purge("q"), Heard::Count(2));
+    assert_eq!(client.purge("q"), Heard::Count(0));
+    assert_eq!(world.counts("q"), (0, 1, 0));
+    client.requeue(polled.tag);
+    assert_eq!(client.pop_all("q"), ["1"]);
+    assert_eq!(client.pop_all("other"), ["kept"]);
+}
+
+#[test]
+fn purging_a_missing_queue_is_not_found() {
+    let purge = queue::Purge { queue: short("q"), nowait: false };
+    let text = World::new().connect().refused(purge);
+    assert_eq!(text, "404 NOT_FOUND - no queue 'q' in vhost '/'");
+}
+
+#[test]
+fn purge_sees_what_was_published_before_it_in_the_same_read() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    let purge = queue::Purge { queue: short("q"), nowait: false };
+    let publish =
+        |body| crate::support::Step::Publish(1, crate::support::Message::new("", "q", body));
+    client.read(&[publish("1"), crate::support::Step::Call(1, purge.into()), publish("2")]);
+    assert_eq!(client.heard(), [Heard::Count(1)]);
+    assert_eq!(client.pop_all("q"), ["2"]);
+}
+
+#[test]
+fn nowait_deletes_and_purges_without_a_word() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    client.fill("q", &["1"]);
+    client.tell(queue::Purge { queue: short("q"), nowait: true });
+    assert_eq!(world.counts("q"), (0, 0, 0));
+    client.tell(queue::Delete { nowait: true, ..delete("q") });
+    assert_eq!(client.heard(), []);
+    assert!(!world.has_queue("q"));
+}
+
+#[test]
+fn deleting_and_purging_gives_the_memory_back() {
+    let world = World::new();
+    let mut client = world.connect();
+    for emptied in [false, true] {
+        client.declare("q");
+        for _ in 0..100 {
+            client.publish("", "q", "some octets that take memory");
+        }
+        let polled = client.get("q").expect("a message");
+        assert!(world.broker.memory_used_bytes() > 0);
+        if emptied {
+            client.purge("q");
+            client.ack(polled.tag);
+        } else {
+            client.call(delete("q"));
+        }
+        assert_eq!(world.broker.memory_used_bytes(), 0);
+    }
+}

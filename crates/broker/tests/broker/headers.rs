@@ -1,0 +1,188 @@
+//! Headers exchanges.
+
+use crate::support::{Client, Heard, Message, World, short};
+use courser_codec::{FieldTable, FieldValue, Table, queue};
+
+fn bind(client: &mut Client, queue: &str, arguments: &FieldTable) {
+    let entries = arguments.to_entries();
+    let bind = queue::Bind {
+        queue: short(queue),
+        exchange: short("amq.headers"),
+        arguments: Table::from_entries(&entries),
+        ..Default::default()
+    };
+    assert_eq!(client.call(bind), Heard::Done("queue.bind-ok"));
+}
+
+fn unbind(client: &mut Client, queue: &str, arguments: &FieldTable) {
+    let entries = arguments.to_entries();
+    let unbind = queue::Unbind {
+        queue: short(queue),
+        exchange: short("amq.headers"),
+        arguments: Table::from_entries(&entries),
+        ..Default::default()
+    };
+    assert_eq!(client.call(unbind), Heard::Done("queue.unbind-ok"));
+}
+
+/// Whether a message with these headers goes to a queue bound with these arguments.
+fn matches(arguments: &FieldTable, headers: Option<FieldTable>) -> bool {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    bind(&mut client, "q", arguments);
+    let message = Message::new("amq.headers", "", "x");
+    client.send(match headers {
+        Some(headers) => message.headers(headers),
+        None => message,
+    });
+    client.pop("q").is_some()
+}
+
+fn table() -> FieldTable {
+    FieldTable::new()
+}
+
+#[test]
+fn all_wants_every_header_and_is_the_default() {
+    for arguments in [table(), table().with("x-match", "all")] {
+        let arguments = arguments.with("a", 1).with("b", "two");
+        assert!(matches(&arguments, Some(table().with("b", "two").with("c", true).with("a", 1))));
+        assert!(!matches(&arguments, Some(table().with("a", 1))));
+        assert!(!matches(&arguments, Some(table().with("a", 1).with("b", "three"))));
+        assert!(!matches(&arguments, None));
+    }
+}
+
+#[test]
+fn any_wants_one_header() {
+    let arguments = table().with("x-match", "any").with("a", 1).with("b", "two");
+    assert!(matches(&arguments, Some(table().with("a", 1).with("b", "three"))));
+    assert!(matches(&arguments, Some(table().with("b", "two"))));
+    assert!(!matches(&arguments, Some(table().with("c", 1))));
+    assert!(!matches(&arguments, None));
+}
+
+#[test]
+fn all_of_nothing_matches_everything_and_any_of_nothing_nothing() {
+    assert!(matches(&table().with("x-match", "all"), None));
+    assert!(matches(&table(), Some(table().with("a", 1))));
+    assert!(!matches(&table().with("x-match", "any"), Some(table().with("a", 1))));
+}
+
+#[test]
+fn headers_that_begin_with_x_count_only_when_asked_for() {
+    let wanted = |mode: &str| table().with("x-match", mode).with("x-kind", "a").with("b", 1);
+    let only_b = || Some(table().with("b", 1));
+    let only_x = || Some(table().with("x-kind", "a"));
+    assert!(matches(&wanted("all"), only_b()));
+    assert!(!matches(&wanted("all-with-x"), only_b()));
+    assert!(!matches(&wanted("any"), only_x()));
+    assert!(matches(&wanted("any-with-x"), only_x()));
+}
+
+#[test]
+fn a_header_wanted_without_a_value_only_has_to_be_there() {
+    let arguments = table().with("a", FieldValue::Void);
+    assert!(matches(&arguments, Some(table().with("a", "anything"))));
+    assert!(!matches(&arguments, Some(table().with("b", "anything"))));
+}
+
+#[test]
+fn integers_match_by_value_whatever_their_width() {
+    let arguments = table().with("a", FieldValue::I64(7));
+    assert!(matches(&arguments, Some(table().with("a", FieldValue::U8(7)))));
+    assert!(matches(&arguments, Some(table().with("a", FieldValue::I16(7)))));
+    assert!(!matches(&arguments, Some(table().with("a", FieldValue::I16(8)))));
+    assert!(!matches(&arguments, Some(table().with("a", "7"))));
+}
+
+#[test]
+fn the_route_of_one_message_is_not_taken_for_the_next() {
+    let world = World::new();
+    let mut client = world.connect();
+    for queue in ["red", "blue"] {
+        client.declare(queue);
+        bind(&mut client, queue, &table().with("colour", queue));
+    }
+    let message = |colour: &str, body: &str| {
+        Message::new("amq.headers", "", body).headers(table().with("colour", colour))
+    };
+    let steps: Vec<_> = [("red", "1"), ("blue", "2"), ("red", "3"), ("green", "4"), ("blue", "5")]
+        .map(|(colour, body)| crate::support::Step::Publish(1, message(colour, body)))
+        .into();
+    client.read(&steps);
+    assert_eq!(client.pop_all("red"), ["1", "3"]);
+    assert_eq!(client.pop_all("blue"), ["2", "5"]);
+}
+
+#[test]
+fn a_headers_exchange_behind_another_exchange_still_looks_at_headers() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    bind(&mut client, "q", &table().with("a", 1));
+    client.bind_exchange("amq.headers", "amq.fanout", "");
+    let message = |body: &str| Message::new("amq.fanout", "", body);
+    client.send(message("without"));
+    client.send(message("with").headers(table().with("a", 1)));
+    client.send(message("without again"));
+    assert_eq!(client.pop_all("q"), ["with"]);
+}
+
+#[test]
+fn bindings_differ_by_their_arguments() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    bind(&mut client, "q", &table().with("a", 1));
+    bind(&mut client, "q", &table().with("b", 1));
+    bind(&mut client, "q", &table().with("b", 1));
+    let publish = |client: &mut Client, name: &str| {
+        client.send(Message::new("amq.headers", "", name).headers(table().with(name, 1)));
+    };
+    publish(&mut client, "a");
+    unbind(&mut client, "q", &table().with("a", 1));
+    publish(&mut client, "a");
+    publish(&mut client, "b");
+    assert_eq!(client.pop_all("q"), ["a", "b"]);
+    unbind(&mut client, "q", &table().with("b", 1));
+    publish(&mut client, "b");
+    assert_eq!(client.pop("q"), None);
+}
+
+#[test]
+fn the_order_of_a_bindings_arguments_does_not_matter() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    let inner = |first: &str, second: &str| table().with(first, 1).with(second, 1);
+    bind(&mut client, "q", &table().with("a", 1).with("b", 2).with("t", inner("x", "y")));
+    let headers = table().with("a", 1).with("b", 2).with("t", inner("x", "y"));
+    let message = Message::new("amq.headers", "", "x").headers(headers);
+    client.send(message.clone());
+    unbind(&mut client, "q", &table().with("t", inner("y", "x")).with("b", 2).with("a", 1));
+    client.send(message);
+    assert_eq!(client.pop_all("q").len(), 1);
+}
+
+#[test]
+fn a_bad_x_match_is_refused() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    let mut refused = |value: FieldValue| {
+        let entries = table().with("x-match", value).to_entries();
+        client.refused(queue::Bind {
+            queue: short("q"),
+            exchange: short("amq.headers"),
+            arguments: Table::from_entries(&entries),
+            ..Default::default()
+        })
+    };
+    let text = refused("some".into());
+    assert!(text.starts_with("406 PRECONDITION_FAILED - Invalid x-match field value"), "{text}");
+    assert!(text.contains("expected all, any, all-with-x, or any-with-x"), "{text}");
+    let text = refused(1.into());
+    assert!(text.starts_with("406 PRECONDITION_FAILED - Invalid x-match field type"), "{text}");
+}

@@ -1,0 +1,25 @@
+//! What clients see of the broker, by subject: sessions are driven directly, without sockets.
+
+mod support;
+
+mod acknowledge;
+mod auto_delete;
+mod bind;
+mod confirms;
+mod consume;
+mod consumer_turns;
+mod declare;
+mod delete;
+mod exchanges;
+mod exclusive;
+mod get;
+mod headers;
+mod memory_alarm;
+mod model;
+mod outbox;
+mod prefetch;
+mod publish;
+mod requeue;
+mod topic;
+mod transactions;
+mod vhosts;

@@ -1,0 +1,127 @@
+//! Too many waiting messages: publishers are held back until there is room.
+
+use crate::support::{Client, World};
+use courser_broker::Limits;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Wake, Waker};
+
+fn small() -> World {
+    World::with(Limits { memory_high_bytes: 100_000, ..Limits::default() })
+}
+
+fn publish(client: &mut Client, octets: usize) {
+    client.publish("", "q", &"x".repeat(octets));
+}
+
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn the_alarm_is_raised_by_waiting_messages_and_ends_when_they_are_consumed() {
+    let world = small();
+    let mut client = world.connect();
+    client.declare("q");
+    while world.broker.alarm().is_none() {
+        publish(&mut client, 1000);
+        assert!(world.broker.memory_used_bytes() < 110_000);
+    }
+    assert!(world.broker.memory_used_bytes() > 100_000);
+    let mut pops = 0;
+    while world.broker.alarm().is_some() {
+        client.pop("q").expect("a message");
+        pops += 1;
+        client.read(&[]);
+    }
+    assert!(pops > 5, "the alarm ends some way below where it began: {pops}");
+    assert!(world.broker.memory_used_bytes() <= 90_000);
+}
+
+#[test]
+fn unacknowledged_messages_count_until_they_are_acknowledged() {
+    let world = small();
+    let mut client = world.connect();
+    client.declare("q");
+    client.consume("q");
+    while world.broker.alarm().is_none() {
+        publish(&mut client, 10_000);
+    }
+    let last = client.deliveries().len() as u64;
+    assert_eq!(world.counts("q").0, 0);
+    client.ack_through(last);
+    assert!(world.broker.alarm().is_none());
+    assert_eq!(world.broker.memory_used_bytes(), 0);
+}
+
+#[test]
+fn messages_that_go_straight_to_a_consumer_raise_no_alarm() {
+    let world = small();
+    let mut client = world.connect();
+    client.declare("q");
+    client.consume_no_ack("q");
+    for _ in 0..50 {
+        publish(&mut client, 10_000);
+        assert!(world.broker.alarm().is_none());
+    }
+    assert_eq!(client.bodies().len(), 50);
+}
+
+#[test]
+fn purging_deleting_and_losing_a_queue_end_the_alarm() {
+    let endings: [fn(&mut Client); 3] =
+        [|client| drop(client.purge("q")), |client| drop(client.delete("q")), Client::disconnect];
+    for end in endings {
+        let world = small();
+        let mut client = world.connect();
+        let exclusive = courser_codec::queue::Declare {
+            queue: crate::support::short("q"),
+            exclusive: true,
+            ..Default::default()
+        };
+        client.call(exclusive);
+        while world.broker.alarm().is_none() {
+            publish(&mut client, 10_000);
+        }
+        end(&mut client);
+        assert!(world.broker.alarm().is_none());
+    }
+}
+
+#[test]
+fn who_is_held_back_is_woken_when_the_alarm_ends_and_only_then() {
+    let world = small();
+    let (mut publisher, mut consumer) = (world.connect(), world.connect());
+    consumer.declare("q");
+    let outbox = Arc::clone(publisher.session().outbox());
+    assert_eq!(world.broker.hold_back(&outbox), None, "there is no alarm");
+    while world.broker.alarm().is_none() {
+        publish(&mut publisher, 10_000);
+    }
+    let woken = Arc::new(Woken::default());
+    outbox.register(&Waker::from(Arc::clone(&woken)));
+    assert_eq!(world.broker.hold_back(&outbox), Some("low on memory"));
+    consumer.pop("q");
+    assert!(world.broker.alarm().is_some() && !woken.0.load(Ordering::SeqCst));
+    consumer.purge("q");
+    assert!(woken.0.load(Ordering::SeqCst));
+    assert_eq!(world.broker.hold_back(&outbox), None);
+}
+
+#[test]
+fn only_a_connection_that_has_published_is_a_publisher() {
+    let world = small();
+    let (mut publisher, mut consumer) = (world.connect(), world.connect());
+    consumer.declare("q");
+    consumer.consume("q");
+    publish(&mut publisher, 1);
+    assert_eq!(consumer.bodies().len(), 1);
+    consumer.ack(1);
+    assert!(publisher.session().has_published());
+    assert!(!consumer.session().has_published());
+}

@@ -1,0 +1,159 @@
+//! What waits for a client that does not read: bounded, and nobody else's problem.
+
+use crate::support::{Message, Step, World};
+use courser_broker::Limits;
+
+const HIGH: usize = 20_000;
+const BODY: usize = 1000;
+
+fn world() -> World {
+    World::with(Limits { outbox_high_bytes: HIGH, ..Limits::default() })
+}
+
+fn publish(client: &mut crate::support::Client, count: usize) {
+    let step = Step::Publish(1, Message::new("", "q", vec![b'x'; BODY]));
+    client.read(&vec![step; count]);
+}
+
+#[test]
+fn a_consumer_that_does_not_read_is_given_no_more_than_its_outbox_holds() {
+    let world = world();
+    let (mut publisher, mut stuck) = (world.connect(), world.connect());
+    publisher.declare("q");
+    stuck.consume("q");
+    for _ in 0..20 {
+        publish(&mut publisher, 50);
+    }
+    let (ready, unacked, _) = world.counts("q");
+    assert_eq!(ready + unacked, 1000);
+    // Frames around the body take some octets of the bound.
+    assert!((HIGH / BODY - 3..=HIGH / BODY + 1).contains(&unacked), "{unacked}");
+}
+
+#[test]
+fn it_goes_on_in_order_as_soon_as_it_reads() {
+    let world = world();
+    let (mut publisher, mut stuck) = (world.connect(), world.connect());
+    publisher.declare("q");
+    stuck.consume_no_ack("q");
+    let number = |number: usize| Message::new("", "q", format!("{number:01000}"));
+    let steps: Vec<_> = (0..200).map(|at| Step::Publish(1, number(at))).collect();
+    publisher.read(&steps);
+    let seen: Vec<usize> =
+        stuck.bodies().iter().map(|body| body.parse().expect("a number")).collect();
+    assert_eq!(seen, (0..200).collect::<Vec<_>>());
+    publish(&mut publisher, 5);
+    assert_eq!(stuck.bodies().len(), 5);
+    assert_eq!(world.counts("q"), (0, 0, 1));
+}
+
+#[test]
+fn one_stuck_consumer_does_not_keep_messages_from_another() {
+    let world = world();
+    let (mut publisher, mut stuck, mut other) = (world.connect(), world.connect(), world.connect());
+    publisher.declare("q");
+    stuck.consume_no_ack("q");
+    other.consume_no_ack("q");
+    let mut seen = 0;
+    for _ in 0..50 {
+        publish(&mut publisher, 20);
+        seen += other.deliveries().len();
+    }
+    assert_eq!(world.counts("q").0, 0);
+    assert!(seen >= 1000 - (HIGH / BODY + 1), "{seen}");
+    assert_eq!(seen + stuck.deliveries().len(), 1000);
+}
+
+#[test]
+fn a_stuck_connections_other_queues_stop_too_and_all_go_on_together() {
+    let world = world();
+    let (mut publisher, mut stuck) = (world.connect(), world.connect());
+    for queue in ["q", "r", "s"] {
+        publisher.declare(queue);
+        stuck.consume_no_ack(queue);
+        publisher.bind(queue, "amq.fanout", "");
+    }
+    for _ in 0..50 {
+        publisher.send(Message::new("amq.fanout", "", vec![b'x'; BODY]));
+    }
+    let waiting: usize = ["q", "r", "s"].iter().map(|queue| world.counts(queue).0).sum();
+    assert!(waiting >= 150 - (HIGH / BODY + 1), "{waiting}");
+    assert_eq!(stuck.deliveries().len(), 150);
+}
+
+#[test]
+fn one_message_larger_than_the_bound_still_goes_out() {
+    let world = world();
+    let (mut publisher, mut consumer) = (world.connect(), world.connect());
+    publisher.declare("q");
+    consumer.consume_no_ack("q");
+    let large = Message::new("", "q", vec![b'x'; HIGH * 5]);
+    publisher.read(&[Step::PublishLarge(1, large.clone()), Step::PublishLarge(1, large)]);
+    assert_eq!(world.counts("q").0, 1);
+    assert_eq!(consumer.deliveries().len(), 2);
+}
+
+#[test]
+fn a_stuck_consumer_that_goes_gives_back_what_it_was_not_sent() {
+    let world = world();
+    let (mut publisher, mut stuck) = (world.connect(), world.connect());
+    publisher.declare("q");
+    stuck.consume("q");
+    publish(&mut publisher, 100);
+    stuck.disconnect();
+    assert_eq!(world.counts("q"), (100, 0, 0));
+}
+
+#[test]
+fn cancelling_a_stuck_consumer_leaves_the_rest_to_others() {
+    let world = world();
+    let (mut publisher, mut stuck, mut other) = (world.connect(), world.connect(), world.connect());
+    publisher.declare("q");
+    let tag = stuck.consume_no_ack("q");
+    publish(&mut publisher, 100);
+    let waiting = world.counts("q").0;
+    assert!(waiting >= 100 - (HIGH / BODY + 1));
+    // The request is read before anything of the outbox is sent.
+    stuck.tell(courser_codec::basic::Cancel {
+        consumer_tag: crate::support::short(&tag),
+        nowait: true,
+    });
+    other.consume_no_ack("q");
+    assert_eq!(other.deliveries().len(), waiting);
+}
+
+#[test]
+fn a_publisher_is_slowed_to_the_pace_of_consumers_that_make_progress() {
+    let world = World::with(Limits { pace_backlog: 10, ..Limits::default() });
+    let (mut publisher, mut consumer) = (world.connect(), world.connect());
+    publisher.declare("q");
+    consumer.qos(1);
+    consumer.consume("q");
+    let bodies = vec!["x"; 30];
+    publisher.fill("q", &bodies);
+    let mut pace = flush_one(&mut publisher).expect("behind by more than 10");
+    assert!(!pace.wait_on(), "its consumers make no progress");
+    let mut pace = flush_one(&mut publisher).expect("behind by more than 10");
+    consumer.ack(1);
+    assert!(pace.wait_on(), "one message of one is progress");
+    for tag in 2..=27 {
+        consumer.ack(tag);
+    }
+    assert!(!pace.wait_on(), "the backlog is worked off");
+    assert!(flush_one(&mut publisher).is_none());
+}
+
+/// Publishes one message; whom to keep pace with.
+fn flush_one(publisher: &mut crate::support::Client) -> Option<courser_broker::Pace> {
+    let message = Message::new("", "q", "x");
+    publisher.publish_and_flush(&message)
+}
+
+#[test]
+fn a_publisher_to_a_queue_without_consumers_is_not_slowed() {
+    let world = World::with(Limits { pace_backlog: 10, ..Limits::default() });
+    let mut publisher = world.connect();
+    publisher.declare("q");
+    publisher.fill("q", &["x"; 30]);
+    assert!(flush_one(&mut publisher).is_none());
+}

@@ -1,0 +1,417 @@
+//! A client of the broker: what the driver of a connection does, without the connection.
+
+use super::heard::{Delivery, Heard, decode};
+use super::{Message, short};
+use courser_broker::wire::WireBuffer;
+use courser_broker::{Batch, Fault, Outbox, Pace, Session};
+use courser_codec::{Method, basic, confirm, exchange, queue, tx};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Wake, Waker};
+
+/// Something that a client sends.
+#[derive(Clone, Debug)]
+pub enum Step<'a> {
+    Publish(u16, Message),
+    /// A message that came in several frames.
+    PublishLarge(u16, Message),
+    Call(u16, Method<'a>),
+}
+
+/// A client with a session of its own.
+pub struct Client {
+    session: Option<Session>,
+    outbox: Arc<Outbox>,
+    frame_max: usize,
+    woken: Arc<Woken>,
+    /// For channels in confirm mode, the number of the last publish.
+    confirms: HashMap<u16, u64>,
+    inbox: VecDeque<Heard>,
+}
+
+/// Notes that the connection was woken.
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Client {
+    pub(super) fn new(session: Session, frame_max: usize) -> Self {
+        let outbox = Arc::clone(session.outbox());
+        let woken = Arc::new(Woken::default());
+        let mut client = Client {
+            session: Some(session),
+            outbox,
+            frame_max,
+            woken,
+            confirms: HashMap::new(),
+            inbox: VecDeque::new(),
+        };
+        client.open_channel(1);
+        client.take();
+        client
+    }
+
+    pub fn session(&mut self) -> &mut Session {
+        self.session.as_mut().expect("the connection is open")
+    }
+
+    pub fn is_connected(&self) -> bool {
+        self.session.is_some()
+    }
+
+    pub fn open_channel(&mut self, number: u16) {
+        self.session().open_channel(number);
+    }
+
+    /// Closes a channel as a client does.
+    pub fn close_channel(&mut self, number: u16) {
+        self.session().close_channel(number);
+        self.confirms.remove(&number);
+        self.take();
+    }
+
+    /// Ends the connection, as a lost socket does.
+    pub fn disconnect(&mut self) {
+        if let Some(mut session) = self.session.take() {
+            session.close();
+        }
+    }
+
+    /// Hands in one read: everything in it takes effect, as the driver would do it.
+    pub fn read(&mut self, steps: &[Step<'_>]) {
+        let mut batch = Batch::default();
+        for step in steps {
+            let Some(session) = &mut self.session else { return };
+            let (number, done) = match step {
+                Step::Publish(number, message) => {
+                    let seq = next_seq(&mut self.confirms, *number);
+                    (*number, session.publish(&mut batch, message.inbound(*number, seq)))
+                }
+                Step::PublishLarge(number, message) => {
+                    let seq = next_seq(&mut self.confirms, *number);
+                    (*number, session.publish_alone(&mut batch, message.assembled(*number, seq)))
+                }
+                Step::Call(number, method) => {
+                    if matches!(method, Method::ConfirmSelect(_)) {
+                        self.confirms.entry(*number).or_default();
+                    }
+                    (*number, session.request(&mut batch, *number, method))
+                }
+            };
+            if let Err(fault) = done {
+                self.fail(number, &fault, &mut batch);
+            }
+        }
+        let Some(session) = &mut self.session else { return };
+        if let Err(fault) = session.flush(&mut batch) {
+            self.close_connection(&fault);
+        }
+        drop(batch);
+        self.take();
+    }
+
+    /// Publishes on channel 1 in a read of its own: with whom to keep pace.
+    pub fn publish_and_flush(&mut self, message: &Message) -> Option<Pace> {
+        let mut batch = Batch::default();
+        self.session().publish(&mut batch, message.inbound(1, 0)).expect("a good publish");
+        self.session().flush(&mut batch).expect("room in the store")
+    }
+
+    /// Closes the channel, or the connection, for a fault.
+    fn fail(&mut self, number: u16, fault: &Fault, batch: &mut Batch<'_>) {
+        let flushed = self.session().flush(batch);
+        if fault.closes_connection() || flushed.is_err() {
+            return self.close_connection(fault);
+        }
+        self.session().close_channel(number);
+        self.confirms.remove(&number);
+        self.take();
+        self.inbox.push_back(Heard::ChannelClosed(fault.to_string()));
+    }
+
+    fn close_connection(&mut self, fault: &Fault) {
+        let mut tail = Vec::new();
+        if let Some(mut session) = self.session.take() {
+            session.close_quietly(&mut tail);
+        }
+        self.inbox.extend(decode(&tail, self.frame_max));
+        self.inbox.push_back(Heard::ConnectionClosed(fault.to_string()));
+    }
+
+    /// Takes what is to be sent, and lets the queues that waited for that go on.
+    fn take(&mut self) {
+        // A wake uses up what was registered.
+        self.woken.0.store(false, Ordering::SeqCst);
+        self.outbox.register(&Waker::from(Arc::clone(&self.woken)));
+        let mut wire = WireBuffer::default();
+        while self.session.is_some() {
+            let taken = self.outbox.take(&mut wire);
+            let mut octets = Vec::new();
+            wire.append_to(&mut octets);
+            assert_eq!(octets.len(), wire.len());
+            wire.clear();
+            self.inbox.extend(decode(&octets, self.frame_max));
+            if let Some(why) = taken.undeliverable {
+                self.close_connection(&Fault::new(501, why));
+            }
+            if octets.is_empty() && taken.stalled.is_empty() {
+                break;
+            }
+            if let Some(session) = &mut self.session {
+                session.resume(taken.stalled);
+            }
+        }
+    }
+
+    /// Everything sent to this client that no test has looked at yet.
+    pub fn heard(&mut self) -> Vec<Heard> {
+        self.receive();
+        self.inbox.drain(..).collect()
+    }
+
+    /// Takes in what others caused to be sent, for which this client must have been woken.
+    fn receive(&mut self) {
+        if !self.outbox.lock().is_empty() {
+            assert!(self.woken.0.load(Ordering::SeqCst), "something to send and nobody woken");
+        }
+        self.take();
+    }
+
+    /// The deliveries among what was heard; all else stays.
+    pub fn deliveries(&mut self) -> Vec<Delivery> {
+        self.receive();
+        let mut deliveries = Vec::new();
+        let mut rest = VecDeque::new();
+        for heard in self.inbox.drain(..) {
+            match heard {
+                Heard::Delivery(delivery) => deliveries.push(delivery),
+                other => rest.push_back(other),
+            }
+        }
+        self.inbox = rest;
+        deliveries
+    }
+
+    /// The bodies of the deliveries, as texts.
+    pub fn bodies(&mut self) -> Vec<String> {
+        self.deliveries().iter().map(|delivery| delivery.text().to_owned()).collect()
+    }
+
+    /// Sends a method on channel 1; the answer to it.
+    pub fn call<'m>(&mut self, method: impl Into<Method<'m>>) -> Heard {
+        self.call_on(1, method)
+    }
+
+    /// Sends a method; the answer to it, which is neither a delivery nor a cancel of the broker's.
+    pub fn call_on<'m>(&mut self, number: u16, method: impl Into<Method<'m>>) -> Heard {
+        self.read(&[Step::Call(number, method.into())]);
+        let is_answer = |heard: &Heard| !matches!(heard, Heard::Delivery(_) | Heard::Cancelled(_));
+        let at = self.inbox.iter().position(is_answer).expect("an answer");
+        self.inbox.remove(at).expect("an answer")
+    }
+
+    /// Sends a method that has no answer, or is asked for none.
+    pub fn tell<'m>(&mut self, method: impl Into<Method<'m>>) {
+        self.tell_on(1, method);
+    }
+
+    pub fn tell_on<'m>(&mut self, number: u16, method: impl Into<Method<'m>>) {
+        self.read(&[Step::Call(number, method.into())]);
+        let close =
+            |heard: &Heard| matches!(heard, Heard::ChannelClosed(_) | Heard::ConnectionClosed(_));
+        assert_eq!(self.inbox.iter().find(|heard| close(heard)), None);
+    }
+
+    /// Sends a method on channel 1 that closes the channel, and opens it again. The fault's text.
+    pub fn refused<'m>(&mut self, method: impl Into<Method<'m>>) -> String {
+        let answer = self.call(method);
+        let Heard::ChannelClosed(text) = answer else { panic!("not refused: {answer:?}") };
+        self.open_channel(1);
+        text
+    }
+
+    /// Sends a method on channel 1 that ends the connection. The fault's text.
+    pub fn fatal<'m>(&mut self, method: impl Into<Method<'m>>) -> String {
+        let answer = self.call(method);
+        let Heard::ConnectionClosed(text) = answer else { panic!("not closed: {answer:?}") };
+        assert!(!self.is_connected());
+        text
+    }
+
+    /// Publishes a message that closes channel 1, and opens it again. The fault's text.
+    pub fn refused_publish(&mut self, message: Message) -> String {
+        self.send(message);
+        let heard = self.heard();
+        let [Heard::ChannelClosed(text)] = &heard[..] else { panic!("not refused: {heard:?}") };
+        self.open_channel(1);
+        text.clone()
+    }
+
+    /// Publishes on channel 1.
+    pub fn send(&mut self, message: Message) {
+        self.read(&[Step::Publish(1, message)]);
+    }
+
+    /// Publishes a text on channel 1.
+    pub fn publish(&mut self, exchange: &str, routing_key: &str, body: &str) {
+        self.send(Message::new(exchange, routing_key, body));
+    }
+
+    /// Publishes texts to a queue, all in one read.
+    pub fn fill(&mut self, queue: &str, bodies: &[&str]) {
+        let message = |body: &&str| Step::Publish(1, Message::new("", queue, body));
+        let steps: Vec<_> = bodies.iter().map(message).collect();
+        self.read(&steps);
+    }
+
+    /// Declares a queue that nothing is special about.
+    pub fn declare(&mut self, name: &str) {
+        let declared = self.call(queue::Declare { queue: short(name), ..Default::default() });
+        assert!(matches!(declared, Heard::DeclareOk { .. }), "{declared:?}");
+    }
+
+    pub fn declare_exchange(&mut self, name: &str, kind: &str) {
+        let (exchange, kind) = (short(name), short(kind));
+        let declare = exchange::Declare { exchange, kind, ..Default::default() };
+        assert_eq!(self.call(declare), Heard::Done("exchange.declare-ok"));
+    }
+
+    pub fn bind(&mut self, queue: &str, exchange: &str, routing_key: &str) {
+        let (queue, exchange) = (short(queue), short(exchange));
+        let routing_key = short(routing_key);
+        let bind = queue::Bind { queue, exchange, routing_key, ..Default::default() };
+        assert_eq!(self.call(bind), Heard::Done("queue.bind-ok"));
+    }
+
+    pub fn unbind(&mut self, queue: &str, exchange: &str, routing_key: &str) {
+        let (queue, exchange) = (short(queue), short(exchange));
+        let routing_key = short(routing_key);
+        let unbind = queue::Unbind { queue, exchange, routing_key, ..Default::default() };
+        assert_eq!(self.call(unbind), Heard::Done("queue.unbind-ok"));
+    }
+
+    /// Binds exchange `to` to exchange `from`.
+    pub fn bind_exchange(&mut self, to: &str, from: &str, routing_key: &str) {
+        let (destination, source) = (short(to), short(from));
+        let routing_key = short(routing_key);
+        let bind = exchange::Bind { destination, source, routing_key, ..Default::default() };
+        assert_eq!(self.call(bind), Heard::Done("exchange.bind-ok"));
+    }
+
+    pub fn delete(&mut self, queue: &str) -> Heard {
+        self.call(queue::Delete { queue: short(queue), ..Default::default() })
+    }
+
+    pub fn purge(&mut self, queue: &str) -> Heard {
+        self.call(queue::Purge { queue: short(queue), ..Default::default() })
+    }
+
+    /// Consumes on channel 1, to be acknowledged. The consumer's tag.
+    pub fn consume(&mut self, queue: &str) -> String {
+        self.consume_with(basic::Consume { queue: short(queue), ..Default::default() })
+    }
+
+    /// Consumes on channel 1 without acknowledgements. The consumer's tag.
+    pub fn consume_no_ack(&mut self, queue: &str) -> String {
+        let no_ack = true;
+        self.consume_with(basic::Consume { queue: short(queue), no_ack, ..Default::default() })
+    }
+
+    pub fn consume_with(&mut self, consume: basic::Consume<'_>) -> String {
+        self.consume_on(1, consume)
+    }
+
+    pub fn consume_on(&mut self, number: u16, consume: basic::Consume<'_>) -> String {
+        match self.call_on(number, consume) {
+            Heard::ConsumeOk(tag) => tag,
+            other => panic!("no consumer: {other:?}"),
+        }
+    }
+
+    pub fn cancel(&mut self, tag: &str) {
+        let cancel = basic::Cancel { consumer_tag: short(tag), nowait: false };
+        assert_eq!(self.call(cancel), Heard::CancelOk(tag.to_owned()));
+    }
+
+    /// Polls on channel 1, to be acknowledged.
+    pub fn get(&mut self, queue: &str) -> Option<Delivery> {
+        self.get_with(basic::Get { queue: short(queue), no_ack: false })
+    }
+
+    /// Polls on channel 1 without an acknowledgement: the body.
+    pub fn pop(&mut self, queue: &str) -> Option<String> {
+        let delivery = self.get_with(basic::Get { queue: short(queue), no_ack: true });
+        delivery.map(|delivery| delivery.text().to_owned())
+    }
+
+    /// Polls until the queue is empty.
+    pub fn pop_all(&mut self, queue: &str) -> Vec<String> {
+        std::iter::from_fn(|| self.pop(queue)).collect()
+    }
+
+    fn get_with(&mut self, get: basic::Get<'_>) -> Option<Delivery> {
+        match self.call(get) {
+            Heard::GetOk { delivery, .. } => Some(delivery),
+            Heard::GetEmpty => None,
+            other => panic!("no answer to a get: {other:?}"),
+        }
+    }
+
+    pub fn qos(&mut self, prefetch_count: u16) {
+        let qos = basic::Qos { prefetch_count, ..Default::default() };
+        assert_eq!(self.call(qos), Heard::Done("basic.qos-ok"));
+    }
+
+    /// One limit for the whole channel.
+    pub fn qos_global(&mut self, prefetch_count: u16) {
+        let qos = basic::Qos { prefetch_count, global: true, ..Default::default() };
+        assert_eq!(self.call(qos), Heard::Done("basic.qos-ok"));
+    }
+
+    pub fn ack(&mut self, delivery_tag: u64) {
+        self.tell(basic::Ack { delivery_tag, multiple: false });
+    }
+
+    pub fn ack_through(&mut self, delivery_tag: u64) {
+        self.tell(basic::Ack { delivery_tag, multiple: true });
+    }
+
+    /// Refuses one delivery, which goes back to its queue.
+    pub fn requeue(&mut self, delivery_tag: u64) {
+        self.tell(basic::Nack { delivery_tag, multiple: false, requeue: true });
+    }
+
+    pub fn recover(&mut self) {
+        assert_eq!(self.call(basic::Recover { requeue: true }), Heard::Done("basic.recover-ok"));
+    }
+
+    pub fn confirm_select(&mut self) {
+        let select = confirm::Select { nowait: false };
+        assert_eq!(self.call(select), Heard::Done("confirm.select-ok"));
+    }
+
+    pub fn tx_select(&mut self) {
+        assert_eq!(self.call(tx::Select {}), Heard::Done("tx.select-ok"));
+    }
+
+    pub fn commit(&mut self) {
+        assert_eq!(self.call(tx::Commit {}), Heard::Done("tx.commit-ok"));
+    }
+
+    pub fn rollback(&mut self) {
+        assert_eq!(self.call(tx::Rollback {}), Heard::Done("tx.rollback-ok"));
+    }
+}
+
+fn next_seq(confirms: &mut HashMap<u16, u64>, number: u16) -> u64 {
+    confirms.get_mut(&number).map_or(0, |last| {
+        *last += 1;
+        *last
+    })
+}

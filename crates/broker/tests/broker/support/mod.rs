@@ -1,0 +1,88 @@
+//! A broker and its clients without sockets.
+//!
+//! A [`Client`] does for its session what the driver of a connection does: it hands in what was
+//! read, closes channels for faults, and takes what the outbox holds. It decodes every frame, and
+//! checks on the way that it fits the negotiated size and that the connection was woken for it.
+
+mod client;
+mod heard;
+mod message;
+
+pub use client::{Client, Step};
+pub use heard::{Delivery, Heard};
+pub use message::Message;
+
+use courser_broker::{Broker, Identity, Limits, QueueStatus, Vhost};
+use courser_codec::{ShortStr, ShortString};
+use courser_store::{MemoryGauge, MemoryStore};
+use std::sync::Arc;
+
+/// A broker in memory.
+pub struct World {
+    pub broker: Arc<Broker>,
+}
+
+impl World {
+    pub fn new() -> Self {
+        Self::with(Limits::default())
+    }
+
+    pub fn with(limits: Limits) -> Self {
+        let gauge = Arc::new(MemoryGauge::default());
+        let store = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
+        World { broker: Broker::new(store, gauge, limits, 7) }
+    }
+
+    /// A client with channel 1 open.
+    pub fn connect(&self) -> Client {
+        self.connect_as(guest())
+    }
+
+    pub fn connect_as(&self, identity: Identity) -> Client {
+        self.open(self.vhost(), identity, 131_072)
+    }
+
+    pub fn connect_with_frame_max(&self, frame_max: usize) -> Client {
+        self.open(self.vhost(), guest(), frame_max)
+    }
+
+    pub fn connect_to(&self, vhost: Arc<Vhost>) -> Client {
+        self.open(vhost, guest(), 131_072)
+    }
+
+    fn open(&self, vhost: Arc<Vhost>, identity: Identity, frame_max: usize) -> Client {
+        Client::new(self.broker.open_session(vhost, identity, frame_max), frame_max)
+    }
+
+    pub fn vhost(&self) -> Arc<Vhost> {
+        self.broker.vhost("/").expect("the default vhost")
+    }
+
+    pub fn has_queue(&self, name: &str) -> bool {
+        self.vhost().queue(name.as_bytes()).is_some()
+    }
+
+    pub fn has_exchange(&self, name: &str) -> bool {
+        self.vhost().exchange(name.as_bytes()).is_some()
+    }
+
+    /// What a queue holds: ready, unacknowledged, consumers.
+    pub fn counts(&self, queue: &str) -> (usize, usize, usize) {
+        let queue = self.vhost().queue(queue.as_bytes()).expect("a queue of this name");
+        let QueueStatus { ready, unacked, consumers } = queue.status();
+        (ready, unacked, consumers)
+    }
+}
+
+/// The usual user, who wants to hear of cancelled consumers.
+pub fn guest() -> Identity {
+    Identity { user: short("guest").into(), cancel_notify: true, impersonator: false }
+}
+
+pub fn short(text: &str) -> ShortStr<'_> {
+    text.try_into().expect("at most 255 octets")
+}
+
+pub fn owned(text: &str) -> ShortString {
+    text.try_into().expect("at most 255 octets")
+}

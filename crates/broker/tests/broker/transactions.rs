@@ -1,0 +1,228 @@
+//! Transactions: publishes and settlements that take effect together.
+
+use crate::support::{Client, Heard, Message, Step, World, short};
+use courser_broker::Limits;
+use courser_codec::{basic, tx};
+
+fn transactional(world: &World) -> Client {
+    let mut client = world.connect();
+    client.declare("q");
+    client.tx_select();
+    client
+}
+
+#[test]
+fn publishes_wait_for_the_commit() {
+    let world = World::new();
+    let mut client = transactional(&world);
+    client.fill("q", &["1", "2"]);
+    client.read(&[Step::PublishLarge(1, Message::new("", "q", "3"))]);
+    assert_eq!(world.counts("q"), (0, 0, 0));
+    client.commit();
+    assert_eq!(world.counts("q"), (3, 0, 0));
+    client.commit();
+    let mut other = world.connect();
+    assert_eq!(other.pop_all("q"), ["1", "2", "3"]);
+}
+
+#[test]
+fn a_rollback_forgets_publishes() {
+    let world = World::new();
+    let mut client = transactional(&world);
+    client.fill("q", &["forgotten"]);
+    client.rollback();
+    client.fill("q", &["kept"]);
+    client.commit();
+    assert_eq!(world.connect().pop_all("q"), ["kept"]);
+}
+
+#[test]
+fn a_transaction_is_its_channels_alone() {
+    let world = World::new();
+    let mut client = transactional(&world);
+    client.open_channel(2);
+    client.call_on(2, tx::Select {});
+    client.open_channel(3);
+    let publish = |channel, body| Step::Publish(channel, Message::new("", "q", body));
+    client.read(&[publish(1, "1"), publish(2, "2"), publish(3, "at once")]);
+    let mut other = transactional(&world);
+    other.fill("q", &["other"]);
+    assert_eq!(world.counts("q"), (1, 0, 0));
+    client.commit();
+    assert_eq!(world.counts("q"), (2, 0, 0));
+    client.call_on(2, tx::Rollback {});
+    client.call_on(2, tx::Commit {});
+    assert_eq!(world.counts("q"), (2, 0, 0));
+    other.commit();
+    assert_eq!(world.connect().pop_all("q"), ["at once", "1", "other"]);
+}
+
+#[test]
+fn acknowledgements_wait_for_the_commit() {
+    let world = World::new();
+    let mut client = transactional(&world);
+    world.connect().fill("q", &["1", "2", "3"]);
+    client.consume("q");
+    assert_eq!(client.bodies(), ["1", "2", "3"]);
+    client.ack(1);
+    client.tell(basic::Nack { delivery_tag: 2, multiple: false, requeue: false });
+    assert_eq!(world.counts("q"), (0, 3, 1));
+    client.commit();
+    assert_eq!(world.counts("q"), (0, 1, 1));
+}
+
+#[test]
+fn a_requeue_waits_for_the_commit() {
+    let world = World::new();
+    let mut client = transactional(&world);
+    world.connect().fill("q", &["1"]);
+    client.consume("q");
+    assert_eq!(client.bodies(), ["1"]);
+    client.requeue(1);
+    assert_eq!(client.bodies(), Vec::<String>::new());
+    client.commit();
+    assert_eq!(client.bodies(), ["1"]);
+}
+
+#[test]
+fn a_rollback_undoes_acknowledgements_and_requeues_nothing() {
+    let world = World::new();
+    let mut client = transactional(&world);
+    world.connect().fill("q", &["1", "2", "3"]);
+    client.consume("q");
+    assert_eq!(client.bodies(), ["1", "2", "3"]);
+    client.ack(2);
+    client.ack_through(1);
+    client.rollback();
+    assert_eq!(world.counts("q"), (0, 3, 1));
+    assert_eq!(client.bodies(), Vec::<String>::new());
+    client.ack_through(2);
+    client.commit();
+    assert_eq!(world.counts("q"), (0, 1, 1));
+}
+
+#[test]
+fn an_unknown_tag_is_refused_at_once() {
+    let world = World::new();
+    let mut client = transactional(&world);
+    world.connect().fill("q", &["1"]);
+    client.consume("q");
+    assert_eq!(client.bodies(), ["1"]);
+    client.ack(1);
+    let twice = basic::Ack { delivery_tag: 1, multiple: false };
+    assert_eq!(client.refused(twice), "406 PRECONDITION_FAILED - unknown delivery tag 1");
+}
+
+#[test]
+fn closing_the_channel_forgets_publishes_and_requeues_what_was_only_acknowledged_so_far() {
+    let world = World::new();
+    let mut client = transactional(&world);
+    world.connect().fill("q", &["1", "2"]);
+    client.consume("q");
+    assert_eq!(client.bodies(), ["1", "2"]);
+    client.ack(1);
+    client.fill("q", &["never"]);
+    client.close_channel(1);
+    assert_eq!(world.connect().pop_all("q"), ["1", "2"]);
+}
+
+#[test]
+fn a_lost_connection_forgets_the_transaction() {
+    let world = World::new();
+    let mut client = transactional(&world);
+    world.connect().fill("q", &["1"]);
+    let polled = client.get("q").expect("a message");
+    client.ack(polled.tag);
+    client.fill("q", &["never"]);
+    drop(client);
+    assert_eq!(world.connect().pop_all("q"), ["1"]);
+}
+
+#[test]
+fn a_channel_opened_anew_is_not_transactional() {
+    let world = World::new();
+    let mut client = transactional(&world);
+    client.close_channel(1);
+    client.open_channel(1);
+    client.fill("q", &["at once"]);
+    assert_eq!(world.counts("q"), (1, 0, 0));
+}
+
+#[test]
+fn a_bad_publish_is_refused_at_once() {
+    let world = World::new();
+    let mut client = transactional(&world);
+    let text = client.refused_publish(Message::new("x", "", "refused"));
+    assert_eq!(text, "404 NOT_FOUND - no exchange 'x' in vhost '/'");
+    let mut client = transactional(&world);
+    let text = client.refused_publish(Message::new("", "q", "refused").expiration("x"));
+    assert!(text.starts_with("406 "), "{text}");
+}
+
+#[test]
+fn an_unroutable_mandatory_message_is_returned_at_the_commit() {
+    let world = World::new();
+    let mut client = transactional(&world);
+    client.send(Message::new("", "missing", "back").mandatory());
+    assert_eq!(client.heard(), []);
+    client.read(&[Step::Call(1, tx::Commit {}.into())]);
+    let heard = client.heard();
+    assert!(matches!(&heard[..], [Heard::Return { .. }, Heard::Done("tx.commit-ok")]), "{heard:?}");
+}
+
+#[test]
+fn an_exchange_that_goes_before_the_commit_takes_its_messages_along() {
+    let world = World::new();
+    let mut client = transactional(&world);
+    client.declare_exchange("x", "fanout");
+    client.publish("x", "", "lost");
+    client.fill("q", &["kept"]);
+    client.call(courser_codec::exchange::Delete { exchange: short("x"), ..Default::default() });
+    client.commit();
+    assert_eq!(world.connect().pop_all("q"), ["kept"]);
+}
+
+#[test]
+fn selecting_twice_keeps_the_transaction() {
+    let world = World::new();
+    let mut client = transactional(&world);
+    client.fill("q", &["1"]);
+    client.tx_select();
+    client.commit();
+    assert_eq!(world.counts("q"), (1, 0, 0));
+}
+
+#[test]
+fn a_commit_frees_the_prefetch() {
+    let world = World::new();
+    let mut client = transactional(&world);
+    client.qos(1);
+    world.connect().fill("q", &["1", "2"]);
+    client.consume("q");
+    assert_eq!(client.bodies(), ["1"]);
+    client.ack(1);
+    assert_eq!(client.bodies(), Vec::<String>::new());
+    client.commit();
+    assert_eq!(client.bodies(), ["2"]);
+}
+
+#[test]
+fn a_transaction_holds_no_more_than_it_may() {
+    let limits = Limits { transaction_max_bytes: 10_000, ..Limits::default() };
+    let world = World::with(limits);
+    let mut client = transactional(&world);
+    let body = "x".repeat(4000);
+    client.publish("", "q", &body);
+    client.publish("", "q", &body);
+    assert_eq!(
+        client.refused_publish(Message::new("", "q", &body)),
+        "406 PRECONDITION_FAILED - transaction is larger than the 10000 octets that it may have"
+    );
+    client.tx_select();
+    client.publish("", "q", &body);
+    client.commit();
+    client.publish("", "q", &body);
+    client.publish("", "q", &body);
+    client.commit();
+    assert_eq!(world.counts("q"), (3, 0, 0), "a commit makes room, and a closed channel forgets");
+}

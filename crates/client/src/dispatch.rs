@@ -1,0 +1,306 @@
+//! From the machine's events to those who wait for them.
+
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Instant;
+
+use courser_codec::reply_code::{COMMAND_INVALID, REPLY_SUCCESS};
+use courser_codec::{Method, ShortStr, basic};
+use courser_connection::client::{AssembledDelivery, Delivery as Incoming, DeliveryMethod, Event};
+
+use crate::batch::{ConfirmSink, Confirmed, DeliverySink, RUN_MAX};
+use crate::confirm::Confirmation;
+use crate::error::Error;
+use crate::message::{Kept, Received, keep_assembled, keep_incoming};
+use crate::route::{Receiver, Reply, Route};
+use crate::shared::{Core, Shared};
+
+/// What is gathered under the lock and done after it.
+#[derive(Default)]
+struct Turn<'a> {
+    /// Deliveries one behind the other for the same handler.
+    run: Vec<Incoming<'a>>,
+    sink: Option<Arc<DeliverySink>>,
+    /// A delivery for `sink` that was put together from frames; then `run` is empty.
+    large: Option<Box<AssembledDelivery>>,
+    confirmed: Vec<(Arc<ConfirmSink>, Confirmed)>,
+    wakers: Vec<Waker>,
+    /// Channels that are closed, and consumers that have ended. What belongs to them, also handlers of the user's, is
+    /// dropped without the lock.
+    closed: Vec<(Box<Route>, Error)>,
+    cancelled: Vec<(Receiver, Option<Error>)>,
+    /// Publishers may go on.
+    has_room: bool,
+    ended: Option<Error>,
+}
+
+/// Takes all events off the front of `input` and acts on them.
+pub(crate) fn dispatch(shared: &Shared, input: &mut &[u8], now: Instant) {
+    let mut carried = None;
+    loop {
+        let mut turn = Turn::default();
+        shared.inspect(|core| {
+            while let Some(event) = carried.take().or_else(|| core.machine.next(input, now)) {
+                if let Err(event) = turn.take(core, event, shared) {
+                    carried = Some(event);
+                    break;
+                }
+            }
+        });
+        turn.act(shared);
+        if carried.is_none() {
+            break;
+        }
+    }
+}
+
+impl<'a> Turn<'a> {
+    /// Acts on an event, or gives it back when the handler's run has to be dealt with first.
+    fn take(
+        &mut self,
+        core: &mut Core,
+        event: Event<'a>,
+        shared: &Shared,
+    ) -> Result<(), Event<'a>> {
+        match event {
+            Event::Delivery(incoming) => return self.delivery(core, incoming),
+            Event::Confirm { channel, first, last, is_ack } => {
+                self.confirm(core, channel, Confirmed { first, last, is_ack });
+                return Ok(());
+            }
+            event if self.sink.is_some() => return Err(event),
+            Event::LargeDelivery(assembled) => self.large_delivery(core, assembled),
+            Event::Reply { channel, method } => self.reply(core, channel, &method),
+            Event::Opened => {
+                if let Some(opening) = core.opening.take() {
+                    let _ = opening.send(());
+                }
+            }
+            Event::ChannelOpened { channel } => {
+                let opening = core.route(channel).and_then(|route| route.opening.take());
+                if opening.is_none_or(|opening| opening.send(()).is_err()) {
+                    // Who wanted it has given up waiting.
+                    core.machine.close_channel(channel, REPLY_SUCCESS, "not needed any more");
+                }
+            }
+            Event::ChannelClosed { channel, reason } => {
+                if let Some(route) = core.take_route(channel) {
+                    let error = Error::ChannelClosed { channel, reason: Arc::new(*reason) };
+                    route.state.set_closed(&error);
+                    self.closed.push((route, error));
+                }
+                self.has_room = true;
+            }
+            Event::Flow { channel, is_active } => {
+                if let Some(route) = core.route(channel) {
+                    route.is_flowing = is_active;
+                }
+                self.has_room |= is_active;
+            }
+            Event::Blocked { reason } => {
+                shared.blocked.send_replace(Some(reason.to_string().into()));
+            }
+            Event::Unblocked => {
+                shared.blocked.send_replace(None);
+            }
+            Event::Closed(reason) => {
+                self.ended = Some(Error::ConnectionClosed(Arc::new(*reason)));
+            }
+        }
+        Ok(())
+    }
+
+    fn delivery(&mut self, core: &mut Core, incoming: Incoming<'a>) -> Result<(), Event<'a>> {
+        let DeliveryMethod::Deliver(deliver) = incoming.method else {
+            if self.sink.is_some() {
+                return Err(Event::Delivery(incoming));
+            }
+            self.keep(core, incoming.channel, ShortStr::EMPTY, keep_incoming(&incoming));
+            return Ok(());
+        };
+        if self.sink.is_some() {
+            let same = self
+                .run
+                .first()
+                .is_some_and(|first| is_same_consumer(first, incoming.channel, deliver));
+            if !same || self.run.len() == RUN_MAX {
+                return Err(Event::Delivery(incoming));
+            }
+            self.run.push(incoming);
+            return Ok(());
+        }
+        let route = core.route(incoming.channel);
+        match route.and_then(|route| route.consumers.get(deliver.consumer_tag.as_bytes())) {
+            Some(Receiver::Batches(sink)) => {
+                self.sink = Some(sink.clone());
+                self.run.reserve(RUN_MAX);
+                self.run.push(incoming);
+            }
+            Some(Receiver::Stream(_)) => {
+                self.keep(core, incoming.channel, deliver.consumer_tag, keep_incoming(&incoming));
+            }
+            Some(Receiver::Gone { gives_back: true }) => {
+                give_back(core, incoming.channel, deliver.delivery_tag);
+            }
+            Some(Receiver::Gone { gives_back: false }) | None => {}
+        }
+        Ok(())
+    }
+
+    fn large_delivery(&mut self, core: &mut Core, assembled: Box<AssembledDelivery>) {
+        let DeliveryMethod::Deliver(deliver) = assembled.method() else {
+            self.keep(core, assembled.channel, ShortStr::EMPTY, keep_assembled(&assembled));
+            return;
+        };
+        let route = core.route(assembled.channel);
+        match route.and_then(|route| route.consumers.get(deliver.consumer_tag.as_bytes())) {
+            Some(Receiver::Batches(sink)) => {
+                self.sink = Some(sink.clone());
+                self.large = Some(assembled);
+            }
+            _ => {
+                self.keep(core, assembled.channel, deliver.consumer_tag, keep_assembled(&assembled))
+            }
+        }
+    }
+
+    /// Gives a message to whom it is for.
+    fn keep(&mut self, core: &mut Core, channel: u16, tag: ShortStr<'_>, kept: Kept) {
+        let Some(route) = core.route(channel) else { return };
+        match kept {
+            Kept::Delivery(received) => match route.consumers.get(tag.as_bytes()) {
+                Some(Receiver::Stream(mailbox)) => {
+                    let size_bytes = received.message.size_bytes();
+                    match mailbox.push(received, size_bytes) {
+                        Ok(waker) => self.wakers.extend(waker),
+                        Err(Received { delivery_tag, .. }) => {
+                            give_back(core, channel, delivery_tag)
+                        }
+                    }
+                }
+                Some(Receiver::Gone { gives_back: true }) => {
+                    give_back(core, channel, received.delivery_tag);
+                }
+                _ => {}
+            },
+            Kept::Got(received, left) => {
+                let reply = Reply::Message(Some(Box::new((received, left))));
+                let expects = (basic::CLASS_ID, basic::GetOk::METHOD_ID);
+                answer(core, channel, expects, reply);
+            }
+            Kept::Returned(returned) => {
+                if let Some(returns) = &route.returns {
+                    let size_bytes = returned.message.size_bytes();
+                    // Nobody listens any more; then returns are thrown away, as they are without a listener.
+                    if let Ok(waker) = returns.push(returned, size_bytes) {
+                        self.wakers.extend(waker);
+                    }
+                }
+            }
+        }
+    }
+
+    fn confirm(&mut self, core: &mut Core, channel: u16, confirmed: Confirmed) {
+        let is_settled = core.machine.unconfirmed(channel) == 0;
+        let Some(route) = core.route(channel) else { return };
+        let Confirmed { first, last, is_ack } = confirmed;
+        let confirmation = if is_ack { Confirmation::Ack } else { Confirmation::Nack };
+        route.confirms.resolve(first, last, confirmation);
+        if let Some(sink) = &route.confirms.sink {
+            self.confirmed.push((sink.clone(), confirmed));
+        }
+        if is_settled {
+            route.state.settled.notify_waiters();
+        }
+        // Publishers may have waited for fewer outstanding confirms.
+        self.has_room = true;
+    }
+
+    fn reply(&mut self, core: &mut Core, channel: u16, method: &Method<'_>) {
+        if let Method::ConnectionUpdateSecretOk(_) = method {
+            if !core.secret.is_empty() {
+                let _ = core.secret.remove(0).send(Reply::Done);
+            }
+            return;
+        }
+        if let Method::BasicCancel(cancel) = method {
+            self.cancelled_by_server(core, channel, cancel);
+            return;
+        }
+        if let Method::BasicCancelOk(ok) = method
+            && let Some(route) = core.route(channel)
+            && let Some(receiver) = route.consumers.remove(ok.consumer_tag.as_bytes())
+        {
+            self.cancelled.push((receiver, None));
+        }
+        let ids = match method {
+            Method::BasicGetEmpty(_) => (basic::CLASS_ID, basic::GetOk::METHOD_ID),
+            _ => (method.class_id(), method.method_id()),
+        };
+        if !answer(core, channel, ids, Reply::from_method(method)) {
+            let text = format!("COMMAND_INVALID - unexpected {}", method.name());
+            core.machine.close(COMMAND_INVALID, &text, Instant::now());
+            self.ended = Some(core.connection_error());
+        }
+    }
+
+    fn cancelled_by_server(&mut self, core: &mut Core, channel: u16, cancel: &basic::Cancel<'_>) {
+        if let Some(route) = core.route(channel)
+            && let Some(receiver) = route.consumers.remove(cancel.consumer_tag.as_bytes())
+        {
+            let consumer_tag = cancel.consumer_tag.to_string();
+            self.cancelled.push((receiver, Some(Error::ConsumerCancelled { consumer_tag })));
+        }
+        if !cancel.nowait {
+            let ok = basic::CancelOk { consumer_tag: cancel.consumer_tag };
+            ok.write_frame(channel, core.machine.output());
+        }
+    }
+
+    /// Does what must not be done under the lock: calls handlers and wakes tasks.
+    fn act(mut self, shared: &Shared) {
+        if let Some(sink) = self.sink.take() {
+            match self.large.take() {
+                Some(large) => sink.call(&[large.as_delivery()], shared),
+                None => sink.call(&self.run, shared),
+            }
+        }
+        for (sink, confirmed) in self.confirmed {
+            sink.call(confirmed);
+        }
+        self.wakers.into_iter().for_each(Waker::wake);
+        self.cancelled.into_iter().for_each(|(receiver, error)| receiver.end(error));
+        self.closed.into_iter().for_each(|(route, error)| route.close(&error));
+        if self.has_room {
+            shared.room.notify_waiters();
+        }
+        if let Some(error) = self.ended {
+            shared.end(error);
+        }
+    }
+}
+
+fn is_same_consumer(first: &Incoming<'_>, channel: u16, deliver: basic::Deliver<'_>) -> bool {
+    first.channel == channel
+        && matches!(first.method, DeliveryMethod::Deliver(before) if before.consumer_tag == deliver.consumer_tag)
+}
+
+/// Answers the oldest request of the channel. False if it waits for something else, or there is none.
+fn answer(core: &mut Core, channel: u16, ids: (u16, u16), reply: Reply) -> bool {
+    let Some(route) = core.route(channel) else { return true };
+    match route.waiting.pop_front() {
+        Some(waiting) if waiting.expects == ids => {
+            // Who has given up waiting does not need it.
+            let _ = waiting.answer.send(reply);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Gives a message back to its queue that came for a consumer which nobody reads any more.
+fn give_back(core: &mut Core, channel: u16, delivery_tag: u64) {
+    let nack = basic::Nack { delivery_tag, multiple: false, requeue: true };
+    // If the channel is closed by now, the message is back in its queue anyway.
+    let _ = core.machine.request(channel, &Method::BasicNack(nack));
+}

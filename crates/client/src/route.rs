@@ -1,0 +1,188 @@
+//! What a connection keeps of each of its channels: who waits for what.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, OnceLock};
+
+use courser_codec::{Method, ShortString};
+use tokio::sync::{Notify, oneshot};
+
+use crate::batch::{ConfirmSink, DeliverySink};
+use crate::confirm::Confirmation;
+use crate::error::Error;
+use crate::mailbox::Mailbox;
+use crate::message::{Received, Returned};
+
+/// What a channel and everything made from it share.
+pub(crate) struct ChannelState {
+    pub number: u16,
+    /// Why the channel is closed, once it is; set before anybody who waits on it is woken.
+    closed: OnceLock<Error>,
+    /// Woken when no confirm is outstanding any more, and at the end.
+    pub settled: Notify,
+}
+
+impl ChannelState {
+    pub fn new(number: u16) -> Self {
+        Self { number, closed: OnceLock::new(), settled: Notify::new() }
+    }
+
+    /// Sets why the channel is closed; only the first reason counts.
+    pub fn set_closed(&self, error: &Error) {
+        let _ = self.closed.set(error.clone());
+    }
+
+    /// The error of everything that is tried on a closed channel.
+    pub fn check_open(&self) -> Result<(), Error> {
+        self.closed.get().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// Why the channel is closed, for somebody whose answer will not come.
+    pub fn error(&self) -> Error {
+        self.closed.get().cloned().unwrap_or_else(|| {
+            Error::lost(std::io::Error::other("the answer was dropped with the connection"))
+        })
+    }
+}
+
+/// A channel, seen from the connection.
+pub(crate) struct Route {
+    pub state: Arc<ChannelState>,
+    /// Who waits for the channel to be open.
+    pub opening: Option<oneshot::Sender<()>>,
+    /// Requests under way, in the order in which the server answers them.
+    pub waiting: VecDeque<Waiting>,
+    pub confirms: Confirms,
+    pub consumers: HashMap<ShortString, Receiver>,
+    pub returns: Option<Arc<Mailbox<Returned>>>,
+    /// Whether the server takes publishes on this channel.
+    pub is_flowing: bool,
+}
+
+/// A request, and who waits for its answer.
+pub(crate) struct Waiting {
+    /// Class and method of the answer.
+    pub expects: (u16, u16),
+    pub answer: oneshot::Sender<Reply>,
+}
+
+/// An answer, made one's own.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    Done,
+    Queue {
+        name: ShortString,
+        message_count: u32,
+        consumer_count: u32,
+    },
+    Count(u32),
+    /// The answer to a get, with the number of messages that are left.
+    Message(Option<Box<(Received, u32)>>),
+}
+
+impl Reply {
+    pub fn from_method(method: &Method<'_>) -> Self {
+        match *method {
+            Method::QueueDeclareOk(ok) => Self::Queue {
+                name: ok.queue.into(),
+                message_count: ok.message_count,
+                consumer_count: ok.consumer_count,
+            },
+            Method::QueuePurgeOk(ok) => Self::Count(ok.message_count),
+            Method::QueueDeleteOk(ok) => Self::Count(ok.message_count),
+            Method::BasicGetEmpty(_) => Self::Message(None),
+            _ => Self::Done,
+        }
+    }
+}
+
+/// Who gets a consumer's deliveries.
+#[derive(Clone)]
+pub(crate) enum Receiver {
+    /// A [`Consumer`](crate::Consumer).
+    Stream(Arc<Mailbox<Received>>),
+    /// A handler of the batch interface.
+    Batches(Arc<DeliverySink>),
+    /// Nobody any more; `gives_back` says whether messages can be given back to the queue.
+    Gone { gives_back: bool },
+}
+
+impl Receiver {
+    /// Nothing more will come.
+    pub fn end(&self, error: Option<Error>) {
+        match self {
+            Self::Stream(mailbox) => mailbox.end(error),
+            Self::Batches(sink) => sink.end(error),
+            Self::Gone { .. } => {}
+        }
+    }
+}
+
+/// Publishes without an answer.
+#[derive(Default)]
+pub(crate) struct Confirms {
+    /// Who waits, by the number of the publish, ascending; taken out of the middle when confirmed out of order.
+    pub futures: VecDeque<(u64, Option<oneshot::Sender<Confirmation>>)>,
+    pub sink: Option<Arc<ConfirmSink>>,
+    /// Refused ones since somebody last asked.
+    pub nacked: u64,
+}
+
+impl Confirms {
+    /// Answers those who wait for the publishes from `first` to `last`.
+    pub fn resolve(&mut self, first: u64, last: u64, confirmation: Confirmation) {
+        if confirmation == Confirmation::Nack {
+            self.nacked += last - first + 1;
+        }
+        let from = self.futures.partition_point(|(seq, _)| *seq < first);
+        let in_range = self.futures.iter_mut().skip(from).take_while(|(seq, _)| *seq <= last);
+        for (_, future) in in_range {
+            if let Some(future) = future.take() {
+                // Nobody may be waiting; then it does not matter.
+                let _ = future.send(confirmation);
+            }
+        }
+        while self.futures.front().is_some_and(|(_, future)| future.is_none()) {
+            self.futures.pop_front();
+        }
+    }
+}
+
+impl Route {
+    pub fn new(state: Arc<ChannelState>, opening: oneshot::Sender<()>) -> Self {
+        Self {
+            state,
+            opening: Some(opening),
+            waiting: VecDeque::new(),
+            confirms: Confirms::default(),
+            consumers: HashMap::new(),
+            returns: None,
+            is_flowing: true,
+        }
+    }
+
+    /// The channel is closed. Whoever waits for something gets `error`; consumers end without one if this side has
+    /// closed it on purpose.
+    pub fn close(self, error: &Error) {
+        self.state.set_closed(error);
+        let for_streams = (!is_on_purpose(error)).then(|| error.clone());
+        for receiver in self.consumers.values() {
+            receiver.end(for_streams.clone());
+        }
+        if let Some(returns) = &self.returns {
+            returns.end(for_streams);
+        }
+        if let Some(sink) = &self.confirms.sink {
+            sink.end();
+        }
+        self.state.settled.notify_waiters();
+        // The senders of answers and confirms go with `self`, which wakes those who wait.
+    }
+}
+
+/// Whether this side has closed channel or connection on purpose.
+fn is_on_purpose(error: &Error) -> bool {
+    error.close_reason().is_some_and(|reason| {
+        reason.by == courser_connection::ClosedBy::Local
+            && reason.code == courser_codec::reply_code::REPLY_SUCCESS
+    })
+}

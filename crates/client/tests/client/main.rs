@@ -1,0 +1,9 @@
+//! The client, against a server made of the connection machine that does what each test writes down.
+
+mod batch;
+mod connection;
+mod consume;
+mod publish;
+mod request;
+mod support;
+mod uri;

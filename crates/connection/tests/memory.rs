@@ -1,0 +1,191 @@
+//! What machines take from the heap: nothing for a message on the hot path, little for announcements, and what is
+//! bounded stays so.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Instant;
+
+use courser_codec::*;
+use courser_connection::server::{Config, Connection, Event};
+
+/// Counts what the current thread has allocated.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    static HELD_BYTES: Cell<i64> = const { Cell::new(0) };
+}
+
+// SAFETY: everything is passed on to the system's allocator; the counters are constants that need no destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        HELD_BYTES.set(HELD_BYTES.get() + layout.size() as i64);
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        HELD_BYTES.set(HELD_BYTES.get() - layout.size() as i64);
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A connection in use with channel 1 open.
+fn running(config: Config) -> Connection {
+    let now = Instant::now();
+    let tune_ok = connection::TuneOk {
+        channel_max: config.channel_max,
+        frame_max: config.frame_max,
+        heartbeat: config.heartbeat_s,
+    };
+    let mut octets = PROTOCOL_HEADER.to_vec();
+    let start_ok = connection::StartOk {
+        client_properties: Table::EMPTY,
+        mechanism: "PLAIN".try_into().unwrap(),
+        response: b"\0u\0p",
+        locale: ShortStr::EMPTY,
+    };
+    start_ok.write_frame(0, &mut octets);
+    tune_ok.write_frame(0, &mut octets);
+    connection::Open::default().write_frame(0, &mut octets);
+    channel::Open {}.write_frame(1, &mut octets);
+    let mut machine = Connection::new(Arc::new(config), now);
+    let mut input = &octets[..];
+    while let Some(event) = machine.next(&mut input, now) {
+        match event {
+            Event::Login { .. } => machine.login_accepted(now),
+            Event::Open { .. } => machine.open_accepted(now),
+            Event::ChannelOpened { channel: 1 } => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    *machine.output() = Vec::new();
+    machine
+}
+
+fn publish_start(channel: u16, body_size: u64) -> Vec<u8> {
+    let mut octets = Vec::new();
+    basic::Publish { routing_key: "queue".try_into().unwrap(), ..Default::default() }
+        .write_frame(channel, &mut octets);
+    write_content_header_frame(
+        channel,
+        basic::CLASS_ID,
+        body_size,
+        RawProperties::EMPTY,
+        &mut octets,
+    );
+    octets
+}
+
+fn drain(machine: &mut Connection, octets: &[u8], mut each: impl FnMut(Event<'_>)) {
+    let now = Instant::now();
+    let mut input = octets;
+    while let Some(event) = machine.next(&mut input, now) {
+        each(event);
+    }
+}
+
+#[test]
+fn small_publishes_and_acks_allocate_nothing() {
+    let mut octets = Vec::new();
+    for len in [0, 16, 1024, 100_000] {
+        octets.extend(publish_start(1, len as u64));
+        if len > 0 {
+            write_body_frame(1, &vec![1; len], &mut octets);
+        }
+        basic::Ack { delivery_tag: 1, multiple: true }.write_frame(1, &mut octets);
+    }
+    let mut machine = running(Config::default());
+    let before = ALLOCATIONS.get();
+    let mut count = 0;
+    drain(&mut machine, &octets, |event| {
+        assert!(matches!(event, Event::Publish(_) | Event::Request { .. }));
+        count += 1;
+    });
+    assert_eq!((count, ALLOCATIONS.get() - before), (8, 0));
+}
+
+#[test]
+fn an_idle_connection_holds_next_to_nothing() {
+    let config = Arc::new(Config::default());
+    let before = HELD_BYTES.get();
+    let machine = Connection::new(config, Instant::now());
+    assert_eq!(HELD_BYTES.get() - before, 0);
+    drop(machine);
+    let mut machine = running(Config::default());
+    let own = HELD_BYTES.get();
+    drain(&mut machine, &publish_start(1, 50_000), |_| {});
+    let channels_and_message = HELD_BYTES.get() - own;
+    assert!(channels_and_message < 1024, "{channels_and_message}");
+}
+
+#[test]
+fn an_announced_size_alone_costs_nothing() {
+    let mut machine = running(Config::default());
+    let mut octets = Vec::new();
+    for channel in 2..=2047 {
+        channel::Open {}.write_frame(channel, &mut octets);
+        octets.extend(publish_start(channel, 16 * 1024 * 1024));
+    }
+    octets.extend(publish_start(1, 16 * 1024 * 1024));
+    let before = HELD_BYTES.get();
+    drain(&mut machine, &octets, |event| assert!(matches!(event, Event::ChannelOpened { .. })));
+    let held = HELD_BYTES.get() - before;
+    assert!(held < 2047 * 512, "{held}");
+}
+
+#[test]
+fn incomplete_messages_are_bounded_over_all_channels() {
+    const LIMIT: u64 = 8 * 1024 * 1024;
+    let mut machine = running(Config { max_incomplete_bytes: LIMIT, ..Config::default() });
+    let mut octets = Vec::new();
+    for channel in 2..=200 {
+        channel::Open {}.write_frame(channel, &mut octets);
+        octets.extend(publish_start(channel, 200_000));
+        write_body_frame(channel, &vec![0; 100_000], &mut octets);
+    }
+    let before = HELD_BYTES.get();
+    let mut held_max = 0;
+    let mut closed = None;
+    drain(&mut machine, &octets, |event| {
+        held_max = held_max.max(HELD_BYTES.get() - before);
+        if let Event::Closed(reason) = event {
+            closed = Some(reason.code);
+        }
+    });
+    assert_eq!(closed, Some(506));
+    assert!(held_max < LIMIT as i64 + 300_000, "{held_max}");
+    *machine.output() = Vec::new();
+    assert!(HELD_BYTES.get() - before < 1024, "all of it is given back");
+}
+
+#[test]
+fn a_message_in_many_pieces_holds_at_most_twice_what_has_come() {
+    const SIZE: usize = 10 * 1024 * 1024;
+    let mut machine = running(Config::default());
+    let now = Instant::now();
+    let mut octets = publish_start(1, SIZE as u64);
+    for _ in 0..SIZE / 65_536 {
+        write_body_frame(1, &[3; 65_536], &mut octets);
+    }
+    let before = HELD_BYTES.get();
+    let mut taken = 0;
+    let mut published = 0;
+    for end in (0..=octets.len()).step_by(50_000).chain([octets.len()]) {
+        let mut input = &octets[taken..end];
+        while let Some(event) = machine.next(&mut input, now) {
+            let Event::LargePublish(publish) = event else { panic!("{event:?}") };
+            published = publish.body.len();
+        }
+        taken = end - input.len();
+        assert!(input.len() < 32, "all but the head of a frame is taken");
+        assert!(HELD_BYTES.get() - before <= 2 * taken as i64 + 66_000);
+    }
+    assert_eq!(published, SIZE);
+}

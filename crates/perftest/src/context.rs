@@ -1,0 +1,129 @@
+//! What all producers and consumers of a run share.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use courser_client::{Error, FieldTable, FieldValue, Uri};
+use tokio::sync::Notify;
+
+use crate::counters::Counters;
+use crate::ledger::Ledger;
+use crate::options::Options;
+use crate::stamp::RUNS;
+use crate::topology::Topology;
+
+/// A run.
+pub struct Context {
+    /// What was asked for.
+    pub options: Options,
+    /// Where the broker is.
+    pub uri: Uri,
+    /// Who publishes where, who consumes what.
+    pub topology: Topology,
+    /// Which messages have arrived.
+    pub ledger: Ledger,
+    /// Running totals.
+    pub counters: Counters,
+    /// The run's number in stamps.
+    pub run: u16,
+    /// When the run began, in monotonic nanoseconds. Older stamps are of other runs.
+    pub start_ns: u64,
+    /// Messages that may still be published, when there is a limit.
+    quota: AtomicU64,
+    stopping: AtomicBool,
+    stopped: Notify,
+}
+
+impl Context {
+    /// A run that begins at `start_ns`.
+    ///
+    /// # Errors
+    /// When the options' URI is none.
+    pub fn new(options: Options, start_ns: u64) -> Result<Self, Error> {
+        let uri: Uri = options.uri.parse()?;
+        let topology = Topology::new(&options);
+        Ok(Self {
+            ledger: Ledger::new(topology.clone()),
+            topology,
+            uri,
+            counters: Counters::default(),
+            // Any number that two runs one after the other, or side by side, do not share by habit.
+            run: (((start_ns / 1000) ^ u64::from(std::process::id())) % u64::from(RUNS)) as u16,
+            start_ns,
+            quota: AtomicU64::new(if options.messages == 0 { u64::MAX } else { options.messages }),
+            stopping: AtomicBool::new(false),
+            stopped: Notify::new(),
+            options,
+        })
+    }
+
+    /// Takes up to `wanted` messages off the limit.
+    #[must_use]
+    pub fn take_quota(&self, wanted: u64) -> u64 {
+        if self.options.messages == 0 {
+            return wanted;
+        }
+        let mut taken = 0;
+        // The closure always gives a value, so there is no error.
+        let _ = self.quota.fetch_update(Relaxed, Relaxed, |left| {
+            taken = wanted.min(left);
+            Some(left - taken)
+        });
+        taken
+    }
+
+    /// Gives messages back to the limit that were not published.
+    pub fn return_quota(&self, count: u64) {
+        if self.options.messages != 0 {
+            self.quota.fetch_add(count, Relaxed);
+        }
+    }
+
+    /// Tells producers to stop.
+    pub fn stop(&self) {
+        self.stopping.store(true, Relaxed);
+        self.stopped.notify_waiters();
+    }
+
+    /// Whether producers should stop.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Relaxed)
+    }
+
+    /// Waits until producers should stop.
+    pub async fn stopped(&self) {
+        loop {
+            let stopped = self.stopped.notified();
+            if self.is_stopping() {
+                return;
+            }
+            stopped.await;
+        }
+    }
+
+    /// The URI for one of the run's connections.
+    #[must_use]
+    pub fn uri_for(&self, name: &str) -> Uri {
+        let mut uri = self.uri.clone();
+        uri.options.connection_name.get_or_insert_with(|| format!("perftest {name}"));
+        uri
+    }
+
+    /// The headers of the options. Whole numbers become integers, true and false booleans, all else text.
+    #[must_use]
+    pub fn headers(&self) -> FieldTable {
+        let pairs = self.options.headers.iter().filter_map(|header| header.split_once('='));
+        pairs.fold(FieldTable::new(), |table, (name, value)| table.with(name, header_value(value)))
+    }
+}
+
+fn header_value(text: &str) -> FieldValue {
+    if let Ok(number) = text.parse::<i64>() {
+        return number.into();
+    }
+    match text {
+        "true" => true.into(),
+        "false" => false.into(),
+        _ => text.into(),
+    }
+}

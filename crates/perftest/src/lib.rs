@@ -1,0 +1,34 @@
+//! Puts load on an AMQP 0-9-1 broker and measures what becomes of it: throughput, latency, loss.
+//!
+//! The `perftest` command is a thin shell around this. Producers and consumers have a connection each, on a runtime with
+//! as many threads as the machine has cores, and use the client's batch interface, so that measuring costs less than
+//! what is measured. Every message carries a stamp: the time at which it should have been sent, and who it is. From the
+//! first come latencies that do not hide a stall, from the second the certainty that nothing was lost.
+#![deny(unsafe_code)]
+
+pub mod alarm;
+pub mod clock;
+mod consumer;
+pub mod context;
+pub mod counters;
+pub mod duration;
+pub mod html;
+pub mod latency;
+pub mod ledger;
+pub mod options;
+mod outcome;
+pub mod pace;
+mod producer;
+pub mod ranges;
+pub mod report;
+mod run;
+mod sampler;
+pub mod series;
+mod setup;
+pub mod stamp;
+pub mod text;
+pub mod topology;
+pub mod window;
+
+pub use options::Options;
+pub use run::{RunError, run};

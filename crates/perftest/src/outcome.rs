@@ -1,0 +1,111 @@
+//! What a run has come to: everything is closed, counted and summed up.
+
+use std::sync::Arc;
+
+use crate::context::Context;
+use crate::latency::{Summary, percentile_curve};
+use crate::report::{Fate, Report, Settings, Throughput};
+use crate::run::Run;
+use crate::setup::Setup;
+
+impl Run {
+    /// Messages that should have arrived and have not, all queues together.
+    pub(crate) fn missing(&self) -> u64 {
+        if !self.context.options.has_stamps() {
+            let expected = self.context.ledger.expected();
+            return expected.saturating_sub(self.context.counters.consumed.total());
+        }
+        self.consumers.iter().for_each(|consumer| consumer.enter());
+        self.context.ledger.balance().missing
+    }
+
+    /// Closes everything and sums up.
+    pub(crate) async fn finish(mut self, setup: Setup) -> Report {
+        // They hold on to the consumers.
+        self.failing.shutdown().await;
+        let mut unconfirmed = 0;
+        for stopped in std::mem::take(&mut self.stopped) {
+            unconfirmed += stopped.close().await;
+        }
+        for consumer in std::mem::take(&mut self.consumers) {
+            match Arc::try_unwrap(consumer) {
+                Ok(consumer) => consumer.close().await,
+                Err(consumer) => consumer.enter(),
+            }
+        }
+        let missing = self.missing();
+        let queues = || self.context.topology.queues.iter().enumerate();
+        let consumed = queues().filter(|&(queue, _)| self.context.topology.is_consumed(queue));
+        let ready = setup.ready(consumed.map(|(_, name)| name.as_str())).await;
+        let left = setup.ready(queues().map(|(_, name)| name.as_str())).await;
+        // A run that was cut off cannot tell what is lost from what is under way.
+        let is_open = self.interruptions > 1 || ready.is_none() || !self.failures.is_empty();
+        let lost = if is_open { 0 } else { missing.saturating_sub(ready.unwrap_or(0)) };
+        let totals = self.context.counters.totals();
+        let fate = Fate {
+            lost,
+            left: left.unwrap_or(0),
+            open: if is_open { missing.saturating_sub(ready.unwrap_or(0)) } else { 0 },
+            duplicates: self.context.ledger.balance().duplicates,
+            nacked: totals.nacked,
+            unconfirmed,
+            returned: totals.returned,
+            foreign: totals.foreign,
+            failures: std::mem::take(&mut self.failures),
+        };
+        let broker = setup.broker.clone();
+        setup.clean_up(&self.context).await;
+        self.report(fate, broker)
+    }
+
+    fn report(self, fate: Fate, broker: String) -> Report {
+        let (context, sampler) = (&self.context, &self.sampler);
+        let counters = &context.counters;
+        let from_ns = sampler.measured_from_ns.unwrap_or(self.ended_ns);
+        let seconds = |to_ns: u64| to_ns.saturating_sub(from_ns) as f64 / 1e9;
+        let totals = counters.totals().since(sampler.base);
+        let throughput = |total, last_ns| Throughput::new(total, seconds(last_ns));
+        Report {
+            format: 1,
+            settings: settings(context, broker),
+            duration_s: seconds(self.ended_ns),
+            warmup_s: context.options.warmup.as_secs_f64(),
+            drain_s: counters.consumed.last_ns().saturating_sub(self.ended_ns) as f64 / 1e9,
+            interrupted: self.interruptions > 0,
+            published: throughput(totals.published, counters.published.last_ns()),
+            consumed: throughput(totals.consumed, counters.consumed.last_ns()),
+            confirmed: (context.options.confirm > 0)
+                .then(|| throughput(totals.confirmed, counters.confirmed.last_ns())),
+            fate,
+            consumer_latency: Summary::of(&sampler.consumer_latency),
+            confirm_latency: Summary::of(&sampler.confirm_latency),
+            consumer_percentiles: percentile_curve(&sampler.consumer_latency),
+            confirm_percentiles: percentile_curve(&sampler.confirm_latency),
+            series: self.sampler.series,
+        }
+    }
+}
+
+fn settings(context: &Context, broker: String) -> Settings {
+    let options = &context.options;
+    let exchange = match options.exchange.as_str() {
+        "" => String::new(),
+        name => format!("{name} ({})", options.exchange_type),
+    };
+    Settings {
+        uri: context.uri.to_string(),
+        broker,
+        producers: options.producers,
+        consumers: options.consumers,
+        rate: options.rate,
+        size_bytes: options.size,
+        persistent: options.flags.persistent,
+        durable: options.flags.durable,
+        auto_ack: options.flags.auto_ack,
+        prefetch: options.prefetch,
+        multi_ack: options.multi_ack,
+        confirm: options.confirm,
+        exchange,
+        queues: options.queues,
+    }
+}

@@ -1,0 +1,156 @@
+//! What a run has come to: the figures, and whether all went well.
+
+use serde::Serialize;
+
+use crate::latency::{PercentilePoint, Summary};
+use crate::series::Point;
+
+/// Everything that a run has to say; also the shape of the JSON file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// Version of this shape, which grows when a field changes its meaning.
+    pub format: u32,
+    /// What was run, as on the command line, without the password.
+    pub settings: Settings,
+    /// Seconds that were measured: from the end of the warm-up to the end of publishing (of consuming, if there are no
+    /// producers).
+    pub duration_s: f64,
+    /// Seconds of warm-up before that.
+    pub warmup_s: f64,
+    /// Seconds that it took for the last message to arrive after publishing had ended.
+    pub drain_s: f64,
+    /// Whether the user broke the run off.
+    pub interrupted: bool,
+    /// Messages published.
+    pub published: Throughput,
+    /// Messages consumed, also while draining.
+    pub consumed: Throughput,
+    /// Messages confirmed, also while draining; nothing without `--confirm`.
+    pub confirmed: Option<Throughput>,
+    /// What became of the messages.
+    pub fate: Fate,
+    /// From the intended sending to the consumer; nothing when bodies have no room for a stamp.
+    pub consumer_latency: Option<Summary>,
+    /// From the intended sending to the confirm.
+    pub confirm_latency: Option<Summary>,
+    /// The run second by second.
+    pub series: Vec<Point>,
+    /// Distribution of the consumer latency.
+    pub consumer_percentiles: Vec<PercentilePoint>,
+    /// Distribution of the confirm latency.
+    pub confirm_percentiles: Vec<PercentilePoint>,
+}
+
+/// What was run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Settings {
+    /// The broker, without the password.
+    pub uri: String,
+    /// What the broker calls itself.
+    pub broker: String,
+    /// Number of producers.
+    pub producers: u16,
+    /// Number of consumers.
+    pub consumers: u16,
+    /// Messages a second of each producer, 0 without limit.
+    pub rate: u64,
+    /// Octets of a body.
+    pub size_bytes: usize,
+    /// Whether messages are persistent.
+    pub persistent: bool,
+    /// Whether queues are durable.
+    pub durable: bool,
+    /// Whether consumers do not acknowledge.
+    pub auto_ack: bool,
+    /// Unacknowledged messages that a consumer may have.
+    pub prefetch: u16,
+    /// Messages to an acknowledgement.
+    pub multi_ack: u16,
+    /// Unconfirmed messages that a producer may have, 0 without confirms.
+    pub confirm: u32,
+    /// Exchange and its type, empty for the default exchange.
+    pub exchange: String,
+    /// Number of queues.
+    pub queues: u16,
+}
+
+/// A number of messages, and so many a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Throughput {
+    /// How many in the time that was measured.
+    pub total: u64,
+    /// The total, divided by the time from the start of measuring to the last of them.
+    pub per_s: f64,
+}
+
+impl Throughput {
+    /// `total` messages, the last of them `seconds` after the start of measuring.
+    #[must_use]
+    pub fn new(total: u64, seconds: f64) -> Self {
+        let per_s = if total == 0 || seconds <= 0.0 { 0.0 } else { total as f64 / seconds };
+        Self { total, per_s }
+    }
+}
+
+/// What became of the messages of the whole run, the warm-up included.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Fate {
+    /// Messages that should have arrived, did not, and are not in a queue any more either.
+    pub lost: u64,
+    /// Messages that are still in the queues.
+    pub left: u64,
+    /// Messages that had not arrived when the run was broken off, by the user or a failure: nobody knows where they are.
+    pub open: u64,
+    /// Messages that arrived more than once.
+    pub duplicates: u64,
+    /// Messages that the broker refused.
+    pub nacked: u64,
+    /// Messages that were published and neither confirmed nor refused.
+    pub unconfirmed: u64,
+    /// Mandatory messages that came back because no queue took them.
+    pub returned: u64,
+    /// Messages of other runs that were found in the queues.
+    pub foreign: u64,
+    /// Connections that failed, and why.
+    pub failures: Vec<String>,
+}
+
+impl Fate {
+    /// Sentences about what must not be; empty when all went well.
+    #[must_use]
+    pub fn problems(&self) -> Vec<String> {
+        let counted = [
+            (self.lost, "lost"),
+            (self.nacked, "refused by the broker (nack)"),
+            (self.unconfirmed, "never confirmed"),
+        ];
+        let counted = counted.into_iter().filter(|(count, _)| *count > 0);
+        let counted = counted.map(|(count, what)| match count {
+            1 => format!("1 message was {what}"),
+            _ => format!("{count} messages were {what}"),
+        });
+        counted.chain(self.failures.iter().cloned()).collect()
+    }
+
+    /// What is worth a line, though nothing is wrong.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<String> {
+        let counted = [
+            (self.returned, "came back: no queue took them (mandatory)"),
+            (self.duplicates, "arrived more than once"),
+            (self.left, "are left in the queues"),
+            (self.open, "had not arrived when the run was broken off"),
+            (self.foreign, "were from another run"),
+        ];
+        let counted = counted.into_iter().filter(|(count, _)| *count > 0);
+        counted.map(|(count, what)| format!("{count} messages {what}")).collect()
+    }
+}
+
+impl Report {
+    /// Whether all went well; decides the exit code.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        self.fate.problems().is_empty()
+    }
+}

@@ -1,0 +1,227 @@
+//! A run from its beginning to its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use courser_client::Error;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::clock::now_ns;
+use crate::consumer::Consumer;
+use crate::context::Context;
+use crate::options::Options;
+use crate::producer::{Producer, Stopped};
+use crate::report::Report;
+use crate::sampler::Sampler;
+use crate::setup::Setup;
+
+/// Why a run did not come about.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The URI asks for TLS.
+    #[error("--uri: perftest does not speak TLS; measure amqp://")]
+    Tls,
+    /// The broker cannot be reached, or refuses what the run needs.
+    #[error("{doing}: {source}")]
+    Broker {
+        /// What was being done.
+        doing: String,
+        /// What went wrong.
+        source: Error,
+    },
+}
+
+/// How often the course of the run is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Runs what the options say; `line` gets a line every second, `interrupts` something for each time that the user wants
+/// it to end.
+///
+/// # Errors
+/// When the run does not come about. What fails later is in the report.
+pub async fn run(
+    options: Options,
+    mut line: impl FnMut(&str),
+    interrupts: mpsc::Receiver<()>,
+) -> Result<Report, RunError> {
+    let start_ns = now_ns();
+    let context = Context::new(options, start_ns).map_err(doing("--uri"))?;
+    if context.uri.is_tls {
+        return Err(RunError::Tls);
+    }
+    let context = Arc::new(context);
+    let setup = Setup::prepare(&context).await.map_err(doing("setting up"))?;
+    let mut run = Run {
+        sampler: Sampler::new(context.clone(), start_ns),
+        context,
+        consumers: Vec::new(),
+        producers: JoinSet::new(),
+        stopped: Vec::new(),
+        failing: JoinSet::new(),
+        failures: Vec::new(),
+        interrupts,
+        interruptions: 0,
+        ended_ns: 0,
+    };
+    run.start().await?;
+    run.measure(&mut line).await;
+    run.drain(&mut line).await;
+    Ok(run.finish(setup).await)
+}
+
+fn doing(doing: impl Into<String>) -> impl FnOnce(Error) -> RunError {
+    |source| RunError::Broker { doing: doing.into(), source }
+}
+
+/// A run under way.
+pub(crate) struct Run {
+    pub(crate) context: Arc<Context>,
+    pub(crate) sampler: Sampler,
+    pub(crate) consumers: Vec<Arc<Consumer>>,
+    producers: JoinSet<Stopped>,
+    pub(crate) stopped: Vec<Stopped>,
+    /// Ends for each consumer that fails, with what to say about it.
+    pub(crate) failing: JoinSet<String>,
+    pub(crate) failures: Vec<String>,
+    interrupts: mpsc::Receiver<()>,
+    pub(crate) interruptions: u32,
+    /// When publishing ended, in monotonic nanoseconds.
+    pub(crate) ended_ns: u64,
+}
+
+impl Run {
+    /// Consumers first, so that nothing piles up before them.
+    async fn start(&mut self) -> Result<(), RunError> {
+        let is_measured_at_once = self.context.options.warmup.is_zero();
+        if is_measured_at_once && self.context.options.producers == 0 {
+            self.sampler.measure_from(now_ns());
+        }
+        for index in 0..usize::from(self.context.options.consumers) {
+            let latency = self.sampler.consumer_recorder(index);
+            let consumer = Consumer::start(self.context.clone(), index, latency)
+                .await
+                .map_err(doing(format!("consumer {}", index + 1)))?;
+            let consumer = Arc::new(consumer);
+            self.consumers.push(consumer.clone());
+            self.failing.spawn(async move {
+                let error = consumer.failed().await;
+                format!("consumer {} failed: {error}", index + 1)
+            });
+        }
+        let mut producers = Vec::new();
+        for index in 0..usize::from(self.context.options.producers) {
+            let latency = self.sampler.confirm_recorder(index);
+            let producer = Producer::connect(self.context.clone(), index, latency)
+                .await
+                .map_err(doing(format!("producer {}", index + 1)))?;
+            producers.push(producer);
+        }
+        let now = now_ns();
+        self.sampler.start(now);
+        if is_measured_at_once && self.context.options.producers > 0 {
+            self.sampler.measure_from(now);
+        }
+        for producer in producers {
+            self.producers.spawn(producer.run());
+        }
+        Ok(())
+    }
+
+    /// Lets producers and consumers work until the time or the messages are over.
+    async fn measure(&mut self, line: &mut impl FnMut(&str)) {
+        let options = &self.context.options;
+        let publishes = options.producers > 0;
+        let warm_ns = now_ns() + options.warmup.as_nanos() as u64;
+        let end_ns = options.duration_limit().map(|limit| warm_ns + limit.as_nanos() as u64);
+        let messages = options.messages;
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        loop {
+            tokio::select! {
+                _ = look.tick() => {}
+                Some(stopped) = self.producers.join_next() => self.producer_ended(stopped),
+                Some(Ok(failure)) = self.failing.join_next() => self.failures.push(failure),
+                Some(()) = self.interrupts.recv() => self.interruptions += 1,
+            }
+            let now = now_ns();
+            if self.sampler.measured_from_ns.is_none() && now >= warm_ns {
+                self.sample(now, line);
+                self.sampler.measure_from(now);
+            }
+            if now >= self.sampler.next_ns() {
+                self.sample(now, line);
+            }
+            let all_published = publishes && self.producers.is_empty();
+            let all_consumed =
+                !publishes && messages > 0 && self.context.counters.consumed.total() >= messages;
+            let is_over = end_ns.is_some_and(|end_ns| now >= end_ns);
+            let is_broken = !self.failures.is_empty() || self.interruptions > 0;
+            if all_published || all_consumed || is_over || is_broken {
+                break;
+            }
+        }
+        self.context.stop();
+        self.ended_ns = now_ns();
+        while let Some(stopped) = self.producers.join_next().await {
+            self.producer_ended(stopped);
+        }
+    }
+
+    fn producer_ended(&mut self, stopped: Result<Stopped, tokio::task::JoinError>) {
+        match stopped {
+            Ok(stopped) => {
+                if let Some(error) = &stopped.error {
+                    self.failures.push(format!("a producer failed: {error}"));
+                }
+                self.stopped.push(stopped);
+            }
+            Err(error) => self.failures.push(format!("a producer failed: {error}")),
+        }
+    }
+
+    fn sample(&mut self, now_ns: u64, line: &mut impl FnMut(&str)) {
+        let point = self.sampler.sample(now_ns);
+        line(&point.line());
+    }
+
+    /// Waits for messages and confirms under way, until all are there or none comes any more.
+    async fn drain(&mut self, line: &mut impl FnMut(&str)) {
+        let patience = self.context.options.drain_timeout;
+        let flushing = async {
+            for producer in &self.stopped {
+                // A connection that has failed was told of.
+                let _ = producer.flush().await;
+            }
+        };
+        let _ = tokio::time::timeout(patience, flushing).await;
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        let mut arrived = 0;
+        let mut quiet_from_ns = now_ns();
+        while !self.is_drained() && self.failures.is_empty() && self.interruptions < 2 {
+            tokio::select! {
+                _ = look.tick() => {}
+                Some(Ok(failure)) = self.failing.join_next() => self.failures.push(failure),
+                Some(()) = self.interrupts.recv() => self.interruptions += 1,
+            }
+            let (now, totals) = (now_ns(), self.context.counters.totals());
+            let total = totals.consumed + totals.confirmed + totals.nacked;
+            if total != arrived {
+                (arrived, quiet_from_ns) = (total, now);
+            }
+            if now >= self.sampler.next_ns() {
+                self.sample(now, line);
+            }
+            if now - quiet_from_ns >= patience.as_nanos() as u64 {
+                break;
+            }
+        }
+        self.sampler.finish(now_ns());
+    }
+
+    fn is_drained(&self) -> bool {
+        let context = &self.context;
+        self.stopped.iter().all(|producer| producer.outstanding() == 0)
+            && context.counters.consumed.total() >= context.ledger.expected()
+            && self.missing() == 0
+    }
+}

@@ -1,0 +1,84 @@
+//! Who publishes where, who consumes what, and so which queue should see which message.
+
+use crate::options::Options;
+
+/// The names and the spread of a run.
+#[derive(Clone, Debug)]
+pub struct Topology {
+    /// Exchange to publish to, empty for the default one.
+    pub exchange: String,
+    /// Names of the queues.
+    pub queues: Vec<String>,
+    /// For each producer the keys that its messages have in turn.
+    pub keys: Vec<Vec<String>>,
+    /// For each consumer the index of its queue.
+    pub consumed: Vec<usize>,
+    binding_keys: Vec<String>,
+    reaches_all: bool,
+}
+
+impl Topology {
+    /// The spread that the options ask for: consumer `c` reads queue `c` modulo the number of queues. So do producers
+    /// write; when there are fewer of them than queues, each takes its share of the queues in turn.
+    #[must_use]
+    pub fn new(options: &Options) -> Self {
+        let count = usize::from(options.queues);
+        let producers = usize::from(options.producers);
+        let queues: Vec<String> = match count {
+            1 => vec![options.queue.clone()],
+            _ => (1..=count).map(|number| format!("{}-{number}", options.queue)).collect(),
+        };
+        let key_of = |queue: usize| match &options.routing_key {
+            Some(routing_key) => routing_key.clone(),
+            None => queues[queue].clone(),
+        };
+        let share = |producer: usize| match (&options.routing_key, producers < count) {
+            (Some(_), _) | (None, false) => vec![producer % count],
+            (None, true) => (producer..count).step_by(producers).collect(),
+        };
+        let keys = (0..producers).map(|producer| share(producer).into_iter().map(key_of).collect());
+        let is_default = options.exchange.is_empty();
+        Self {
+            keys: keys.collect(),
+            consumed: (0..usize::from(options.consumers))
+                .map(|consumer| consumer % count)
+                .collect(),
+            binding_keys: match is_default {
+                true => queues.clone(),
+                false => (0..count).map(key_of).collect(),
+            },
+            reaches_all: !is_default
+                && matches!(options.exchange_type.as_str(), "fanout" | "headers"),
+            exchange: options.exchange.clone(),
+            queues,
+        }
+    }
+
+    /// The key that this queue is bound with.
+    #[must_use]
+    pub fn binding_key(&self, queue: usize) -> &str {
+        &self.binding_keys[queue]
+    }
+
+    /// Whether a message with this number of this producer should reach this queue.
+    #[must_use]
+    pub fn reaches(&self, producer: usize, number: u64, queue: usize) -> bool {
+        let keys = &self.keys[producer];
+        let key = &keys[(number % keys.len() as u64) as usize];
+        self.reaches_all || *key == self.binding_keys[queue]
+    }
+
+    /// How many of the first `published` messages of this producer should reach this queue.
+    #[must_use]
+    pub fn reaching(&self, producer: usize, published: u64, queue: usize) -> u64 {
+        let keys = self.keys[producer].len() as u64;
+        let turns = (0..keys).filter(|&turn| self.reaches(producer, turn, queue));
+        turns.map(|turn| published.saturating_sub(turn).div_ceil(keys)).sum()
+    }
+
+    /// Whether anybody consumes this queue.
+    #[must_use]
+    pub fn is_consumed(&self, queue: usize) -> bool {
+        self.consumed.contains(&queue)
+    }
+}

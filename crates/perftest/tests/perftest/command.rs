@@ -1,0 +1,91 @@
+//! The command itself.
+
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::broker::{Broker, Faults};
+
+async fn perftest(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_perftest"));
+    command.args(args);
+    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_prints_lines_and_a_report_and_writes_files() {
+    let broker = Broker::start(Faults::default()).await;
+    let folder = std::env::temp_dir().join(format!("perftest-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (json, html) = (folder.join("report.json"), folder.join("report.html"));
+    let output = perftest(&[
+        "-uri",
+        &broker.uri,
+        "-duration",
+        "2s",
+        "-rate",
+        "100",
+        "-confirm",
+        "10",
+        "-json",
+        json.to_str().unwrap(),
+        "-html",
+        html.to_str().unwrap(),
+    ])
+    .await;
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    let lines: Vec<_> = text.lines().take_while(|line| line.starts_with("published: ")).collect();
+    assert!((1..=3).contains(&lines.len()), "{text}");
+    assert!(lines[0].ends_with(&format!("confirmed: {}", lines[0].rsplit(' ').next().unwrap())));
+    assert!(
+        text.contains("\nThroughput:\n  Published: ") && text.contains("\nConfirm latency:\n"),
+        "{text}"
+    );
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    assert_eq!(report["published"]["total"], report["consumed"]["total"]);
+    assert!(std::fs::read_to_string(html).unwrap().starts_with("<!doctype html>"));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn its_exit_code_tells_what_has_happened() {
+    let good = Broker::start(Faults::default()).await;
+    let output = perftest(&["--uri", &good.uri, "--messages", "10", "--quiet"]).await;
+    assert_eq!(output.status.code(), Some(0));
+    let lossy = Broker::start(Faults { loses: Some(5), ..Faults::default() }).await;
+    let line =
+        ["--uri", &lossy.uri, "--messages", "10", "--confirm", "5", "--drain-timeout", "200ms"];
+    let output = perftest(&line).await;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("FAILED: 1 message was lost"));
+    let output = perftest(&["--uri", "amqp://127.0.0.1:1"]).await;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot connect"));
+    let output = perftest(&["--nonsense"]).await;
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_prints_the_report_so_far() {
+    let broker = Broker::start(Faults::default()).await;
+    let child = Command::new(env!("CARGO_BIN_EXE_perftest"))
+        .args(["--uri", &broker.uri, "--duration", "60s", "--rate", "100"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    let begun = Instant::now();
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let waiting = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap());
+    let output = waiting.await.unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("s, interrupted\n") && text.contains("Consumer latency:\n  min: "),
+        "{text}"
+    );
+    assert_eq!(output.status.code(), Some(0));
+}

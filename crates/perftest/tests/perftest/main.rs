@@ -1,0 +1,12 @@
+//! The load tool: its options, its arithmetic, its reports, and whole runs against a broker that fails on purpose.
+
+mod broker;
+mod command;
+mod latency;
+mod ledger;
+mod options;
+mod report;
+mod runs;
+mod stamp;
+mod topology;
+mod window;

@@ -1,0 +1,130 @@
+//! The command line.
+
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use courser_perftest::Options;
+use courser_perftest::duration::parse_duration;
+use proptest::prelude::*;
+
+fn parse(line: &str) -> Options {
+    Options::parse_from_args(line.split_whitespace()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn error(line: &str) -> String {
+    Options::parse_from_args(line.split_whitespace()).unwrap_err().to_string()
+}
+
+#[test]
+fn defaults_are_those_that_the_manual_names() {
+    let options = parse("perftest");
+    assert_eq!(options.uri, "amqp://guest:guest@localhost:5672/");
+    assert_eq!((options.producers, options.consumers), (1, 1));
+    assert_eq!(options.duration_limit(), Some(Duration::from_secs(30)));
+    assert_eq!((options.rate, options.size, options.prefetch), (0, 1024, 1));
+    assert_eq!(options.queue, "perftest");
+    assert!(!options.flags.persistent && !options.flags.auto_ack && !options.flags.durable);
+    assert_eq!((options.confirm, options.messages, options.multi_ack), (0, 0, 1));
+    assert!(options.exchange.is_empty() && options.routing_key.is_none() && options.queues == 1);
+    assert!(options.json.is_none() && options.html.is_none() && !options.flags.quiet);
+}
+
+#[test]
+fn a_single_dash_does_as_well() {
+    let one = parse(
+        "perftest -producers 10 -size 10240 -duration 60s -auto-ack -uri amqp://h/v -multi-ack=5 -prefetch 9",
+    );
+    let two = parse(
+        "perftest --producers 10 --size 10240 --duration 60s --auto-ack --uri amqp://h/v --multi-ack=5 --prefetch 9",
+    );
+    assert_eq!(format!("{one:?}"), format!("{two:?}"));
+    assert_eq!((one.producers, one.size, one.multi_ack), (10, 10240, 5));
+    assert_eq!(one.duration, Some(Duration::from_secs(60)));
+    assert!(one.flags.auto_ack);
+}
+
+#[test]
+fn switches_can_be_switched_off() {
+    assert!(parse("perftest -persistent").flags.persistent);
+    assert!(parse("perftest -persistent=true").flags.persistent);
+    assert!(!parse("perftest --persistent=false").flags.persistent);
+    assert!(parse("perftest --mandatory --durable --quiet --keep").flags.keep);
+}
+
+#[test]
+fn help_teaches_by_examples() {
+    for form in ["perftest --help", "perftest -help", "perftest -h"] {
+        let error = Options::parse_from_args(form.split_whitespace()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::DisplayHelp, "{form}");
+        let help = error.to_string();
+        assert!(help.contains("Examples:") && help.contains("--rate 2000"), "{help}");
+        assert!(help.contains("[default: amqp://guest:guest@localhost:5672/]"), "{help}");
+    }
+}
+
+#[test]
+fn a_misspelt_option_is_answered_with_the_right_one() {
+    for line in ["perftest --producer 3", "perftest -producer 3"] {
+        assert!(error(line).contains("'--producers'"), "{}", error(line));
+    }
+}
+
+#[test]
+fn options_that_make_no_sense_together_say_why() {
+    assert!(error("perftest --multi-ack 50").contains("add --prefetch 50 or more"));
+    parse("perftest --multi-ack 50 --prefetch 0");
+    parse("perftest --multi-ack 50 --auto-ack");
+    assert!(error("perftest --producers 0 --consumers 0").contains("nothing to do"));
+    assert!(error("perftest --multi-ack 0").contains("counts from 1"));
+    assert!(error("perftest --queues 0").contains("counts from 1"));
+    assert!(error("perftest --headers novalue").contains("name=value"));
+    assert!(error("perftest --size 999999999").contains("512 MiB"));
+    assert!(error("perftest --duration soon").contains("no length of time"));
+}
+
+#[test]
+fn messages_run_as_long_as_they_take() {
+    assert_eq!(parse("perftest --messages 10").duration_limit(), None);
+    assert_eq!(
+        parse("perftest --messages 10 --duration 5s").duration_limit(),
+        Some(Duration::from_secs(5))
+    );
+}
+
+#[test]
+fn headers_are_a_list_or_repeated() {
+    let options = parse("perftest --headers a=1,b=x --headers c==");
+    assert_eq!(options.headers, ["a=1", "b=x", "c=="]);
+}
+
+#[test]
+fn lengths_of_time_have_units() {
+    let cases = [
+        ("30s", 30_000),
+        ("30", 30_000),
+        ("0", 0),
+        ("500ms", 500),
+        ("1m30s", 90_000),
+        ("1.5h", 5_400_000),
+        ("2h1m", 7_260_000),
+        ("0.25s", 250),
+    ];
+    for (text, expected_ms) in cases {
+        assert_eq!(parse_duration(text), Ok(Duration::from_millis(expected_ms)), "{text}");
+    }
+    for text in ["", "s", "5x", "-1s", "1s5", "1e9", "..s", "400000000h"] {
+        assert!(parse_duration(text).is_err(), "{text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_length_of_time_gives_a_value_or_an_error(text in "[0-9.smhu µ-]{0,12}") {
+        let _ = parse_duration(&text);
+    }
+
+    #[test]
+    fn any_arguments_give_options_or_an_error(args in prop::collection::vec("-{0,2}[a-z-]{0,9}=?[0-9a-z]{0,4}", 0..5)) {
+        let _ = Options::parse_from_args(std::iter::once("perftest".to_owned()).chain(args));
+    }
+}

@@ -1,0 +1,203 @@
+//! The report as text, JSON and a web page.
+
+use courser_perftest::counters::Totals;
+use courser_perftest::latency::{PercentilePoint, Summary};
+use courser_perftest::report::{Fate, Report, Settings, Throughput};
+use courser_perftest::series::{Point, PointLatency};
+use courser_perftest::text::human_time;
+use courser_perftest::{html, text};
+
+fn summary() -> Summary {
+    Summary {
+        count: 9,
+        min_ns: 812,
+        median_ns: 41_300,
+        p75_ns: 50_000,
+        p95_ns: 200_000,
+        p99_ns: 2_050_000,
+        p999_ns: 30_000_000,
+        max_ns: 3_200_000_000,
+    }
+}
+
+fn report() -> Report {
+    let delta = Totals { published: 1500, consumed: 1498, confirmed: 1499, ..Totals::default() };
+    let mut point = Point::new(1.0, 1.0, delta, 1499);
+    point.consumer_latency = Some(PointLatency { median_ns: 1000, p99_ns: 2000, max_ns: 3000 });
+    Report {
+        format: 1,
+        settings: Settings {
+            uri: "amqp://localhost:5672/%2F".into(),
+            broker: "<Broker> & Co </script>".into(),
+            producers: 1,
+            consumers: 1,
+            size_bytes: 1024,
+            ..Settings::default()
+        },
+        duration_s: 30.0,
+        warmup_s: 0.0,
+        drain_s: 0.0,
+        interrupted: false,
+        published: Throughput::new(45_678, 30.0),
+        consumed: Throughput::new(45_678, 30.0),
+        confirmed: None,
+        fate: Fate::default(),
+        consumer_latency: Some(summary()),
+        confirm_latency: None,
+        series: vec![point],
+        consumer_percentiles: vec![PercentilePoint { percentile: 50.0, latency_ns: 5 }],
+        confirm_percentiles: Vec::new(),
+    }
+}
+
+#[test]
+fn the_line_of_a_second_has_rates_and_the_confirms_so_far() {
+    assert_eq!(
+        report().series[0].line(),
+        "published: 1500 msg/s, consumed: 1498 msg/s, confirmed: 1499"
+    );
+    let half = Totals { published: 10, ..Totals::default() };
+    assert_eq!(
+        Point::new(1.5, 0.5, half, 7).line(),
+        "published: 20 msg/s, consumed: 0 msg/s, confirmed: 7"
+    );
+}
+
+#[test]
+fn a_good_run_reports_throughput_and_latency() {
+    assert_eq!(
+        text::render(&report()),
+        "
+Duration: 30.00 s
+
+Throughput:
+  Published: 45678 messages (1523 msg/s)
+  Consumed:  45678 messages (1523 msg/s)
+
+Consumer latency:
+  min:     812 ns
+  median:  41.3 us
+  75th:    50.0 us
+  95th:    200.0 us
+  99th:    2.05 ms
+  99.9th:  30.00 ms
+  max:     3.20 s
+"
+    );
+    assert!(report().is_good());
+}
+
+#[test]
+fn a_bad_run_says_what_is_wrong() {
+    let mut report = report();
+    report.warmup_s = 5.0;
+    report.drain_s = 1.25;
+    report.interrupted = true;
+    report.confirmed = Some(Throughput::new(40_000, 32.0));
+    report.confirm_latency = None;
+    report.fate = Fate {
+        lost: 1,
+        left: 4,
+        open: 8,
+        duplicates: 2,
+        nacked: 3,
+        unconfirmed: 5,
+        returned: 6,
+        foreign: 7,
+        failures: vec!["a producer failed: the connection is lost".into()],
+    };
+    let text = text::render(&report);
+    for expected in [
+        "Duration: 30.00 s, interrupted\n",
+        "after a warm-up of 5.00 s that is not counted\n",
+        "then 1.25 s until the last message had arrived\n",
+        "  Confirmed: 40000 messages (1250 msg/s)\n",
+        "Confirm latency:\n  nothing was measured\n",
+        "Note: 6 messages came back: no queue took them (mandatory)\n",
+        "Note: 2 messages arrived more than once\n",
+        "Note: 4 messages are left in the queues\n",
+        "Note: 8 messages had not arrived when the run was broken off\n",
+        "Note: 7 messages were from another run\n",
+        "FAILED: 1 message was lost\n",
+        "FAILED: 3 messages were refused by the broker (nack)\n",
+        "FAILED: 5 messages were never confirmed\n",
+        "FAILED: a producer failed: the connection is lost\n",
+    ] {
+        assert!(text.contains(expected), "{expected:?} is missing in {text}");
+    }
+    assert!(!report.is_good());
+}
+
+#[test]
+fn each_kind_of_failure_is_one_by_itself() {
+    let bad = [
+        Fate { lost: 1, ..Fate::default() },
+        Fate { nacked: 1, ..Fate::default() },
+        Fate { unconfirmed: 1, ..Fate::default() },
+        Fate { failures: vec!["x".into()], ..Fate::default() },
+    ];
+    for fate in bad {
+        assert!(!Report { fate, ..report() }.is_good());
+    }
+    let fate = Fate { left: 1, duplicates: 1, returned: 1, foreign: 1, ..Fate::default() };
+    assert!(Report { fate, ..report() }.is_good());
+}
+
+#[test]
+fn small_bodies_have_no_latency_and_say_so() {
+    let mut report = report();
+    report.settings.size_bytes = 15;
+    report.consumer_latency = None;
+    let text = text::render(&report);
+    assert!(
+        text.contains("off: bodies of less than 16 bytes have no room for a time stamp"),
+        "{text}"
+    );
+}
+
+#[test]
+fn times_have_a_unit_that_suits_them() {
+    let cases = [
+        (0, "0 ns"),
+        (999, "999 ns"),
+        (1_000, "1.0 us"),
+        (41_349, "41.3 us"),
+        (1_000_000, "1.00 ms"),
+        (999_000_000, "999.00 ms"),
+        (61_000_000_000, "61.00 s"),
+    ];
+    for (time_ns, expected) in cases {
+        assert_eq!(human_time(time_ns), expected);
+    }
+}
+
+#[test]
+fn the_page_needs_nothing_from_elsewhere() {
+    let page = html::render(&report()).unwrap();
+    for outside in ["http://", "https://", "src=", "href=", "@import", "url(", "import(", "fetch("]
+    {
+        assert!(!page.contains(outside), "the page has {outside}");
+    }
+    for left in ["{{", "}}*/"] {
+        assert!(!page.contains(left), "a place was not filled in: {left}");
+    }
+    assert!(page.contains("prefers-color-scheme: dark"));
+}
+
+#[test]
+fn what_the_broker_calls_itself_cannot_break_the_page() {
+    let page = html::render(&report()).unwrap();
+    assert_eq!(page.matches("</script>").count(), 2);
+    assert!(page.contains(r"\u003cBroker> & Co \u003c/script>"));
+}
+
+#[test]
+fn the_figures_are_in_the_json() {
+    let json = serde_json::to_value(report()).unwrap();
+    assert_eq!(json["published"]["total"], 45_678);
+    assert_eq!(json["consumer_latency"]["p99_ns"], 2_050_000);
+    assert_eq!(json["series"][0]["consumer_latency"]["max_ns"], 3000);
+    assert_eq!(json["settings"]["size_bytes"], 1024);
+    assert_eq!(json["confirmed"], serde_json::Value::Null);
+    assert_eq!(json["fate"]["lost"], 0);
+}

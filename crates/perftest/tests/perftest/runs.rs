@@ -1,0 +1,213 @@
+//! Whole runs.
+
+use std::time::{Duration, Instant};
+
+use courser_perftest::report::{Fate, Report};
+use courser_perftest::stamp::Stamp;
+use courser_perftest::{Options, run};
+use tokio::sync::mpsc;
+
+use crate::broker::{Broker, Faults};
+
+/// Runs against a broker and reports; `line` gets what is printed every second.
+async fn run_lines(broker: &Broker, line: &str, printed: impl FnMut(&str)) -> Report {
+    let line = format!("perftest --uri {} --drain-timeout 300ms {line}", broker.uri);
+    let options = Options::parse_from_args(line.split_whitespace()).unwrap();
+    let (_sender, interrupts) = mpsc::channel(1);
+    run(options, printed, interrupts).await.unwrap()
+}
+
+async fn run_on(faults: Faults, line: &str) -> Report {
+    run_lines(&Broker::start(faults).await, line, |_| ()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_by_time_loses_nothing_and_cleans_up() {
+    let broker = Broker::start(Faults::default()).await;
+    let mut lines = Vec::new();
+    let report = run_lines(&broker, "--duration 1500ms --auto-ack --size 100", |line| {
+        lines.push(line.to_owned())
+    })
+    .await;
+    assert!(report.is_good(), "{:?}", report.fate);
+    assert!(
+        report.published.total > 100 && report.published.total == report.consumed.total,
+        "{report:?}"
+    );
+    assert!((1.4..3.0).contains(&report.duration_s), "{}", report.duration_s);
+    assert_eq!(report.consumer_latency.unwrap().count, report.consumed.total);
+    assert_eq!(report.fate, Fate::default());
+    assert_eq!((report.confirmed, report.confirm_latency), (None, None));
+    assert_eq!(report.settings.broker, "Test broker 1");
+    assert!(!lines.is_empty() && lines[0].starts_with("published: "), "{lines:?}");
+    assert!(broker.queues().is_empty(), "the queue that was made is deleted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_by_messages_publishes_exactly_so_many() {
+    let report = run_on(
+        Faults::default(),
+        "--messages 1001 --producers 3 --consumers 2 --confirm 10 --prefetch 50 --multi-ack 7",
+    )
+    .await;
+    assert!(report.is_good(), "{:?}", report.fate);
+    assert_eq!((report.published.total, report.consumed.total), (1001, 1001));
+    assert_eq!(report.confirmed.unwrap().total, 1001);
+    assert_eq!(report.confirm_latency.unwrap().count, 1001);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_confirmed_message_that_is_lost_fails_the_run() {
+    let report =
+        run_on(Faults { loses: Some(500), ..Faults::default() }, "--messages 1000 --confirm 100")
+            .await;
+    assert_eq!(report.fate, Fate { lost: 1, ..Fate::default() });
+    assert!(!report.is_good());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_small_message_that_is_lost_fails_the_run_too() {
+    let report = run_on(
+        Faults { loses: Some(500), ..Faults::default() },
+        "--messages 1000 --confirm 100 --size 4",
+    )
+    .await;
+    assert_eq!(report.fate, Fate { lost: 1, ..Fate::default() });
+    assert_eq!(report.consumer_latency, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_duplicate_does_not_hide_a_loss() {
+    let faults = Faults { loses: Some(5), doubles: Some(7), ..Faults::default() };
+    let report = run_on(faults, "--messages 1000 --auto-ack").await;
+    assert_eq!(report.fate, Fate { lost: 1, duplicates: 1, ..Fate::default() });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_message_fails_the_run_and_is_not_lost() {
+    let report =
+        run_on(Faults { refuses: Some(500), ..Faults::default() }, "--messages 1000 --confirm 100")
+            .await;
+    assert_eq!(report.fate, Fate { nacked: 1, ..Fate::default() });
+    assert!(!report.is_good());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_stays_unconfirmed_fails_the_run() {
+    let report = run_on(
+        Faults { forgets_from: Some(998), ..Faults::default() },
+        "--messages 1000 --confirm 100",
+    )
+    .await;
+    assert_eq!(report.fate, Fate { unconfirmed: 3, ..Fate::default() });
+    assert!(!report.is_good());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broker_that_stops_confirming_does_not_hold_up_the_end() {
+    let begun = Instant::now();
+    let report = run_on(
+        Faults { forgets_from: Some(50), ..Faults::default() },
+        "--duration 300ms --confirm 10",
+    )
+    .await;
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert_eq!(report.fate.unconfirmed, 10);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_breaks_fails_the_run() {
+    for faults in [
+        Faults { breaks_at: Some(500), ..Faults::default() },
+        Faults { closes_at: Some(500), ..Faults::default() },
+    ] {
+        let report = run_on(faults, "--duration 20s --confirm 10").await;
+        assert!(report.duration_s < 10.0, "the run ends at once");
+        assert!(report.fate.failures[0].starts_with("a producer failed: "), "{:?}", report.fate);
+        assert!(!report.is_good());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mandatory_messages_that_come_back_are_counted_and_not_lost() {
+    let report =
+        run_on(Faults::default(), "--messages 100 --mandatory --confirm 10 --routing-key nowhere")
+            .await;
+    assert!(report.is_good(), "{:?}", report.fate);
+    assert_eq!(report.fate.returned, 100);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fanout_is_consumed_from_every_queue() {
+    let broker = Broker::start(Faults::default()).await;
+    let report = run_lines(
+        &broker,
+        "--messages 500 --exchange x --exchange-type fanout --queues 3 --consumers 3",
+        |_| (),
+    )
+    .await;
+    assert!(report.is_good(), "{:?}", report.fate);
+    assert_eq!((report.published.total, report.consumed.total), (500, 1500));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_of_others_are_told_apart() {
+    let broker = Broker::start(Faults::default()).await;
+    broker.leave("perftest", &Stamp { time_ns: 1, run: 0, producer: 0, number: 3 }.to_bytes());
+    let report = run_lines(&broker, "--messages 100", |_| ()).await;
+    assert!(report.is_good(), "{:?}", report.fate);
+    assert_eq!((report.consumed.total, report.fate.foreign), (100, 1));
+    assert_eq!(broker.queues(), ["perftest"], "a queue that was there stays");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backlog_is_left_and_drained() {
+    let broker = Broker::start(Faults::default()).await;
+    let filled = run_lines(&broker, "--messages 200 --consumers 0", |_| ()).await;
+    assert!(filled.is_good(), "{:?}", filled.fate);
+    assert_eq!((filled.fate.left, broker.queues().len()), (200, 1));
+    let drained = run_lines(&broker, "--messages 200 --producers 0", |_| ()).await;
+    assert!(drained.is_good(), "{:?}", drained.fate);
+    assert_eq!((drained.consumed.total, drained.fate.left), (200, 0));
+    assert_eq!(
+        drained.consumer_latency.map(|latency| latency.count),
+        None,
+        "it was sent before this run"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn acknowledgements_are_folded_as_asked_for_and_none_is_left_out() {
+    let broker = Broker::start(Faults::default()).await;
+    run_lines(&broker, "--messages 25 --prefetch 20 --multi-ack 10", |_| ()).await;
+    let ack = |delivery_tag| courser_codec::basic::Ack { delivery_tag, multiple: true };
+    assert_eq!(broker.acknowledgements(), [ack(10), ack(20), ack(25)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rate_is_kept() {
+    let report = run_on(Faults::default(), "--duration 1s --rate 500 --auto-ack").await;
+    let per_s = report.published.total as f64 / report.duration_s;
+    assert!((480.0..520.0).contains(&per_s), "{per_s} messages a second");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_warm_up_is_not_counted() {
+    let report =
+        run_on(Faults::default(), "--warmup 500ms --duration 500ms --rate 1000 --auto-ack").await;
+    assert!(report.is_good(), "{:?}", report.fate);
+    assert!((400..=600).contains(&report.published.total), "{} messages", report.published.total);
+    assert!((0.45..0.7).contains(&report.duration_s), "{}", report.duration_s);
+    assert!(report.series[0].warmup && !report.series.last().unwrap().warmup);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_there_is_an_error_at_once() {
+    let options = Options::parse_from_args(["perftest", "--uri", "amqp://127.0.0.1:1"]).unwrap();
+    let (_sender, interrupts) = mpsc::channel(1);
+    let error = run(options, |_| (), interrupts).await.unwrap_err();
+    assert!(
+        error.to_string().starts_with("setting up: cannot connect to 127.0.0.1:1: "),
+        "{error}"
+    );
+}

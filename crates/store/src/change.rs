@@ -1,0 +1,230 @@
+//! The changes that survive a restart, and their octets in a log.
+//!
+//! ```text
+//! octet 0  what follows
+//!   1  message     u16 number of queues, u64 each, message record (see `record`)
+//!   2  settled     u64 queue, then positions: varint of the first, varints of the differences
+//!   3  dropped     u64 queue
+//!   4  defined     u16 length of the key, key, value
+//!   5  forgotten   key
+//!   6  spilled     message record: out of memory for room's sake, forgotten by a restart
+//! ```
+//! Integers are little-endian; a varint has seven bits an octet, the lowest first.
+
+use crate::MessageRef;
+
+/// Queues that one message record can name.
+pub const QUEUES_PER_RECORD_MAX: usize = u16::MAX as usize;
+
+const MESSAGE: u8 = 1;
+const SETTLED: u8 = 2;
+const DROPPED: u8 = 3;
+const DEFINED: u8 = 4;
+const FORGOTTEN: u8 = 5;
+const SPILLED: u8 = 6;
+
+/// One change that has to survive a restart. Queues are named by numbers that are never used again.
+#[derive(Clone, Copy, Debug)]
+pub enum Record<'a> {
+    /// A message for these queues, at most [`QUEUES_PER_RECORD_MAX`].
+    Message {
+        /// The queues that have it again after a restart.
+        queues: &'a [u64],
+        /// How many queues hold it now; each releases it once.
+        holders: u32,
+        /// The message.
+        message: MessageRef<'a>,
+    },
+    /// A queue is done with the messages at these ascending positions of the log.
+    Settled {
+        /// The queue.
+        queue: u64,
+        /// The positions.
+        positions: &'a [u64],
+    },
+    /// A queue and all that is in it are gone.
+    Dropped {
+        /// The queue.
+        queue: u64,
+    },
+    /// A definition is made, or replaced.
+    Defined {
+        /// What it is known by; at most 65,535 octets.
+        key: &'a [u8],
+        /// What it says.
+        value: &'a [u8],
+    },
+    /// A definition is gone.
+    Forgotten {
+        /// What it was known by.
+        key: &'a [u8],
+    },
+    /// A message that is only here for want of memory, and does not survive a restart.
+    Spilled {
+        /// The message.
+        message: MessageRef<'a>,
+    },
+}
+
+/// A [`Record`] read from a log.
+#[derive(Debug)]
+pub enum Replayed<'a> {
+    /// See [`Record::Message`].
+    Message {
+        /// The queues.
+        queues: Vec<u64>,
+    },
+    /// See [`Record::Settled`].
+    Settled {
+        /// The queue.
+        queue: u64,
+        /// The positions.
+        positions: Vec<u64>,
+    },
+    /// See [`Record::Dropped`].
+    Dropped {
+        /// The queue.
+        queue: u64,
+    },
+    /// See [`Record::Defined`].
+    Defined {
+        /// What it is known by.
+        key: &'a [u8],
+        /// What it says.
+        value: &'a [u8],
+    },
+    /// See [`Record::Forgotten`].
+    Forgotten {
+        /// What it was known by.
+        key: &'a [u8],
+    },
+    /// See [`Record::Spilled`].
+    Spilled,
+}
+
+impl Record<'_> {
+    /// The octets in front of the message, or all octets of a record without one, onto `head`.
+    pub fn encode_head(&self, head: &mut Vec<u8>) {
+        match self {
+            Record::Message { queues, .. } => {
+                head.push(MESSAGE);
+                head.extend_from_slice(&(queues.len() as u16).to_le_bytes());
+                queues.iter().for_each(|queue| head.extend_from_slice(&queue.to_le_bytes()));
+            }
+            Record::Settled { queue, positions } => {
+                head.push(SETTLED);
+                head.extend_from_slice(&queue.to_le_bytes());
+                put_ascending(head, positions);
+            }
+            Record::Dropped { queue } => {
+                head.push(DROPPED);
+                head.extend_from_slice(&queue.to_le_bytes());
+            }
+            Record::Defined { key, value } => {
+                head.push(DEFINED);
+                head.extend_from_slice(&(key.len() as u16).to_le_bytes());
+                head.extend_from_slice(key);
+                head.extend_from_slice(value);
+            }
+            Record::Forgotten { key } => {
+                head.push(FORGOTTEN);
+                head.extend_from_slice(key);
+            }
+            Record::Spilled { .. } => head.push(SPILLED),
+        }
+    }
+
+    /// The message that follows the head.
+    pub fn message(&self) -> Option<&MessageRef<'_>> {
+        match self {
+            Record::Message { message, .. } | Record::Spilled { message } => Some(message),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Replayed<'a> {
+    /// Reads a record; none if it is not one.
+    pub fn parse(record: &'a [u8]) -> Option<Self> {
+        let (kind, rest) = record.split_first()?;
+        Some(match *kind {
+            MESSAGE => {
+                let (queues, message) = split_queues(rest)?;
+                MessageRef::from_record(message)?;
+                let queues = queues.as_chunks::<8>().0.iter().copied().map(u64::from_le_bytes);
+                Replayed::Message { queues: queues.collect() }
+            }
+            SETTLED => {
+                let (queue, positions) = rest.split_first_chunk::<8>()?;
+                let queue = u64::from_le_bytes(*queue);
+                Replayed::Settled { queue, positions: ascending(positions)? }
+            }
+            DROPPED => Replayed::Dropped { queue: u64::from_le_bytes(rest.try_into().ok()?) },
+            DEFINED => {
+                let (len, rest) = rest.split_first_chunk::<2>()?;
+                let (key, value) = rest.split_at_checked(u16::from_le_bytes(*len) as usize)?;
+                Replayed::Defined { key, value }
+            }
+            FORGOTTEN => Replayed::Forgotten { key: rest },
+            SPILLED => MessageRef::from_record(rest).map(|_| Replayed::Spilled)?,
+            _ => return None,
+        })
+    }
+}
+
+/// The message in a record of the log, if it has one.
+pub fn message_of(record: &[u8]) -> Option<MessageRef<'_>> {
+    match record.split_first()? {
+        (&MESSAGE, rest) => MessageRef::from_record(split_queues(rest)?.1),
+        (&SPILLED, rest) => MessageRef::from_record(rest),
+        _ => None,
+    }
+}
+
+fn split_queues(rest: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (count, rest) = rest.split_first_chunk::<2>()?;
+    rest.split_at_checked(u16::from_le_bytes(*count) as usize * 8)
+}
+
+/// Appends ascending numbers as a varint of the first and varints of the differences.
+pub fn put_ascending(out: &mut Vec<u8>, numbers: &[u64]) {
+    let mut before = 0;
+    for number in numbers {
+        put_varint(out, number.wrapping_sub(before));
+        before = *number;
+    }
+}
+
+/// Reads what [`put_ascending`] wrote; none if it is malformed.
+pub fn ascending(mut octets: &[u8]) -> Option<Vec<u64>> {
+    let mut numbers = Vec::new();
+    let mut before = 0u64;
+    while !octets.is_empty() {
+        before = before.checked_add(take_varint(&mut octets)?)?;
+        numbers.push(before);
+    }
+    Some(numbers)
+}
+
+/// Appends a number in seven bits an octet.
+pub fn put_varint(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Takes a varint off the front; none if there is none.
+pub fn take_varint(octets: &mut &[u8]) -> Option<u64> {
+    let mut number = 0u64;
+    for shift in (0..64).step_by(7) {
+        let (octet, rest) = octets.split_first()?;
+        *octets = rest;
+        number |= u64::from(octet & 0x7f) << shift;
+        if octet & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}

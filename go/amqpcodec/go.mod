@@ -1,0 +1,3 @@
+module courser/amqpcodec
+
+go 1.24
