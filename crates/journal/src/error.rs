@@ -37,16 +37,14 @@ pub enum OpenError {
     },
     /// Something that was durable is not what was written. Nothing is skipped in silence; the
     /// message says what a repair would do.
-    #[error("{} is damaged at offset {offset}: {what}; `courser journal repair` would {repair}", path.display())]
+    #[error("{} is damaged at offset {offset}: {damage}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
         /// Offset in octets from the start of the file.
         offset: u64,
         /// What is wrong there.
-        what: String,
-        /// What `repair` would do about it.
-        repair: &'static str,
+        damage: Damage,
     },
     /// The operating system refused something.
     #[error("{action} {} failed: {error}", path.display())]
@@ -58,6 +56,42 @@ pub enum OpenError {
         /// What the operating system said.
         error: io::Error,
     },
+}
+
+/// What is wrong with a file of the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Damage {
+    /// A checkpoint's file.
+    #[error(
+        "the checkpoint is not what was written; `courser journal repair` would set it aside and \
+         rebuild what it can from the log"
+    )]
+    Checkpoint,
+    /// The start of a segment's file.
+    #[error(
+        "the header of the segment is not what was written; `courser journal repair` would write \
+         it anew"
+    )]
+    SegmentHeader,
+    /// The file is shorter than its header says.
+    #[error(
+        "the segment should have {0} octets; `courser journal repair` would fill it up with zeros"
+    )]
+    SegmentShort(u64),
+    /// The segment has the number of another journal.
+    #[error("the segment belongs to another journal; `courser journal repair` would set it aside")]
+    SegmentForeign,
+    /// There is no file for this position.
+    #[error(
+        "the segment with position {0} is missing; `courser journal repair` would go on without it"
+    )]
+    SegmentMissing(Lsn),
+    /// There is no valid frame where one was durable.
+    #[error(
+        "there is no valid frame where one was durable; `courser journal repair` would set the \
+         octets up to the next valid frame aside and keep what follows"
+    )]
+    Frame,
 }
 
 /// Why a batch was not taken. It is left as it was and may be offered again.

@@ -25,6 +25,9 @@ pub struct AppendMode {
     pub reserve: bool,
 }
 
+/// Calls its argument with every live position before a checkpoint's start, in any order.
+pub type LivePositions<'a> = dyn FnMut(&mut dyn FnMut(Lsn)) + 'a;
+
 /// What a checkpoint did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckpointDone {
@@ -146,7 +149,7 @@ impl Journal {
     pub fn checkpoint(
         &self,
         start: Lsn,
-        live: &mut dyn FnMut(&mut dyn FnMut(Lsn)),
+        live: &mut LivePositions<'_>,
         write: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,
     ) -> Result<CheckpointDone, CheckpointError> {
         self.core.checkpoint(start, live, write)

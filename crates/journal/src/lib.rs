@@ -34,14 +34,15 @@ mod segments;
 mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod tools;
 mod upkeep;
 mod waiters;
 
 pub use batch::{Appended, Batch};
 pub use checkpoint::CheckpointReader;
 pub use disk::{Disk, DiskFile, FileEntry, OpenMode, RealDisk};
-pub use error::{AppendError, CheckpointError, Failure, OpenError, ReadError, ReplayError};
-pub use journal::{AppendMode, CheckpointDone, Journal, Usage};
+pub use error::{AppendError, CheckpointError, Damage, Failure, OpenError, ReadError, ReplayError};
+pub use journal::{AppendMode, CheckpointDone, Journal, LivePositions, Usage};
 pub use lsn::Lsn;
 pub use options::Options;
 pub use read::ReadCache;

@@ -3,7 +3,7 @@
 
 use crate::{
     AppendError, AppendMode, Batch, Disk, Journal, Lsn, OpenError, Options, Progress, ReadCache,
-    ReplayError, Replayed as ReplayStats,
+    ReadError, ReplayError, Replayed as ReplayStats,
 };
 use courser_store::change::{Replayed, message_of};
 use courser_store::{
@@ -276,10 +276,15 @@ impl Reader for LogReader {
                 return location.in_memory().ok_or_else(gone);
             }
         };
-        let record = self
-            .journal
-            .read(Lsn(position), &mut self.cache)
-            .map_err(|error| StoreError::Failed(error.to_string()))?;
-        message_of(record).ok_or_else(|| StoreError::Failed(MalformedRecord(position).to_string()))
+        let lost = |error: &dyn std::fmt::Display| {
+            tracing::error!(position, %error, "a message is lost");
+            StoreError::Lost(error.to_string())
+        };
+        let record = match self.journal.read(Lsn(position), &mut self.cache) {
+            Ok(record) => record,
+            Err(error @ ReadError::Io { .. }) => return Err(StoreError::Failed(error.to_string())),
+            Err(error) => return Err(lost(&error)),
+        };
+        message_of(record).ok_or_else(|| lost(&MalformedRecord(position)))
     }
 }

@@ -3,10 +3,12 @@
 use anyhow::Context;
 use clap::Parser;
 use courser::{Config, Server, TEMPLATE, banner};
+use courser_journal::{RealDisk, tools};
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use tracing_subscriber::EnvFilter;
 
 #[global_allocator]
@@ -19,11 +21,15 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
     name = "courser",
     version,
     after_help = "Examples:\n  courser\n  courser --listen 127.0.0.1:5673 --data-dir /var/lib/courser\n  \
-                  courser --generate-config courser.yaml && courser --config courser.yaml\n\n\
+                  courser --generate-config courser.yaml && courser --config courser.yaml\n  \
+                  courser journal verify --data-dir /var/lib/courser\n\n\
                   Every setting can also be given in the environment, as COURSER_<SECTION>_<KEY>:\n  \
                   COURSER_AMQP_HEARTBEAT_S=30 courser"
 )]
 struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+
     /// Take settings from this YAML file
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -33,12 +39,29 @@ struct Arguments {
     generate_config: Option<PathBuf>,
 
     /// Keep everything in this folder [default: ./courser-data]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", global = true)]
     data_dir: Option<PathBuf>,
 
     /// Listen here; may be given more than once [default: 127.0.0.1:5672]
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Vec<SocketAddr>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Look into the journal of a broker that is not running
+    #[command(subcommand)]
+    Journal(JournalCommand),
+}
+
+#[derive(Clone, Copy, Debug, clap::Subcommand)]
+enum JournalCommand {
+    /// Say what is in each file
+    Inspect,
+    /// Check every sum; fails if anything is damaged
+    Verify,
+    /// Make a damaged journal one that starts again, and say what is lost by it
+    Repair,
 }
 
 fn main() -> ExitCode {
@@ -55,11 +78,17 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
     if let Some(path) = &arguments.generate_config {
         return generate_config(path);
     }
+    if arguments.command.is_some() && !arguments.listen.is_empty() {
+        anyhow::bail!("--listen does not go with 'journal': that is for a broker not running");
+    }
     let environment = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let mut config = Config::load(arguments.config.as_deref(), environment)?;
     if let Some(data_dir) = arguments.data_dir {
         config.data_dir = data_dir;
+    }
+    if let Some(Command::Journal(command)) = arguments.command {
+        return look_into_journal(command, &config);
     }
     if !arguments.listen.is_empty() {
         config.listen = arguments.listen;
@@ -102,6 +131,30 @@ async fn stop_signal() -> anyhow::Result<&'static str> {
         interrupted = tokio::signal::ctrl_c() => interrupted.map(|()| "SIGINT").map_err(Into::into),
         _ = terminate.recv() => Ok("SIGTERM"),
     }
+}
+
+fn look_into_journal(command: JournalCommand, config: &Config) -> anyhow::Result<()> {
+    let folder = config.data_dir.join("journal");
+    anyhow::ensure!(
+        folder.is_dir(),
+        "there is no journal in {}; name the data folder with --data-dir",
+        config.data_dir.display()
+    );
+    let disk = Arc::new(RealDisk);
+    let mut out = std::io::stdout().lock();
+    let done = match command {
+        JournalCommand::Inspect => tools::inspect(&folder, disk, &mut out),
+        JournalCommand::Repair => tools::repair(&folder, disk, &mut out),
+        JournalCommand::Verify => match tools::verify(&folder, disk, &mut out) {
+            Ok(true) => Ok(()),
+            Ok(false) => anyhow::bail!(
+                "the journal is damaged; 'courser journal repair' says what it gives up to make it \
+                 start again. Copy the folder first."
+            ),
+            Err(error) => Err(error),
+        },
+    };
+    done.with_context(|| folder.display().to_string())
 }
 
 fn generate_config(path: &Path) -> anyhow::Result<()> {

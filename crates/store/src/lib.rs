@@ -39,6 +39,9 @@ pub enum StoreError {
     /// There is no room on the disk for this, but what was kept before is safe.
     #[error("the disk is full")]
     Full,
+    /// One message can't be read any more, because the disk has damaged it; all others can.
+    #[error("a message is lost: {0}")]
+    Lost(String),
     /// The store failed before and takes nothing more, because it can no longer promise to keep it.
     #[error("the store has failed: {0}")]
     Failed(String),

@@ -5,34 +5,33 @@
 //! the ring, and whoever gives them credit or room again puts them back and feeds them.
 
 mod consumers;
+mod feed;
 mod packed;
 mod ready;
+mod settle;
 mod source;
 
 pub(crate) use consumers::Consumer;
+pub(crate) use feed::{Polled, Taking};
 pub(crate) use ready::SPILLED;
+pub(crate) use settle::Settled;
 
 use crate::exchange::Sources;
 use crate::fault::Fault;
-use crate::outbox::{Blocked, Outbox};
-use crate::stash::Stash;
+use crate::outbox::Outbox;
 use crate::wakes::Wakes;
 use consumers::Consumers;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
-use courser_store::{Location, MessageRef, Reader, Record, Store, StoreError, Sync};
-use parking_lot::{Mutex, MutexGuard};
-use ready::{REDELIVERED, Ready, logged};
+use courser_store::{Location, Reader, Store};
+use parking_lot::Mutex;
+use ready::Ready;
 use rustc_hash::FxHashMap;
-use source::{Publishing, Source, Waiting};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Identifies a connection, to know whose exclusive queue this is.
 pub type ConnectionId = u64;
-
-/// The books of unacknowledged messages keep at most this many places once they are empty.
-const KEPT_UNACKED: usize = 1024;
 
 /// What a queue was declared with.
 #[derive(Clone, Debug)]
@@ -96,36 +95,6 @@ pub(crate) struct Remains {
     pub positions: Vec<u64>,
 }
 
-/// What came of a consumer's turn.
-struct Turn {
-    handed: u64,
-    /// It can take no more for now.
-    blocked: bool,
-}
-
-/// A delivery that comes back from its consumer.
-#[derive(Debug)]
-pub(crate) struct Settled {
-    pub sequence: u64,
-    pub consumer: Option<u32>,
-}
-
-/// The oldest message, and what `basic.get-ok` says of it.
-pub(crate) struct Polled<'a> {
-    pub message: MessageRef<'a>,
-    pub redelivered: bool,
-    /// Messages behind it.
-    pub left: usize,
-}
-
-/// What becomes of a message offered.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Taking {
-    ForGood,
-    UntilAcked,
-    Nothing,
-}
-
 /// Who wants to consume, as [`Queue::add_consumer`] needs it.
 pub(crate) struct NewConsumer<'a> {
     pub outbox: &'a Arc<Outbox>,
@@ -137,24 +106,6 @@ pub(crate) struct NewConsumer<'a> {
     pub priority: i32,
     /// Puts consume-ok into the outbox, in front of the first delivery.
     pub reply: &'a mut dyn FnMut(&mut Vec<u8>),
-}
-
-/// What a section under the queue's lock leaves to be done after it.
-#[derive(Debug, Default)]
-struct Settling {
-    /// Positions in the log of messages that the queue is done with.
-    positions: Vec<u64>,
-    /// Places whose memory is freed.
-    locations: Vec<Location>,
-}
-
-impl Settling {
-    fn add(&mut self, location: Location) {
-        match location.position() {
-            Some(position) => self.positions.push(position),
-            None => self.locations.push(location),
-        }
-    }
 }
 
 impl QueueSettings {
@@ -203,238 +154,6 @@ impl Queue {
         self.active_consumers.load(Ordering::Relaxed)
     }
 
-    /// Adds the messages of `stash`: handed to consumers at once where possible.
-    pub(crate) fn publish(
-        self: &Arc<Self>,
-        stash: &mut Stash<'_>,
-        store: &dyn Store,
-        wakes: &mut Wakes,
-    ) -> Result<(), StoreError> {
-        let mut settling = Settling::default();
-        let mut state = self.state.lock();
-        if state.deleted {
-            settling.positions.extend((0..stash.len()).filter_map(|index| stash.position(index)));
-            drop(state);
-            return self.settle(settling, Sync::Later, store);
-        }
-        let State { ready, consumers, unacked, .. } = &mut *state;
-        let mut next = 0;
-        if ready.is_empty() {
-            let mut source = Publishing { stash, next, store, ready };
-            self.feed(consumers, &mut source, unacked, &mut settling, wakes)?;
-            next = source.next;
-        }
-        if next < stash.len() {
-            stash.keep_from(next, store)?;
-            for index in next..stash.len() {
-                if let Some(location) = stash.location(index, store) {
-                    ready.push(location);
-                }
-            }
-            self.backlog.store(ready.len(), Ordering::Relaxed);
-        }
-        drop(state);
-        self.settle(settling, Sync::Later, store)
-    }
-
-    /// Notes in the log that the queue is done with some messages, and lets go of them. Called
-    /// without the queue's lock.
-    fn settle(
-        &self,
-        mut settling: Settling,
-        sync: Sync,
-        store: &dyn Store,
-    ) -> Result<(), StoreError> {
-        if settling.positions.is_empty() {
-            return Ok(());
-        }
-        if self.settings.survives() {
-            settling.positions.sort_unstable();
-            let record = Record::Settled { queue: self.id, positions: &settling.positions };
-            store.append(&[record], sync, &mut Vec::new())?;
-        }
-        settling.positions.iter().for_each(|position| store.release(*position));
-        Ok(())
-    }
-
-    /// Hands messages from `source` to consumers until either runs out.
-    fn feed(
-        self: &Arc<Self>,
-        consumers: &mut Consumers,
-        source: &mut impl Source,
-        unacked: &mut FxHashMap<u64, Location>,
-        settling: &mut Settling,
-        wakes: &mut Wakes,
-    ) -> Result<(), StoreError> {
-        let mut handed = 0;
-        while !source.is_empty() {
-            let Some((key, alone)) = consumers.next() else { break };
-            let Some(consumer) = consumers.get(key) else { break };
-            let turn = self.feed_one(consumer, alone, source, unacked, settling, wakes)?;
-            handed += turn.handed;
-            if turn.blocked {
-                consumers.block_next();
-            } else {
-                consumers.rotate();
-            }
-        }
-        self.consumed.fetch_add(handed, Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// One consumer's turn: one message, or as many as it can take if nobody else wants any.
-    #[inline]
-    fn feed_one(
-        self: &Arc<Self>,
-        consumer: &Consumer,
-        alone: bool,
-        source: &mut impl Source,
-        unacked: &mut FxHashMap<u64, Location>,
-        settling: &mut Settling,
-        wakes: &mut Wakes,
-    ) -> Result<Turn, StoreError> {
-        let mut turn = Turn { handed: 0, blocked: false };
-        let high_bytes = consumer.outbox.high_bytes();
-        let mut outbox = consumer.outbox.lock();
-        while !source.is_empty() {
-            if let Err(blocked) = outbox.check(consumer.channel, consumer.slot, high_bytes) {
-                if blocked == Blocked::OutboxFull {
-                    outbox.stall(self);
-                }
-                turn.blocked = true;
-                break;
-            }
-            if !consumer.no_ack {
-                source.prepare_keep()?;
-            }
-            let Some((message, redelivered)) = source.peek()? else { break };
-            if !outbox.deliver(consumer.channel, consumer.slot, &message, redelivered) {
-                turn.blocked = true;
-                break;
-            }
-            turn.handed += 1;
-            if consumer.no_ack {
-                settling.positions.extend(source.pass());
-            } else if let Some((sequence, location)) = source.take()
-                && let Some(channel) = outbox.channel(consumer.channel)
-            {
-                channel.await_ack(consumer.slot, sequence);
-                unacked.insert(sequence, location);
-            }
-            if !alone {
-                break;
-            }
-        }
-        if outbox.has_news() && outbox.claim_wake() {
-            wakes.push(&consumer.outbox);
-        }
-        Ok(turn)
-    }
-
-    /// Hands waiting messages to whoever can take them.
-    fn feed_waiting(
-        self: &Arc<Self>,
-        state: &mut State,
-        settling: &mut Settling,
-        store: &dyn Store,
-        wakes: &mut Wakes,
-    ) -> Result<(), StoreError> {
-        if state.ready.is_empty() {
-            return Ok(());
-        }
-        let State { ready, reader, consumers, unacked, .. } = state;
-        let open = reader.get_or_insert_with(|| store.reader());
-        self.feed(
-            consumers,
-            &mut Waiting { ready, reader: &mut **open },
-            unacked,
-            settling,
-            wakes,
-        )?;
-        if ready.is_empty() {
-            *reader = None;
-        }
-        self.backlog.store(ready.len(), Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Acknowledges (or drops) deliveries: their consumers may have more. `in_log` says that the log
-    /// knows of it already.
-    pub(crate) fn acknowledge(
-        self: &Arc<Self>,
-        settled: &[Settled],
-        in_log: bool,
-        store: &dyn Store,
-        wakes: &mut Wakes,
-    ) -> Result<(), StoreError> {
-        let mut acknowledged = Settling::default();
-        let mut fed = Settling::default();
-        let mut state = self.state.lock();
-        for one in settled {
-            if let Some(location) = state.unacked.remove(&one.sequence) {
-                acknowledged.add(location);
-            }
-            if let Some(consumer) = one.consumer {
-                state.consumers.unblock(consumer);
-            }
-        }
-        if state.unacked.is_empty() {
-            state.unacked.shrink_to(KEPT_UNACKED);
-        }
-        self.feed_waiting(&mut state, &mut fed, store, wakes)?;
-        drop(state);
-        if in_log {
-            acknowledged.positions.iter().for_each(|position| store.release(*position));
-        } else {
-            fed.positions.append(&mut acknowledged.positions);
-        }
-        self.settle(fed, Sync::Later, store)
-    }
-
-    /// Puts deliveries back to their original places.
-    pub(crate) fn requeue(
-        self: &Arc<Self>,
-        returned: impl Iterator<Item = Settled>,
-        store: &dyn Store,
-        wakes: &mut Wakes,
-    ) -> Result<(), StoreError> {
-        let mut state = self.state.lock();
-        for one in returned {
-            if let Some(location) = state.unacked.remove(&one.sequence) {
-                state.ready.put_back(one.sequence, location);
-            }
-            if let Some(consumer) = one.consumer {
-                state.consumers.unblock(consumer);
-            }
-        }
-        self.backlog.store(state.ready.len(), Ordering::Relaxed);
-        self.feed_and_settle(state, store, wakes)
-    }
-
-    /// The connection of some consumers can send again, or the flow of its channels was resumed.
-    pub(crate) fn resume(
-        self: &Arc<Self>,
-        outbox: &Arc<Outbox>,
-        store: &dyn Store,
-        wakes: &mut Wakes,
-    ) -> Result<(), StoreError> {
-        let mut state = self.state.lock();
-        state.consumers.unblock_outbox(outbox);
-        self.feed_and_settle(state, store, wakes)
-    }
-
-    fn feed_and_settle(
-        self: &Arc<Self>,
-        mut state: MutexGuard<'_, State>,
-        store: &dyn Store,
-        wakes: &mut Wakes,
-    ) -> Result<(), StoreError> {
-        let mut settling = Settling::default();
-        self.feed_waiting(&mut state, &mut settling, store, wakes)?;
-        drop(state);
-        self.settle(settling, Sync::Later, store)
-    }
-
     /// Adds a consumer and feeds it.
     pub(crate) fn add_consumer(
         self: &Arc<Self>,
@@ -480,89 +199,6 @@ impl Queue {
         state.consumers.remove(key);
         self.active_consumers.store(state.consumers.len(), Ordering::Relaxed);
         self.settings.auto_delete && state.had_consumer && state.consumers.len() == 0
-    }
-
-    /// Offers the oldest message for `basic.get` to `with`, which says what becomes of it. Returns
-    /// whether there was one.
-    pub(crate) fn poll(
-        &self,
-        store: &dyn Store,
-        with: impl FnOnce(u64, Polled<'_>) -> Taking,
-    ) -> Result<bool, StoreError> {
-        let mut settling = Settling::default();
-        let mut state = self.state.lock();
-        let State { ready, reader, unacked, .. } = &mut *state;
-        let left = ready.len().saturating_sub(1);
-        let Some((sequence, location)) = ready.front() else { return Ok(false) };
-        let redelivered = location.marks() & REDELIVERED != 0;
-        let reader = reader.get_or_insert_with(|| store.reader());
-        let message = match location.in_memory() {
-            Some(message) => message,
-            None => reader.read(location)?,
-        };
-        let taking = with(sequence, Polled { message, redelivered, left });
-        if taking == Taking::Nothing {
-            return Ok(true);
-        }
-        if let Some((sequence, location)) = ready.pop() {
-            match taking {
-                Taking::UntilAcked => drop(unacked.insert(sequence, location)),
-                _ => settling.add(location),
-            }
-        }
-        if left == 0 {
-            state.reader = None;
-        }
-        self.backlog.store(left, Ordering::Relaxed);
-        self.consumed.fetch_add(1, Ordering::Relaxed);
-        drop(state);
-        self.settle(settling, Sync::Later, store)?;
-        Ok(true)
-    }
-
-    /// Drops everything that waits. Returns how much that was.
-    pub(crate) fn purge(&self, store: &dyn Store) -> Result<usize, StoreError> {
-        let mut state = self.state.lock();
-        let purged = state.ready.take_all();
-        state.reader = None;
-        self.backlog.store(0, Ordering::Relaxed);
-        drop(state);
-        let mut settling = Settling::default();
-        purged.for_each_logged(&mut |position, _| settling.positions.push(position));
-        self.settle(settling, Sync::Wanted, store)?;
-        Ok(purged.len())
-    }
-
-    /// Takes back the messages that it had before a restart.
-    pub(crate) fn restore(&self, positions: Vec<u64>) {
-        let mut state = self.state.lock();
-        for position in positions {
-            state.ready.push(Location::Log { position, marks: 0 });
-        }
-        self.backlog.store(state.ready.len(), Ordering::Relaxed);
-    }
-
-    /// The positions below `end` of its messages that are in the log, ascending: of all, or only of
-    /// those that survive a restart.
-    pub(crate) fn positions_below(&self, end: u64, only_surviving: bool) -> Vec<u64> {
-        let mut positions = Vec::new();
-        let mut add = |position, marks| {
-            if position < end && !(only_surviving && marks & SPILLED != 0) {
-                positions.push(position);
-            }
-        };
-        let state = self.state.lock();
-        state.ready.for_each_logged(&mut add);
-        let unacked = state.unacked.values().filter_map(logged);
-        unacked.for_each(|(position, marks)| add(position, marks));
-        drop(state);
-        positions.sort_unstable();
-        positions
-    }
-
-    /// The position of a message that waits for an acknowledgement, if it is in the log.
-    pub(crate) fn unacked_position(&self, sequence: u64) -> Option<u64> {
-        self.state.lock().unacked.get(&sequence)?.position()
     }
 
     /// Marks the queue as gone if `condition` agrees. What it leaves behind is the caller's.

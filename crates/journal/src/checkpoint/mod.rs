@@ -102,7 +102,7 @@ impl Core {
     pub fn checkpoint(
         &self,
         start: Lsn,
-        live: &mut dyn FnMut(&mut dyn FnMut(Lsn)),
+        live: &mut crate::LivePositions<'_>,
         write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
     ) -> Result<CheckpointDone, CheckpointError> {
         let _only_one = self.checkpointing.lock();

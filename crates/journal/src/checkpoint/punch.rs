@@ -44,7 +44,7 @@ impl Plan {
 
 impl Core {
     /// Finds the segments before `start` with few live records, and the holes they could have.
-    pub fn plan_holes(&self, start: Lsn, live: &mut dyn FnMut(&mut dyn FnMut(Lsn))) -> Plan {
+    pub fn plan_holes(&self, start: Lsn, live: &mut crate::LivePositions<'_>) -> Plan {
         let sparse = self.sparse_segments(start);
         if sparse.is_empty() {
             return Plan::default();

@@ -5,10 +5,10 @@ mod replay;
 pub mod scan;
 mod start;
 
-pub use open::open;
+pub use open::{lock, open, open_locked, read_segment_header};
 
 use crate::{
-    Disk, Journal, Lsn, OpenError, Options, ReplayError,
+    Damage, Disk, Journal, Lsn, OpenError, Options, ReplayError,
     checkpoint::{CheckpointReader, FileError},
     format::SegmentHeader,
     log::Spare,
@@ -77,17 +77,17 @@ pub struct Replayed {
 /// [`Recovery::replay`], with [`Recovery::hold`] and [`Recovery::release`] in both, then
 /// [`Recovery::start`]. Nothing is changed on the disk before the last of them.
 pub struct Recovery {
-    dir: PathBuf,
+    pub(crate) dir: PathBuf,
     options: Options,
     disk: Arc<dyn Disk>,
     lock: Box<dyn Any + Send + Sync>,
-    id: u64,
+    pub(crate) id: u64,
     /// The last checkpoint.
-    checkpoint: Option<Found>,
+    pub(crate) checkpoint: Option<Found>,
     /// Segments that are replayed, which follow each other without a gap, and the headers of
     /// their files. Empty for a new journal only.
-    chain: Vec<(Arc<Segment>, SegmentHeader)>,
-    segments: Segments,
+    pub(crate) chain: Vec<(Arc<Segment>, SegmentHeader)>,
+    pub(crate) segments: Segments,
     spares: Vec<Spare>,
     next_number: u64,
     /// Files that nothing needs.
@@ -96,29 +96,35 @@ pub struct Recovery {
 }
 
 /// A checkpoint that was found.
-struct Found {
-    start: Lsn,
+pub(crate) struct Found {
+    pub start: Lsn,
     /// The log was durable up to here when it was made.
-    durable: Lsn,
+    pub durable: Lsn,
     size_bytes: u64,
 }
 
 /// How the log ends.
 #[derive(Clone, Copy)]
-struct Tail {
-    replayed: Replayed,
+pub(crate) struct Tail {
+    pub replayed: Replayed,
     /// Everything before was durable for certain.
-    durable: Lsn,
+    pub durable: Lsn,
 }
 
 impl Recovery {
-    /// The last checkpoint's data, or `None` if there never was one: the replay starts at the
-    /// very beginning then.
+    /// The last checkpoint's data, or `None` if there is none: the replay starts with the oldest
+    /// record that there is then.
     pub fn checkpoint(&self) -> Result<Option<CheckpointReader>, OpenError> {
         let Some(found) = &self.checkpoint else { return Ok(None) };
         let path = self.dir.join(names::checkpoint(found.start));
         let (reader, _) = open::open_checkpoint(&*self.disk, &path)?;
-        Ok(Some(reader))
+        // A repair leaves an empty one when the last was lost.
+        Ok(Some(reader).filter(|reader| reader.left_bytes() > 0))
+    }
+
+    /// Where the replay starts: at the start of the last checkpoint, if there is one.
+    pub fn replay_start(&self) -> Lsn {
+        self.checkpoint.as_ref().map_or(Lsn(0), |found| found.start)
     }
 
     /// Hands every record from the checkpoint's start on to `visit`, in order.
@@ -170,6 +176,10 @@ fn io_error(action: &'static str, path: &Path, error: io::Error) -> OpenError {
     OpenError::Io { action, path: path.to_owned(), error }
 }
 
+fn damaged(path: &Path, offset: u64, damage: Damage) -> OpenError {
+    OpenError::Damaged { path: path.to_owned(), offset, damage }
+}
+
 /// Damage in a checkpoint's file.
 fn checkpoint_error(path: &Path, error: FileError) -> OpenError {
     match error {
@@ -178,12 +188,7 @@ fn checkpoint_error(path: &Path, error: FileError) -> OpenError {
             found,
             known: crate::format::VERSION,
         },
-        FileError::Bad(offset) => OpenError::Damaged {
-            path: path.to_owned(),
-            offset,
-            what: "the checkpoint is not what was written".to_owned(),
-            repair: "set it aside and rebuild from what the log still has",
-        },
+        FileError::Bad(offset) => damaged(path, offset, Damage::Checkpoint),
         FileError::Io(error) => io_error("read", path, error),
     }
 }

@@ -1,8 +1,8 @@
 //! What is in the folder, and whether it fits together.
 
-use super::{Found, Recovery, checkpoint_error, io_error};
+use super::{Found, Recovery, checkpoint_error, damaged, io_error};
 use crate::{
-    Disk, FileEntry, Lsn, OpenError, OpenMode, Options,
+    Damage, Disk, FileEntry, Lsn, OpenError, OpenMode, Options,
     checkpoint::{CheckpointReader, Table},
     disk::read_up_to,
     format::{HeaderError, SEGMENT_HEADER_USED, SegmentHeader, VERSION},
@@ -11,6 +11,7 @@ use crate::{
     segments::{Segment, Segments},
 };
 use std::{
+    any::Any,
     io,
     path::Path,
     sync::{Arc, atomic::Ordering::Relaxed},
@@ -22,15 +23,30 @@ const SEGMENT_BYTES_MIN: u64 = 16 << 10;
 const SEGMENT_BYTES_MAX: u64 = 1 << 31;
 
 /// See [`Journal::open`](crate::Journal::open).
-pub fn open(dir: &Path, mut options: Options, disk: Arc<dyn Disk>) -> Result<Recovery, OpenError> {
+pub fn open(dir: &Path, options: Options, disk: Arc<dyn Disk>) -> Result<Recovery, OpenError> {
+    disk.create_dir(dir).map_err(|error| io_error("create", dir, error))?;
+    let lock = lock(&*disk, dir)?;
+    open_locked(dir, options, disk, lock)
+}
+
+/// Keeps other processes out of the journal in `dir`, until the result is dropped.
+pub fn lock(disk: &dyn Disk, dir: &Path) -> Result<Box<dyn Any + Send + Sync>, OpenError> {
+    let path = dir.join(names::LOCK);
+    disk.lock(&path).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => OpenError::Locked(dir.to_owned()),
+        _ => io_error("lock", &path, error),
+    })
+}
+
+/// Opens the journal in `dir`, which `lock` keeps others out of.
+pub fn open_locked(
+    dir: &Path,
+    mut options: Options,
+    disk: Arc<dyn Disk>,
+    lock: Box<dyn Any + Send + Sync>,
+) -> Result<Recovery, OpenError> {
     let segment_bytes = options.segment_bytes.clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX);
     options.segment_bytes = segment_bytes.next_multiple_of(4096);
-    disk.create_dir(dir).map_err(|error| io_error("create", dir, error))?;
-    let lock_path = dir.join(names::LOCK);
-    let lock = disk.lock(&lock_path).map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => OpenError::Locked(dir.to_owned()),
-        _ => io_error("lock", &lock_path, error),
-    })?;
     let files = disk.list(dir).map_err(|error| io_error("list", dir, error))?;
     let mut recovery = Recovery {
         dir: dir.to_owned(),
@@ -84,23 +100,17 @@ pub fn read_segment_header(
     let file = disk.open(path, OpenMode::Read).map_err(|error| io_error("open", path, error))?;
     let mut octets = [0; SEGMENT_HEADER_USED];
     read_up_to(&*file, &mut octets, 0).map_err(|error| io_error("read", path, error))?;
-    let what = match SegmentHeader::decode(&octets) {
-        Ok(header) if header.start == start && header.capacity <= size_bytes => {
-            return Ok(header);
-        }
-        Ok(header) if header.start != start => "the header names another position than the file",
-        Ok(_) => "the file is shorter than its header says",
+    let damage = match SegmentHeader::decode(&octets) {
+        Ok(header) if header.start != start => Damage::SegmentHeader,
+        Ok(header) if header.capacity > size_bytes => Damage::SegmentShort(header.capacity),
+        Ok(header) => return Ok(header),
         Err(HeaderError::Version(found)) => {
             let path = path.to_owned();
             return Err(OpenError::UnknownVersion { path, found, known: VERSION });
         }
-        Err(HeaderError::Bad) => "the header of the segment is not what was written",
+        Err(HeaderError::Bad) => Damage::SegmentHeader,
     };
-    Err(damaged(path, 0, what.to_owned(), "set the segment aside"))
-}
-
-fn damaged(path: &Path, offset: u64, what: String, repair: &'static str) -> OpenError {
-    OpenError::Damaged { path: path.to_owned(), offset, what, repair }
+    Err(damaged(path, 0, damage))
 }
 
 impl Recovery {
@@ -126,8 +136,7 @@ impl Recovery {
         let path = self.dir.join(names::checkpoint(start));
         let (reader, table) = open_checkpoint(&*self.disk, &path)?;
         if reader.start() != start {
-            let what = "the header names another position than the file".to_owned();
-            return Err(damaged(&path, 0, what, "set it aside"));
+            return Err(damaged(&path, 0, Damage::Checkpoint));
         }
         self.id = reader.id();
         self.checkpoint = Some(Found { start, durable: table.durable, size_bytes });
@@ -153,8 +162,7 @@ impl Recovery {
         for header in headers {
             if header.id != self.id {
                 let path = self.dir.join(names::segment(header.start));
-                let what = "the segment belongs to another journal".to_owned();
-                return Err(damaged(&path, 16, what, "set the segment aside"));
+                return Err(damaged(&path, 0, Damage::SegmentForeign));
             }
             self.segments.push(Arc::new(Segment::new(header.start, header.capacity)));
         }
@@ -183,8 +191,7 @@ impl Recovery {
             }
             if next.previous_end < header.first_frame() || next.previous_end > header.end() {
                 let path = self.dir.join(names::segment(next.start));
-                let what = "the header says that the segment before ends outside of itself";
-                return Err(damaged(&path, 40, what.to_owned(), "set the segment aside"));
+                return Err(damaged(&path, 0, Damage::SegmentHeader));
             }
         }
         for header in chain {
@@ -196,7 +203,6 @@ impl Recovery {
     }
 
     fn missing(&self, start: Lsn) -> OpenError {
-        let what = format!("the segment with position {start} is missing");
-        damaged(&self.dir, 0, what, "start the log anew behind what is left")
+        damaged(&self.dir, 0, Damage::SegmentMissing(start))
     }
 }

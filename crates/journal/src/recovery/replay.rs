@@ -1,11 +1,11 @@
 //! Replaying the log, and finding its end.
 
 use super::{
-    BatchInfo, Progress, Record, Recovery, Replayed, Tail, io_error,
+    BatchInfo, Progress, Record, Recovery, Replayed, Tail, damaged, io_error,
     scan::{Found, Scanner},
 };
 use crate::{
-    Lsn, OpenError, OpenMode, ReplayError,
+    Damage, Lsn, OpenError, OpenMode, ReplayError,
     format::{FRAME_HEADER_LEN, FrameHeader, FrameKind, Records, SegmentHeader},
     segments::Segment,
 };
@@ -19,7 +19,7 @@ const PROGRESS_BYTES: u64 = 16 << 20;
 
 impl Recovery {
     /// Visits every record from the checkpoint's start on, and finds out how the log ends.
-    pub(super) fn walk<E>(
+    pub(crate) fn walk<E>(
         &self,
         visit: &mut dyn FnMut(Record<'_>) -> Result<(), E>,
         progress: &mut dyn FnMut(Progress),
@@ -98,12 +98,7 @@ impl Recovery {
     }
 
     fn damaged(&self, segment: &Segment, at: Lsn) -> OpenError {
-        OpenError::Damaged {
-            path: segment.path(&self.dir),
-            offset: at.0 - segment.start.0,
-            what: "there is no valid frame where one was durable".to_owned(),
-            repair: "set the octets up to the next valid frame aside and keep what follows",
-        }
+        damaged(&segment.path(&self.dir), at.0 - segment.start.0, Damage::Frame)
     }
 
     fn read_error(&self, segment: &Segment, error: std::io::Error) -> OpenError {

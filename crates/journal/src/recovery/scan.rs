@@ -73,9 +73,16 @@ impl Scanner {
         Ok(Found::Frame(header, payload))
     }
 
-    /// Goes on at `at`, which must not lie before where the scanner was.
-    pub fn skip_to(&mut self, at: Lsn) {
-        self.at = at;
+    /// Goes on at the next valid frame, wherever it is, and returns its position.
+    pub fn find_valid_frame(&mut self) -> io::Result<Option<Lsn>> {
+        while let Some((lsn, valid)) = self.find_frame()? {
+            self.at = lsn;
+            if valid.is_some() {
+                return Ok(Some(lsn));
+            }
+            self.at = lsn.plus(FRAME_ALIGN as u64);
+        }
+        Ok(None)
     }
 
     /// Looks for frames from [`Scanner::at`] on, wherever one could start.
@@ -94,7 +101,7 @@ impl Scanner {
 
     /// The next place from [`Scanner::at`] on that looks like the start of a frame, and that
     /// frame's header if it is valid.
-    pub fn find_frame(&mut self) -> io::Result<Option<(Lsn, Option<FrameHeader>)>> {
+    fn find_frame(&mut self) -> io::Result<Option<(Lsn, Option<FrameHeader>)>> {
         let mut at = Lsn(self.at.0.next_multiple_of(FRAME_ALIGN as u64));
         while self.limit.0.saturating_sub(at.0) >= FRAME_HEADER_LEN as u64 {
             if self.load(at, FRAME_HEADER_LEN)?.is_none() {

@@ -1,13 +1,14 @@
 //! Random histories of a journal on a disk that crashes and fails, held against a model.
 //!
-//! `COURSER_JOURNAL_SECONDS` says how long (default 10), `COURSER_JOURNAL_SEED` runs one history
-//! again, and prints it.
+//! `COURSER_JOURNAL_SECONDS` says for how long (default 8) each test looks for a history that goes
+//! wrong, `COURSER_JOURNAL_SEED` runs one history again and prints it.
 
 mod owner;
 mod world;
 
 use std::{
-    env, panic,
+    env,
+    panic::{self, AssertUnwindSafe, RefUnwindSafe},
     time::{Duration, Instant},
 };
 use world::World;
@@ -16,30 +17,60 @@ fn number(name: &str) -> Option<u64> {
     env::var(name).ok()?.parse().ok()
 }
 
-fn run(seed: u64, verbose: bool) {
-    let mut world = World::new(seed, verbose);
+/// Runs what the seeds from 0 on say until the time is up, or what one seed says.
+fn run_for_a_while(run: impl Fn(u64) + RefUnwindSafe) {
+    if let Some(seed) = number("COURSER_JOURNAL_SEED") {
+        return run(seed);
+    }
+    let seconds = number("COURSER_JOURNAL_SECONDS").unwrap_or(8);
+    let until = Instant::now() + Duration::from_secs(seconds);
+    let first = number("COURSER_JOURNAL_FIRST_SEED").unwrap_or(0);
+    let mut seed = first;
+    while Instant::now() < until {
+        if let Err(panic) = panic::catch_unwind(|| run(seed)) {
+            eprintln!("run again with COURSER_JOURNAL_SEED={seed}");
+            panic::resume_unwind(panic);
+        }
+        seed += 1;
+    }
+    println!("{} seeds", seed - first);
+}
+
+/// A few lives, with faults and crashes at random.
+fn live(seed: u64) {
+    let mut world = World::new(seed, number("COURSER_JOURNAL_SEED").is_some());
     for _ in 0..world.lives() {
         world.live();
     }
     world.finish();
 }
 
+/// One life, with the power going at each of its operations on the disk in turn.
+fn sweep(seed: u64) {
+    for crash_at in 0.. {
+        let mut world = World::new(seed, false);
+        let crashed = panic::catch_unwind(AssertUnwindSafe(|| {
+            let crashed = world.live_until(crash_at);
+            world.finish();
+            crashed
+        }));
+        match crashed {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(panic) => {
+                eprintln!("the power went at operation {crash_at}");
+                panic::resume_unwind(panic);
+            }
+        }
+    }
+}
+
 #[test]
 fn what_was_durable_survives_and_nothing_else_appears() {
-    if let Some(seed) = number("COURSER_JOURNAL_SEED") {
-        return run(seed, true);
-    }
-    let until =
-        Instant::now() + Duration::from_secs(number("COURSER_JOURNAL_SECONDS").unwrap_or(10));
-    let first = number("COURSER_JOURNAL_FIRST_SEED").unwrap_or(0);
-    let mut seed = first;
-    while Instant::now() < until {
-        if let Err(panic) = panic::catch_unwind(|| run(seed, false)) {
-            eprintln!("run again with COURSER_JOURNAL_SEED={seed}");
-            panic::resume_unwind(panic);
-        }
-        seed += 1;
-    }
-    println!("{} histories", seed - first);
-    assert!(seed - first > 50, "the machine is too slow for this test");
+    run_for_a_while(live);
+}
+
+#[test]
+fn the_power_may_go_at_every_operation() {
+    run_for_a_while(sweep);
 }

@@ -29,6 +29,10 @@ pub struct World {
     /// A position at which the owner began to gather its state, for a checkpoint that starts
     /// there and contains effects of later records.
     earlier: Option<Lsn>,
+    /// All payloads are of this length: frames of a lost tail lie where new ones end.
+    uniform_len: Option<u64>,
+    /// Faults come at random.
+    faults: bool,
     verbose: bool,
 }
 
@@ -45,6 +49,7 @@ impl World {
             threads: false,
             ..Options::default()
         };
+        let uniform_len = rng.one_in(3).then(|| rng.below(1500));
         World {
             rng,
             disk,
@@ -57,12 +62,39 @@ impl World {
             checkpoints: Vec::new(),
             checkpoint: Lsn(0),
             earlier: None,
+            uniform_len,
+            faults: true,
             verbose,
         }
     }
 
     pub fn lives(&mut self) -> u64 {
         1 + self.rng.below(6)
+    }
+
+    /// From a start through a history without faults to a loss of power, which comes at the
+    /// `crash_at`-th operation that changes something on the disk. Returns whether it came.
+    pub fn live_until(&mut self, crash_at: u64) -> bool {
+        self.faults = false;
+        self.uniform_len = None;
+        self.disk.set_faults(Faults { power_off_after: Some(crash_at), ..Faults::default() });
+        let mut steps = 0;
+        while steps < 120 {
+            if self.journal.is_none() {
+                match self.try_start() {
+                    Ok(journal) => self.journal = Some(journal),
+                    Err(_) => break,
+                }
+            }
+            self.step();
+            self.observe();
+            steps += 1;
+            if self.journal().failed().is_some() {
+                break;
+            }
+        }
+        self.lose_power();
+        steps < 120
     }
 
     /// From a start to a crash or a clean stop.
@@ -131,12 +163,16 @@ impl World {
             80..86 => self.checkpoint(),
             86..88 => self.earlier = Some(self.journal().end()),
             88..92 => self.journal().maintain_once(),
-            92..95 => self.change_capacity(),
-            _ => self.change_faults(),
+            92..95 if self.faults => self.change_capacity(),
+            95.. if self.faults => self.change_faults(),
+            _ => self.append(),
         }
     }
 
     fn entry_len(&mut self) -> u64 {
+        if let Some(len) = self.uniform_len {
+            return len;
+        }
         match self.rng.below(60) {
             0 => self.rng.below(60_000),
             1..10 => self.rng.below(5_000),
@@ -149,9 +185,12 @@ impl World {
         let mut live = live_after(&self.batches);
         let mut batch = Batch::new();
         let mut entries = Vec::new();
-        for _ in 0..self.rng.below(5) {
+        let count = if self.uniform_len.is_some() { 1 } else { self.rng.below(5) };
+        for _ in 0..count {
             let ack = live.keys().nth(self.rng.below(live.len() as u64 + 1) as usize).copied();
-            let entry = match ack.filter(|_| self.rng.one_in(2)) {
+            let entry = match ack
+                .filter(|_| self.rng.one_in(if self.uniform_len.is_some() { 5 } else { 2 }))
+            {
                 Some(position) => {
                     live.remove(&position);
                     Entry::Ack(position)
@@ -368,13 +407,16 @@ impl World {
         recovery: &Recovery,
         live: &mut BTreeSet<Lsn>,
     ) -> Result<Lsn, OpenError> {
-        let Some(mut reader) = recovery.checkpoint()? else {
-            assert!(self.checkpoint == Lsn(0), "the checkpoint is gone");
-            return Ok(Lsn(0));
-        };
+        let start = recovery.replay_start();
         let mut state = Vec::new();
-        reader.read_to_end(&mut state).unwrap();
-        let start = reader.start();
+        if let Some(mut reader) = recovery.checkpoint()? {
+            assert_eq!(reader.start(), start);
+            reader.read_to_end(&mut state).unwrap();
+        }
+        if start == Lsn(0) {
+            assert!(self.checkpoint == Lsn(0), "the checkpoint is gone");
+            return Ok(start);
+        }
         let known = self.checkpoints.iter().any(|known| *known == (start, state.clone()));
         assert!(known, "a checkpoint that was never made");
         assert!(self.checkpoint <= start, "an older checkpoint than the last");

@@ -1,0 +1,258 @@
+//! How messages and consumers meet.
+
+use super::consumers::{Consumer, Consumers};
+use super::ready::REDELIVERED;
+use super::settle::Settling;
+use super::source::{Publishing, Source, Waiting};
+use super::{Queue, State};
+use crate::outbox::{Blocked, Outbox};
+use crate::stash::Stash;
+use crate::wakes::Wakes;
+use courser_store::{Location, MessageRef, Store, StoreError, Sync};
+use parking_lot::MutexGuard;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// What came of a consumer's turn.
+struct Turn {
+    handed: u64,
+    /// It can take no more for now.
+    blocked: bool,
+}
+
+/// The oldest message, and what `basic.get-ok` says of it.
+pub(crate) struct Polled<'a> {
+    pub message: MessageRef<'a>,
+    pub redelivered: bool,
+    /// Messages behind it.
+    pub left: usize,
+}
+
+/// What becomes of a message offered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taking {
+    ForGood,
+    UntilAcked,
+    Nothing,
+}
+
+impl Queue {
+    /// Adds the messages of `stash`: handed to consumers at once where possible.
+    pub(crate) fn publish(
+        self: &Arc<Self>,
+        stash: &mut Stash<'_>,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let mut settling = Settling::default();
+        let mut state = self.state.lock();
+        if state.deleted {
+            settling.positions.extend((0..stash.len()).filter_map(|index| stash.position(index)));
+            drop(state);
+            return self.settle(settling, Sync::Later, store);
+        }
+        let State { ready, consumers, unacked, .. } = &mut *state;
+        let mut next = 0;
+        if ready.is_empty() {
+            let mut source = Publishing { stash, next, store, ready };
+            self.feed(consumers, &mut source, unacked, &mut settling, wakes)?;
+            next = source.next;
+        }
+        if next < stash.len() {
+            stash.keep_from(next, store)?;
+            for index in next..stash.len() {
+                if let Some(location) = stash.location(index, store) {
+                    ready.push(location);
+                }
+            }
+            self.backlog.store(ready.len(), Ordering::Relaxed);
+        }
+        drop(state);
+        self.settle(settling, Sync::Later, store)
+    }
+
+    /// Hands messages from `source` to consumers until either runs out.
+    fn feed(
+        self: &Arc<Self>,
+        consumers: &mut Consumers,
+        source: &mut impl Source,
+        unacked: &mut FxHashMap<u64, Location>,
+        settling: &mut Settling,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let mut handed = 0;
+        while !source.is_empty() {
+            let Some((key, alone)) = consumers.next() else { break };
+            let Some(consumer) = consumers.get(key) else { break };
+            let turn = self.feed_one(consumer, alone, source, unacked, settling, wakes)?;
+            handed += turn.handed;
+            if turn.blocked {
+                consumers.block_next();
+            } else {
+                consumers.rotate();
+            }
+        }
+        self.consumed.fetch_add(handed, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// One consumer's turn: one message, or as many as it can take if nobody else wants any.
+    #[inline]
+    fn feed_one(
+        self: &Arc<Self>,
+        consumer: &Consumer,
+        alone: bool,
+        source: &mut impl Source,
+        unacked: &mut FxHashMap<u64, Location>,
+        settling: &mut Settling,
+        wakes: &mut Wakes,
+    ) -> Result<Turn, StoreError> {
+        let mut turn = Turn { handed: 0, blocked: false };
+        let high_bytes = consumer.outbox.high_bytes();
+        let mut outbox = consumer.outbox.lock();
+        while !source.is_empty() {
+            if let Err(blocked) = outbox.check(consumer.channel, consumer.slot, high_bytes) {
+                if blocked == Blocked::OutboxFull {
+                    outbox.stall(self);
+                }
+                turn.blocked = true;
+                break;
+            }
+            if !consumer.no_ack {
+                source.prepare_keep()?;
+            }
+            let (message, redelivered) = match source.peek() {
+                Ok(Some(next)) => next,
+                Ok(None) => break,
+                Err(StoreError::Lost(_)) => {
+                    // It must not stop those behind it.
+                    settling.positions.extend(source.pass());
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            if !outbox.deliver(consumer.channel, consumer.slot, &message, redelivered) {
+                turn.blocked = true;
+                break;
+            }
+            turn.handed += 1;
+            if consumer.no_ack {
+                settling.positions.extend(source.pass());
+            } else if let Some((sequence, location)) = source.take()
+                && let Some(channel) = outbox.channel(consumer.channel)
+            {
+                channel.await_ack(consumer.slot, sequence);
+                unacked.insert(sequence, location);
+            }
+            if !alone {
+                break;
+            }
+        }
+        if outbox.has_news() && outbox.claim_wake() {
+            wakes.push(&consumer.outbox);
+        }
+        Ok(turn)
+    }
+
+    /// Hands waiting messages to whoever can take them.
+    pub(super) fn feed_waiting(
+        self: &Arc<Self>,
+        state: &mut State,
+        settling: &mut Settling,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        if state.ready.is_empty() {
+            return Ok(());
+        }
+        let State { ready, reader, consumers, unacked, .. } = state;
+        let open = reader.get_or_insert_with(|| store.reader());
+        self.feed(
+            consumers,
+            &mut Waiting { ready, reader: &mut **open },
+            unacked,
+            settling,
+            wakes,
+        )?;
+        if ready.is_empty() {
+            *reader = None;
+        }
+        self.backlog.store(ready.len(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The connection of some consumers can send again, or the flow of its channels was resumed.
+    pub(crate) fn resume(
+        self: &Arc<Self>,
+        outbox: &Arc<Outbox>,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let mut state = self.state.lock();
+        state.consumers.unblock_outbox(outbox);
+        self.feed_and_settle(state, store, wakes)
+    }
+
+    pub(super) fn feed_and_settle(
+        self: &Arc<Self>,
+        mut state: MutexGuard<'_, State>,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let mut settling = Settling::default();
+        self.feed_waiting(&mut state, &mut settling, store, wakes)?;
+        drop(state);
+        self.settle(settling, Sync::Later, store)
+    }
+
+    /// Offers the oldest message for `basic.get` to `with`, which says what becomes of it. Returns
+    /// whether there was one.
+    pub(crate) fn poll(
+        &self,
+        store: &dyn Store,
+        with: impl FnOnce(u64, Polled<'_>) -> Taking,
+    ) -> Result<bool, StoreError> {
+        let mut settling = Settling::default();
+        let mut state = self.state.lock();
+        let State { ready, reader, unacked, .. } = &mut *state;
+        let reader = reader.get_or_insert_with(|| store.reader());
+        while let Some((_, location)) = ready.front()
+            && location.in_memory().is_none()
+            && let Err(StoreError::Lost(_)) = reader.read(location)
+        {
+            // It must not stop those behind it.
+            settling.positions.extend(ready.pop().and_then(|(_, lost)| lost.position()));
+        }
+        let left = ready.len().saturating_sub(1);
+        let Some((sequence, location)) = ready.front() else {
+            state.reader = None;
+            drop(state);
+            self.settle(settling, Sync::Later, store)?;
+            return Ok(false);
+        };
+        let redelivered = location.marks() & REDELIVERED != 0;
+        let message = match location.in_memory() {
+            Some(message) => message,
+            None => reader.read(location)?,
+        };
+        let taking = with(sequence, Polled { message, redelivered, left });
+        if taking == Taking::Nothing {
+            return Ok(true);
+        }
+        if let Some((sequence, location)) = ready.pop() {
+            match taking {
+                Taking::UntilAcked => drop(unacked.insert(sequence, location)),
+                _ => settling.add(location),
+            }
+        }
+        if left == 0 {
+            state.reader = None;
+        }
+        self.backlog.store(left, Ordering::Relaxed);
+        self.consumed.fetch_add(1, Ordering::Relaxed);
+        drop(state);
+        self.settle(settling, Sync::Later, store)?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,156 @@
+//! What becomes of messages that a queue has handed out, and how the log hears of it.
+
+use super::Queue;
+use super::ready::{SPILLED, logged};
+use crate::wakes::Wakes;
+use courser_store::{Location, Record, Store, StoreError, Sync};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The books of unacknowledged messages keep at most this many places once they are empty.
+const KEPT_UNACKED: usize = 1024;
+
+/// A delivery that comes back from its consumer.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    pub sequence: u64,
+    pub consumer: Option<u32>,
+}
+
+/// What a section under the queue's lock leaves to be done after it.
+#[derive(Debug, Default)]
+pub(super) struct Settling {
+    /// Positions in the log of messages that the queue is done with.
+    pub positions: Vec<u64>,
+    /// Places whose memory is freed.
+    locations: Vec<Location>,
+}
+
+impl Settling {
+    pub fn add(&mut self, location: Location) {
+        match location.position() {
+            Some(position) => self.positions.push(position),
+            None => self.locations.push(location),
+        }
+    }
+}
+
+impl Queue {
+    /// Notes in the log that the queue is done with some messages, and lets go of them. Called
+    /// without the queue's lock.
+    pub(super) fn settle(
+        &self,
+        mut settling: Settling,
+        sync: Sync,
+        store: &dyn Store,
+    ) -> Result<(), StoreError> {
+        if settling.positions.is_empty() {
+            return Ok(());
+        }
+        if self.settings.survives() {
+            settling.positions.sort_unstable();
+            let record = Record::Settled { queue: self.id, positions: &settling.positions };
+            store.append(&[record], sync, &mut Vec::new())?;
+        }
+        settling.positions.iter().for_each(|position| store.release(*position));
+        Ok(())
+    }
+
+    /// Acknowledges (or drops) deliveries: their consumers may have more. `in_log` says that the log
+    /// knows of it already.
+    pub(crate) fn acknowledge(
+        self: &Arc<Self>,
+        settled: &[Settled],
+        in_log: bool,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let mut acknowledged = Settling::default();
+        let mut fed = Settling::default();
+        let mut state = self.state.lock();
+        for one in settled {
+            if let Some(location) = state.unacked.remove(&one.sequence) {
+                acknowledged.add(location);
+            }
+            if let Some(consumer) = one.consumer {
+                state.consumers.unblock(consumer);
+            }
+        }
+        if state.unacked.is_empty() {
+            state.unacked.shrink_to(KEPT_UNACKED);
+        }
+        self.feed_waiting(&mut state, &mut fed, store, wakes)?;
+        drop(state);
+        if in_log {
+            acknowledged.positions.iter().for_each(|position| store.release(*position));
+        } else {
+            fed.positions.append(&mut acknowledged.positions);
+        }
+        self.settle(fed, Sync::Later, store)
+    }
+
+    /// Puts deliveries back to their original places.
+    pub(crate) fn requeue(
+        self: &Arc<Self>,
+        returned: impl Iterator<Item = Settled>,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let mut state = self.state.lock();
+        for one in returned {
+            if let Some(location) = state.unacked.remove(&one.sequence) {
+                state.ready.put_back(one.sequence, location);
+            }
+            if let Some(consumer) = one.consumer {
+                state.consumers.unblock(consumer);
+            }
+        }
+        self.backlog.store(state.ready.len(), Ordering::Relaxed);
+        self.feed_and_settle(state, store, wakes)
+    }
+
+    /// Drops everything that waits. Returns how much that was.
+    pub(crate) fn purge(&self, store: &dyn Store) -> Result<usize, StoreError> {
+        let mut state = self.state.lock();
+        let purged = state.ready.take_all();
+        state.reader = None;
+        self.backlog.store(0, Ordering::Relaxed);
+        drop(state);
+        let mut settling = Settling::default();
+        purged.for_each_logged(&mut |position, _| settling.positions.push(position));
+        self.settle(settling, Sync::Wanted, store)?;
+        Ok(purged.len())
+    }
+
+    /// Takes back the messages that it had before a restart.
+    pub(crate) fn restore(&self, positions: Vec<u64>) {
+        let mut state = self.state.lock();
+        for position in positions {
+            state.ready.push(Location::Log { position, marks: 0 });
+        }
+        self.backlog.store(state.ready.len(), Ordering::Relaxed);
+    }
+
+    /// The positions below `end` of its messages that are in the log, ascending: of all, or only of
+    /// those that survive a restart.
+    pub(crate) fn positions_below(&self, end: u64, only_surviving: bool) -> Vec<u64> {
+        let mut positions = Vec::new();
+        let mut add = |position, marks| {
+            if position < end && !(only_surviving && marks & SPILLED != 0) {
+                positions.push(position);
+            }
+        };
+        let state = self.state.lock();
+        state.ready.for_each_logged(&mut add);
+        let unacked = state.unacked.values().filter_map(logged);
+        unacked.for_each(|(position, marks)| add(position, marks));
+        drop(state);
+        positions.sort_unstable();
+        positions
+    }
+
+    /// The position of a message that waits for an acknowledgement, if it is in the log.
+    pub(crate) fn unacked_position(&self, sequence: u64) -> Option<u64> {
+        self.state.lock().unacked.get(&sequence)?.position()
+    }
+}

@@ -1,0 +1,166 @@
+//! Reports about a journal. Nothing is changed.
+
+use super::{
+    ToolError,
+    survey::{Survey, survey},
+};
+use crate::{
+    Disk, Lsn, OpenError, Options, Record, ReplayError,
+    format::{SEGMENT_HEADER_LEN, SegmentHeader},
+    names::{self, Named},
+    recovery::{Recovery, lock, open_locked, read_segment_header, scan::Scanner},
+};
+use std::{
+    convert::Infallible,
+    io::{self, Write},
+    path::Path,
+    sync::Arc,
+};
+
+/// Says what is in the files of the journal in `dir`, one line for each.
+pub fn inspect(dir: &Path, disk: Arc<dyn Disk>, out: &mut dyn Write) -> Result<(), ToolError> {
+    let lock = lock(&*disk, dir)?;
+    let mut files = list(&*disk, dir)?;
+    files.sort_by(|one, other| one.name.cmp(&other.name));
+    for file in &files {
+        let path = dir.join(&file.name);
+        match names::parse(&file.name) {
+            Some(Named::Segment(start)) => {
+                match read_segment_header(&*disk, &path, start, file.size_bytes) {
+                    Ok(header) => {
+                        let survey = survey_segment(&*disk, dir, &header)?;
+                        writeln!(out, "{}: {}", file.name, describe(&header, &survey))?;
+                    }
+                    Err(error) => writeln!(out, "{}: {error}", file.name)?,
+                }
+            }
+            Some(Named::Spare(_)) => {
+                writeln!(out, "{}: {} octets ready for a segment", file.name, file.size_bytes)?;
+            }
+            Some(Named::Checkpoint(start)) => {
+                writeln!(
+                    out,
+                    "{}: replay starts at {start}, {} octets",
+                    file.name, file.size_bytes
+                )?;
+            }
+            None => writeln!(out, "{}: {} octets", file.name, file.size_bytes)?,
+        }
+    }
+    match open_locked(dir, Options::default(), disk, lock) {
+        Ok(recovery) => say_end(&recovery, out),
+        Err(error) => Ok(writeln!(out, "{error}")?),
+    }
+}
+
+/// Checks every sum in the journal in `dir`, and says what is wrong. Returns whether it is sound:
+/// a torn tail is, as it holds nothing that was durable.
+pub fn verify(dir: &Path, disk: Arc<dyn Disk>, out: &mut dyn Write) -> Result<bool, ToolError> {
+    let lock = lock(&*disk, dir)?;
+    let recovery = match open_locked(dir, Options::default(), Arc::clone(&disk), lock) {
+        Ok(recovery) => recovery,
+        Err(error @ OpenError::Damaged { .. }) => {
+            writeln!(out, "{error}")?;
+            return Ok(false);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let mut sound = true;
+    if let Some(mut reader) = recovery.checkpoint()?
+        && let Err(error) = io::copy(&mut reader, &mut io::sink())
+    {
+        writeln!(out, "{error}")?;
+        sound = false;
+    }
+    for segment in recovery.segments.all() {
+        if recovery.chain.iter().any(|(replayed, _)| Arc::ptr_eq(replayed, &segment)) {
+            continue;
+        }
+        let path = segment.path(&recovery.dir);
+        let header = read_segment_header(&*disk, &path, segment.start, segment.capacity)?;
+        let holes = segment.holes.lock().clone();
+        for bad in survey_segment(&*disk, dir, &header)?.bad {
+            let offset = bad.start.0 - segment.start.0;
+            let end = bad.end.0 - segment.start.0;
+            let punched = holes
+                .iter()
+                .any(|hole| u64::from(hole.start) < end && offset < u64::from(hole.end));
+            if !punched {
+                let len = bad.end.0 - bad.start.0;
+                writeln!(out, "{}: {len} octets at offset {offset} are damaged", path.display())?;
+                sound = false;
+            }
+        }
+    }
+    match end_of_log(&recovery) {
+        Ok(_) => {}
+        Err(error @ OpenError::Damaged { .. }) => {
+            writeln!(out, "{error}")?;
+            sound = false;
+        }
+        Err(error) => return Err(error.into()),
+    }
+    if sound {
+        writeln!(out, "the journal is sound")?;
+    }
+    Ok(sound)
+}
+
+/// The files of the folder.
+pub fn list(disk: &dyn Disk, dir: &Path) -> Result<Vec<crate::FileEntry>, ToolError> {
+    Ok(disk.list(dir)?)
+}
+
+/// Walks the log from the checkpoint's start on.
+pub fn end_of_log(recovery: &Recovery) -> Result<crate::Replayed, OpenError> {
+    let nobody = &mut |_: Record<'_>| Ok::<_, Infallible>(());
+    match recovery.replay(nobody, &mut |_| {}) {
+        Ok(replayed) => Ok(replayed),
+        Err(ReplayError::Journal(error)) => Err(error),
+        Err(ReplayError::Owner(never)) => match never {},
+    }
+}
+
+fn say_end(recovery: &Recovery, out: &mut dyn Write) -> Result<(), ToolError> {
+    match end_of_log(recovery) {
+        Ok(end) => {
+            let how = match (end.clean, end.torn) {
+                (true, _) => "closed by intention",
+                (false, false) => "not closed",
+                (false, true) => "with remains of what was never durable behind it",
+            };
+            let Lsn(from) = recovery.replay_start();
+            writeln!(
+                out,
+                "replay: {} batches with {} records from {from:016x} to {}, {how}",
+                end.batches, end.records, end.end
+            )?;
+        }
+        Err(error) => writeln!(out, "{error}")?,
+    }
+    Ok(())
+}
+
+fn survey_segment(disk: &dyn Disk, dir: &Path, header: &SegmentHeader) -> io::Result<Survey> {
+    let file = disk.open(&dir.join(names::segment(header.start)), crate::OpenMode::Read)?;
+    let from = header.start.plus(SEGMENT_HEADER_LEN);
+    survey(&mut Scanner::new(file, header.id, header.start, from, header.end()))
+}
+
+fn describe(header: &SegmentHeader, survey: &Survey) -> String {
+    let mut text = format!(
+        "{} of {} octets used, {} batches with {} records, ends at {}",
+        survey.frame_bytes, header.capacity, survey.frames, survey.records, survey.end
+    );
+    if survey.closed {
+        text.push_str(", closed by intention");
+    }
+    if survey.gaps > 0 {
+        text += &format!(", {} octets taken out by {} repairs", survey.gap_bytes, survey.gaps);
+    }
+    for bad in &survey.bad {
+        let (offset, len) = (bad.start.0 - header.start.0, bad.end.0 - bad.start.0);
+        text += &format!("; {len} octets at offset {offset} are no frames");
+    }
+    text
+}

@@ -1,0 +1,271 @@
+//! Mending one damaged place.
+
+use crate::{
+    Damage, Disk, DiskFile, Lsn, OpenMode,
+    checkpoint::{CheckpointReader, CheckpointWriter, Table},
+    disk::{read_up_to, write_all},
+    format::{
+        FRAME_ALIGN, FRAME_HEADER_LEN, FrameHeader, FrameKind, SEGMENT_HEADER_LEN, SegmentHeader,
+        start_sum,
+    },
+    log::write_segment_header,
+    names::{self, Named},
+    recovery::{read_segment_header, scan::Scanner},
+    tools::survey::survey,
+};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// A segment that stands in for missing ones is not larger than this.
+const STAND_IN_BYTES_MAX: u64 = 1 << 30;
+/// Octets that are copied at once.
+const COPY_BYTES: u64 = 1 << 20;
+
+/// What is known about a journal, whatever state it is in.
+pub struct Mender<'a> {
+    disk: &'a dyn Disk,
+    dir: &'a Path,
+    /// The journal's number, if any file still says it.
+    id: Option<u64>,
+    /// Starts and sizes of all segment files, in order.
+    segments: Vec<(Lsn, u64)>,
+    /// Start and durable position of the last checkpoint, if it is sound.
+    checkpoint: Option<(Lsn, Lsn)>,
+}
+
+impl<'a> Mender<'a> {
+    /// Looks at the folder.
+    pub fn new(disk: &'a dyn Disk, dir: &'a Path) -> io::Result<Self> {
+        let mut mender = Mender { disk, dir, id: None, segments: Vec::new(), checkpoint: None };
+        let mut files = disk.list(dir)?;
+        files.sort_by(|one, other| one.name.cmp(&other.name));
+        for file in files {
+            let path = dir.join(&file.name);
+            match names::parse(&file.name) {
+                Some(Named::Segment(start)) => {
+                    mender.segments.push((start, file.size_bytes));
+                    if let Ok(header) = read_segment_header(disk, &path, start, file.size_bytes) {
+                        mender.id = mender.id.or(Some(header.id));
+                    }
+                }
+                Some(Named::Checkpoint(start)) => {
+                    let file = disk.open(&path, OpenMode::Read)?;
+                    if let Ok((reader, table)) = CheckpointReader::open(file) {
+                        mender.id = Some(reader.id());
+                        mender.checkpoint = Some((start, table.durable));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(mender)
+    }
+
+    /// Mends what is wrong at `offset` of the file `path`, and says how.
+    pub fn mend(&self, path: &Path, offset: u64, damage: Damage) -> io::Result<String> {
+        let done = match (damage, self.segment_start(path)) {
+            (Damage::Checkpoint, _) | (Damage::SegmentForeign, _) => self.set_aside(path),
+            (Damage::SegmentShort(size_bytes), _) => self.lengthen(path, size_bytes),
+            (Damage::SegmentHeader, Some(start)) => self.write_header(path, start),
+            (Damage::Frame, Some(start)) => self.take_out(path, start, start.plus(offset)),
+            (Damage::SegmentMissing(start), _) => self.stand_in(start),
+            (Damage::SegmentHeader | Damage::Frame, None) => {
+                Err(io::Error::other("the damaged file is not a segment"))
+            }
+        }?;
+        self.disk.sync_dir(self.dir)?;
+        Ok(done)
+    }
+
+    fn segment_start(&self, path: &Path) -> Option<Lsn> {
+        match names::parse(path.file_name()?.to_str()?)? {
+            Named::Segment(start) => Some(start),
+            _ => None,
+        }
+    }
+
+    /// The first segment behind `start`.
+    fn next(&self, start: Lsn) -> Option<Lsn> {
+        self.segments.iter().map(|(next, _)| *next).find(|next| *next > start)
+    }
+
+    fn id(&self) -> io::Result<u64> {
+        self.id.ok_or_else(|| io::Error::other("no file says which journal this is"))
+    }
+
+    fn set_aside(&self, path: &Path) -> io::Result<String> {
+        let mut aside = path.as_os_str().to_owned();
+        aside.push(".bad");
+        self.disk.rename(path, &PathBuf::from(aside))?;
+        Ok("set aside".to_owned())
+    }
+
+    fn lengthen(&self, path: &Path, size_bytes: u64) -> io::Result<String> {
+        let file = self.disk.open(path, OpenMode::Write)?;
+        write_all(&*file, &[0], size_bytes - 1)?;
+        file.sync_data()?;
+        Ok(format!("filled up with zeros to {size_bytes} octets"))
+    }
+
+    /// Writes the header of a segment anew, from what its name and its neighbours say.
+    fn write_header(&self, path: &Path, start: Lsn) -> io::Result<String> {
+        let Some(id) = self.id else { return self.set_aside(path) };
+        let index = self.segments.partition_point(|(other, _)| *other < start);
+        let size_bytes = self.segments.get(index).map_or(0, |(_, size_bytes)| *size_bytes);
+        let capacity = match self.next(start) {
+            Some(next) => size_bytes.min(next.0 - start.0),
+            None => size_bytes,
+        };
+        if capacity <= SEGMENT_HEADER_LEN {
+            return self.set_aside(path);
+        }
+        let previous = index.checked_sub(1).map(|index| self.segments[index].0);
+        let previous_end = previous.map_or(Ok(start), |previous| self.frames_end(id, previous))?;
+        let header = SegmentHeader { id, start, capacity, previous_end };
+        write_segment_header(&*self.disk.open(path, OpenMode::Write)?, &header)?;
+        Ok("wrote the header anew".to_owned())
+    }
+
+    /// Where the last valid frame of a segment ends.
+    fn frames_end(&self, id: u64, start: Lsn) -> io::Result<Lsn> {
+        let file = self.disk.open(&self.dir.join(names::segment(start)), OpenMode::Read)?;
+        let end = start.plus(file.size_bytes()?).min(self.next(start).unwrap_or(Lsn(u64::MAX)));
+        let from = start.plus(SEGMENT_HEADER_LEN);
+        Ok(survey(&mut Scanner::new(file, id, start, from, end))?.end)
+    }
+
+    /// Replaces what is at `at`, up to the next valid frame, by a gap.
+    fn take_out(&self, path: &Path, start: Lsn, at: Lsn) -> io::Result<String> {
+        let id = self.id()?;
+        let file = self.disk.open(path, OpenMode::Write)?;
+        let mut end = start.plus(file.size_bytes()?);
+        if let Some(next) = self.next(start) {
+            let path = self.dir.join(names::segment(next));
+            if let Ok(header) = read_segment_header(self.disk, &path, next, u64::MAX) {
+                end = header.previous_end;
+            }
+        }
+        let search_from = at.plus(FRAME_HEADER_LEN as u64);
+        let mut scanner = Scanner::new(Arc::clone(&file), id, start, search_from, end);
+        let gap_end = match scanner.find_valid_frame()? {
+            Some(found) => found,
+            None if self.next(start).is_some() => end,
+            // The newest segment: everything that the checkpoint saw is gone.
+            None => match self.checkpoint {
+                Some((_, durable)) if durable > at => durable.min(end),
+                _ => end,
+            },
+        };
+        let len = gap_end.0.saturating_sub(at.0);
+        if len < FRAME_HEADER_LEN as u64 {
+            // No gap fits in before the end of the file: the log goes on in another one.
+            return self.stand_in(start.plus(file.size_bytes()?));
+        }
+        let offset = at.0 - start.0;
+        self.keep(path, &*file, offset, len)?;
+        write_gap(&*file, id, start, at..gap_end)?;
+        file.sync_data()?;
+        Ok(format!("took {len} octets at offset {offset} out of the log"))
+    }
+
+    /// Copies a range of a file to one beside it.
+    fn keep(&self, path: &Path, file: &dyn DiskFile, offset: u64, len: u64) -> io::Result<()> {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{offset}.bad"));
+        let copy = self.disk.open(&PathBuf::from(name), OpenMode::Create)?;
+        let mut octets = vec![0; COPY_BYTES.min(len) as usize];
+        let mut done = 0;
+        while done < len {
+            let part = &mut octets[..COPY_BYTES.min(len - done) as usize];
+            let found = read_up_to(file, part, offset + done)?;
+            write_all(&*copy, &part[..found], done)?;
+            done += part.len() as u64;
+        }
+        copy.sync_data()
+    }
+
+    /// Puts segments with nothing in them where some are missing from `start` on.
+    fn stand_in(&self, start: Lsn) -> io::Result<String> {
+        let before = self.segments.iter().rev().map(|(other, _)| *other).find(|o| *o < start);
+        let next = self.next(start);
+        if self.checkpoint.is_none() && before.is_none() {
+            return self.empty_checkpoint(next);
+        }
+        let id = self.id()?;
+        let mut previous_end = before.map_or(Ok(start), |before| self.frames_end(id, before))?;
+        let mut start = start;
+        let durable = self.checkpoint.map_or(Lsn(0), |(_, durable)| durable);
+        // Behind the last segment a stand-in needs room for a gap up to what was durable.
+        let end = next.unwrap_or(durable.max(start).plus(2 * SEGMENT_HEADER_LEN));
+        while start < end {
+            let capacity = STAND_IN_BYTES_MAX.min(end.0 - start.0);
+            let header = SegmentHeader { id, start, capacity, previous_end };
+            self.make_stand_in(&header, next, durable)?;
+            previous_end = header.end();
+            start = header.end();
+        }
+        Ok("put an empty segment in the place of a missing one".to_owned())
+    }
+
+    fn make_stand_in(
+        &self,
+        header: &SegmentHeader,
+        next: Option<Lsn>,
+        durable: Lsn,
+    ) -> io::Result<()> {
+        let gap_end = match next {
+            None => durable.min(header.end()),
+            Some(next) if next > header.end() => header.end(),
+            Some(next) => {
+                let path = self.dir.join(names::segment(next));
+                let after = read_segment_header(self.disk, &path, next, u64::MAX);
+                after.map_or(header.end(), |after| after.previous_end.min(header.end()))
+            }
+        };
+        let path = self.dir.join(names::segment(header.start));
+        let file = self.disk.open(&path, OpenMode::Create)?;
+        write_all(&*file, &[0], header.capacity - 1)?;
+        if gap_end > header.first_frame() {
+            write_gap(&*file, header.id, header.start, header.first_frame()..gap_end)?;
+        }
+        write_segment_header(&*file, header)
+    }
+
+    /// The checkpoint is lost: the replay starts with the oldest record that there is.
+    fn empty_checkpoint(&self, oldest: Option<Lsn>) -> io::Result<String> {
+        let oldest = oldest.ok_or_else(|| io::Error::other("nothing is left of the log"))?;
+        let path = self.dir.join(names::checkpoint(oldest));
+        let file = self.disk.open(&path, OpenMode::Create)?;
+        let writer = CheckpointWriter::new(file, self.id()?, oldest)?;
+        writer.finish(Table { durable: oldest, ..Table::default() })?;
+        Ok(format!("replay starts at {oldest}, with nothing known about what was before"))
+    }
+}
+
+/// Writes a frame that says that `range` holds nothing.
+fn write_gap(
+    file: &dyn DiskFile,
+    id: u64,
+    start: Lsn,
+    range: std::ops::Range<Lsn>,
+) -> io::Result<()> {
+    let len = range.end.0 - range.start.0;
+    debug_assert!(len.is_multiple_of(FRAME_ALIGN as u64));
+    let payload_len = u32::try_from(len - FRAME_HEADER_LEN as u64);
+    let header = FrameHeader {
+        lsn: range.start,
+        durable: range.start,
+        payload_len: payload_len.map_err(|_| io::ErrorKind::FileTooLarge)?,
+        records: 0,
+        kind: FrameKind::Gap,
+        sum: 0,
+    };
+    let mut frame = [0; FRAME_HEADER_LEN];
+    header.encode(&mut frame);
+    let sum = start_sum(id, &frame);
+    frame[FRAME_HEADER_LEN - 4..].copy_from_slice(&sum.to_le_bytes());
+    write_all(file, &frame, range.start.0 - start.0)
+}
