@@ -4,7 +4,7 @@ use anyhow::Context;
 use clap::Parser;
 use courser::{Config, Server, TEMPLATE, banner};
 use courser_journal::{RealDisk, tools};
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -154,7 +154,11 @@ fn look_into_journal(command: JournalCommand, config: &Config) -> anyhow::Result
             Err(error) => Err(error),
         },
     };
-    done.with_context(|| folder.display().to_string())
+    match done {
+        // Whoever reads the report has seen enough of it.
+        Err(tools::ToolError::Io(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        done => done.with_context(|| folder.display().to_string()),
+    }
 }
 
 fn generate_config(path: &Path) -> anyhow::Result<()> {
