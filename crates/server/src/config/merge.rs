@@ -3,7 +3,7 @@
 use super::Config;
 use serde_json::{Map, Value};
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Why the settings can't be used.
 #[derive(Debug)]
@@ -16,6 +16,10 @@ pub struct ConfigError {
 impl ConfigError {
     pub(super) fn invalid(key: &str, why: &str) -> Self {
         ConfigError { origin: None, problem: format!("{key} {why}") }
+    }
+
+    fn of(self, origin: &str) -> Self {
+        ConfigError { origin: Some(origin.to_owned()), ..self }
     }
 }
 
@@ -44,15 +48,19 @@ pub(super) fn load(
             set_from_environment(&mut tree, &name, rest, &value)?;
         }
     }
-    typed(tree, None)
+    good(&tree)
 }
 
-fn typed(tree: Value, origin: Option<String>) -> Result<Config, ConfigError> {
-    serde_json::from_value(tree).map_err(|error| ConfigError { origin, problem: error.to_string() })
+/// The settings in a tree, if they are good.
+fn good(tree: &Value) -> Result<Config, ConfigError> {
+    let typed: Config = serde_path_to_error::deserialize(tree)
+        .map_err(|error| ConfigError { origin: None, problem: error.to_string() })?;
+    typed.check()?;
+    Ok(typed)
 }
 
 fn lay_file_over(tree: &mut Value, path: &Path) -> Result<(), ConfigError> {
-    let origin = || Some(PathBuf::from(path).display().to_string());
+    let origin = || Some(path.display().to_string());
     let fail = |problem: String| ConfigError { origin: origin(), problem };
     let text = std::fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
     let read: Option<Value> =
@@ -63,7 +71,7 @@ fn lay_file_over(tree: &mut Value, path: &Path) -> Result<(), ConfigError> {
         Some(_) => return Err(fail("a mapping of settings is expected".into())),
     }
     // Whatever is wrong with a value is best said while it is known where it came from.
-    typed(tree.clone(), origin()).map(drop)
+    good(tree).map(drop).map_err(|error| error.of(&path.display().to_string()))
 }
 
 fn lay_over(tree: &mut Value, settings: Map<String, Value>, path: &str) -> Result<(), String> {
@@ -116,7 +124,7 @@ fn set_from_environment(
         let Value::Object(section) = current else {
             if *key == wanted {
                 *current = parse(current, text).map_err(fail)?;
-                return Ok(());
+                return good(tree).map(drop).map_err(|error| error.of(variable));
             }
             names.push(format!("COURSER_{}", key.to_uppercase()));
             continue;
@@ -125,7 +133,7 @@ fn set_from_environment(
         for (inner, current) in section.iter_mut() {
             if format!("{key}_{inner}") == wanted {
                 *current = parse(current, text).map_err(fail)?;
-                return Ok(());
+                return good(tree).map(drop).map_err(|error| error.of(variable));
             }
             names.push(format!("COURSER_{}_{}", key.to_uppercase(), inner.to_uppercase()));
         }

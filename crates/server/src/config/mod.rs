@@ -156,9 +156,7 @@ impl Config {
         file: Option<&Path>,
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, ConfigError> {
-        let config = merge::load(file, environment)?;
-        config.check()?;
-        Ok(config)
+        merge::load(file, environment)
     }
 
     /// Refuses values that no broker could run with.
