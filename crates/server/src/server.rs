@@ -3,7 +3,7 @@
 use crate::VERSION;
 use crate::config::Config;
 use crate::data_dir::{DataDir, DataDirError};
-use crate::driver::{self, Shared};
+use crate::driver::{self, Counted, Shared};
 use crate::durable;
 use courser_broker::RestoreError;
 use courser_codec::FieldTable;
@@ -13,7 +13,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
@@ -195,13 +195,13 @@ fn admit(
     connections_max: usize,
     stopping: &watch::Receiver<bool>,
 ) {
-    if shared.connections.load(Ordering::Relaxed) >= connections_max {
+    let Some(counted) = Counted::admit(shared, connections_max) else {
         tracing::warn!(%peer, connections_max, "refused: too many connections");
         return;
-    }
+    };
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%peer, %error, "the connection was gone at once");
         return;
     }
-    tokio::spawn(driver::serve(stream, peer, Arc::clone(shared), stopping.clone()));
+    tokio::spawn(driver::serve(stream, peer, counted, stopping.clone()));
 }

@@ -62,11 +62,10 @@ struct Driver<S> {
 pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     peer: SocketAddr,
-    shared: Arc<Shared>,
+    counted: Counted,
     mut stopping: watch::Receiver<bool>,
 ) {
-    shared.connections.fetch_add(1, Ordering::Relaxed);
-    let counted = Counted(Arc::clone(&shared));
+    let shared = Arc::clone(&counted.0);
     let now = Instant::now();
     let machine = Connection::new(Arc::clone(&shared.connection), now);
     let mut driver = Driver {
@@ -103,7 +102,16 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
 }
 
 /// Counts its connection as long as it lives, however the task ends.
-struct Counted(Arc<Shared>);
+pub(crate) struct Counted(Arc<Shared>);
+
+impl Counted {
+    /// Counts one more connection, unless there are `most` already.
+    pub fn admit(shared: &Arc<Shared>, most: usize) -> Option<Self> {
+        let one = Counted(Arc::clone(shared));
+        let before = shared.connections.fetch_add(1, Ordering::Relaxed);
+        (before < most).then_some(one)
+    }
+}
 
 impl Drop for Counted {
     fn drop(&mut self) {
