@@ -30,6 +30,8 @@ pub struct OutboxState {
     wire: WireBuffer,
     channels: Vec<Option<Box<ChannelOut>>>,
     frame_max: usize,
+    /// How much of what waits is deliveries to consumers.
+    deliveries_bytes: usize,
     /// Somebody has put something in and has taken it on himself to wake the connection.
     wake_due: bool,
     closed: bool,
@@ -94,6 +96,7 @@ impl Outbox {
                 wire: WireBuffer::default(),
                 channels: Vec::new(),
                 frame_max,
+                deliveries_bytes: 0,
                 wake_due: false,
                 closed: false,
                 stalled: Vec::new(),
@@ -124,6 +127,7 @@ impl Outbox {
     pub fn take(&self, wire: &mut WireBuffer) -> Taken {
         let mut state = self.lock();
         std::mem::swap(&mut state.wire, wire);
+        state.deliveries_bytes = 0;
         state.wake_due = false;
         Taken {
             stalled: std::mem::take(&mut state.stalled),
@@ -131,9 +135,11 @@ impl Outbox {
         }
     }
 
-    /// Whether it holds as much as it may before its consumers have to wait.
-    pub fn is_full(&self) -> bool {
-        self.lock().wire.len() >= self.high_bytes
+    /// Whether it holds so many answers that its client should not be read until it takes them.
+    /// Deliveries do not count: they are bounded, and a client may send a lot before it takes more.
+    pub fn is_full_of_answers(&self) -> bool {
+        let state = self.lock();
+        state.wire.len() - state.deliveries_bytes >= self.high_bytes
     }
 
     /// Gives back the memory that an idle connection need not hold.
@@ -149,6 +155,7 @@ impl Outbox {
         let mut state = self.lock();
         state.closed = true;
         state.wire.release();
+        state.deliveries_bytes = 0;
         state.stalled = Vec::new();
     }
 
@@ -259,7 +266,9 @@ impl OutboxState {
             _ => return false,
         };
         let delivery = Delivery { tag, redelivered };
+        let before = self.wire.len();
         self.wire.put_delivery(number, consumer_tag, delivery, message, frame_max);
+        self.deliveries_bytes += self.wire.len() - before;
         true
     }
 

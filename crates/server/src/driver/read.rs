@@ -93,7 +93,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
     /// it does, so that they can't fill the memory. Called when the socket has taken what it can.
     fn has_unread_answers(&self) -> bool {
         match &self.session {
-            Some(session) if !self.sending.is_empty() => session.outbox().is_full(),
+            Some(session) if !self.sending.is_empty() => session.outbox().is_full_of_answers(),
             _ => false,
         }
     }
