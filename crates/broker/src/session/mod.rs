@@ -53,7 +53,10 @@ pub struct Session {
     wake_at: Option<Lsn>,
     routes: RouteCache,
     pace: Option<Pace>,
+    /// Something was published in this batch.
     has_published: bool,
+    /// The last batch that published something was taken in while publishers should have waited.
+    published_in_alarm: bool,
 }
 
 /// What the session remembers of a channel.
@@ -133,6 +136,7 @@ impl Session {
             routes: RouteCache::default(),
             pace: None,
             has_published: false,
+            published_in_alarm: false,
         }
     }
 
@@ -141,9 +145,15 @@ impl Session {
         &self.outbox
     }
 
-    /// Whether this connection ever published: a memory alarm concerns it.
-    pub fn has_published(&self) -> bool {
-        self.has_published
+    /// Whether this connection has to wait for the end of an alarm, which wakes it, and the reason.
+    /// An alarm concerns whoever publishes in spite of it: who only acknowledges is needed to end it.
+    pub fn hold_back(&mut self) -> Option<&'static str> {
+        if !self.published_in_alarm {
+            return None;
+        }
+        let reason = self.broker.hold_back(&self.outbox);
+        self.published_in_alarm = reason.is_some();
+        reason
     }
 
     /// `channel.open` has been answered.

@@ -91,6 +91,7 @@ impl Session {
         if inbound.publish.immediate {
             return Err(Fault::not_implemented("immediate=true"));
         }
+        self.has_published = true;
         let properties = ContentHeader::parse(inbound.header).map_err(malformed)?.properties;
         if !properties.is_empty() {
             self.check_properties(properties)?;
@@ -171,7 +172,6 @@ impl Session {
         inbound: &Inbound<'_>,
         properties: RawProperties<'_>,
     ) -> Result<Arc<Route>, Fault> {
-        self.has_published = true;
         let headers = if properties.flags() & FLAG_HEADERS != 0 {
             properties.headers().map_err(malformed)?.unwrap_or(Table::EMPTY)
         } else {
@@ -274,6 +274,9 @@ impl Session {
         }
         self.wakes.wake_all();
         self.broker.check_alarms();
+        if std::mem::take(&mut self.has_published) {
+            self.published_in_alarm = self.broker.alarm().is_some();
+        }
         flushed.map(|()| self.pace.take())
     }
 }

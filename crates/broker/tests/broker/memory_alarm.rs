@@ -99,29 +99,36 @@ fn who_is_held_back_is_woken_when_the_alarm_ends_and_only_then() {
     let (mut publisher, mut consumer) = (world.connect(), world.connect());
     consumer.declare("q");
     let outbox = Arc::clone(publisher.session().outbox());
-    assert_eq!(world.broker.hold_back(&outbox), None, "there is no alarm");
+    assert_eq!(publisher.session().hold_back(), None, "there is no alarm");
     while world.broker.alarm().is_none() {
         publish(&mut publisher, 10_000);
     }
     let woken = Arc::new(Woken::default());
     outbox.register(&Waker::from(Arc::clone(&woken)));
-    assert_eq!(world.broker.hold_back(&outbox), Some("low on memory"));
+    assert_eq!(publisher.session().hold_back(), Some("low on memory"));
     consumer.pop("q");
     assert!(world.broker.alarm().is_some() && !woken.0.load(Ordering::SeqCst));
     consumer.purge("q");
     assert!(woken.0.load(Ordering::SeqCst));
-    assert_eq!(world.broker.hold_back(&outbox), None);
+    assert_eq!(publisher.session().hold_back(), None);
 }
 
 #[test]
-fn only_a_connection_that_has_published_is_a_publisher() {
+fn only_who_publishes_in_spite_of_the_alarm_is_held_back() {
     let world = small();
-    let (mut publisher, mut consumer) = (world.connect(), world.connect());
-    consumer.declare("q");
-    consumer.consume("q");
-    publish(&mut publisher, 1);
-    assert_eq!(consumer.bodies().len(), 1);
-    consumer.ack(1);
-    assert!(publisher.session().has_published());
-    assert!(!consumer.session().has_published());
+    let (mut publisher, mut earlier) = (world.connect(), world.connect());
+    earlier.declare("q");
+    publish(&mut earlier, 1);
+    while world.broker.alarm().is_none() {
+        assert_eq!(publisher.session().hold_back(), None);
+        publish(&mut publisher, 10_000);
+    }
+    assert_eq!(publisher.session().hold_back(), Some("low on memory"));
+    earlier.consume("q");
+    assert_eq!(earlier.session().hold_back(), None, "its acknowledgements end the alarm");
+    let all = earlier.deliveries().len() as u64;
+    earlier.ack_through(all);
+    assert_eq!(publisher.session().hold_back(), None);
+    publish(&mut earlier, 10_000);
+    assert_eq!(earlier.session().hold_back(), None, "there is no alarm any more");
 }

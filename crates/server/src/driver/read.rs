@@ -72,11 +72,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
 
     /// Whether an alarm keeps this connection from being read, and tells it when that changes.
     fn is_held_back(&mut self) -> bool {
-        let Some(session) = &self.session else { return false };
-        let reason = match session.has_published() {
-            true => self.shared.broker.hold_back(session.outbox()),
-            false => None,
-        };
+        let Some(session) = &mut self.session else { return false };
+        let reason = session.hold_back();
         if reason.is_some() != self.held_back {
             self.held_back = reason.is_some();
             match reason {
