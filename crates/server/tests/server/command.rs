@@ -1,0 +1,149 @@
+//! The `courser` command: its arguments, and what it says when it can't start.
+
+use crate::support::Process;
+use courser::TEMPLATE;
+use std::net::TcpListener;
+use std::process::Output;
+
+fn text(octets: &[u8]) -> String {
+    String::from_utf8(octets.to_vec()).expect("text")
+}
+
+fn failed(output: &Output) -> String {
+    assert!(!output.status.success());
+    assert_eq!(text(&output.stdout), "");
+    text(&output.stderr)
+}
+
+#[test]
+fn version_and_help_are_told() {
+    let version = Process::run(&["--version"]);
+    assert!(version.status.success());
+    assert_eq!(text(&version.stdout), format!("courser {}\n", courser::VERSION));
+    let help = Process::run(&["--help"]);
+    assert!(help.status.success());
+    let help = text(&help.stdout);
+    for option in ["--config", "--generate-config", "--data-dir", "--listen", "--version"] {
+        assert!(help.contains(option), "{option}");
+    }
+    assert!(help.contains("COURSER_<SECTION>_<KEY>"));
+}
+
+#[test]
+fn bad_arguments_are_refused() {
+    for arguments in [
+        &["--nonsense"][..],
+        &["--listen", "nowhere"],
+        &["--listen"],
+        &["--config", "a", "--generate-config", "b"],
+        &["something"],
+    ] {
+        let output = Process::run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(failed(&output).contains("--help"), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_generated_configuration_is_the_template_and_never_overwrites() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("new.yaml");
+    let path = path.to_str().expect("text");
+    let written = Process::run(&["--generate-config", path]);
+    assert!(written.status.success());
+    assert_eq!(std::fs::read_to_string(path).expect("a file"), TEMPLATE);
+    std::fs::write(path, "mine").expect("a file");
+    let error = failed(&Process::run(&["--generate-config", path]));
+    assert!(error.contains(path), "{error}");
+    assert_eq!(std::fs::read_to_string(path).expect("a file"), "mine");
+}
+
+#[test]
+fn a_broker_starts_with_a_generated_configuration() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("courser.yaml");
+    let written = Process::run(&["--generate-config", path.to_str().expect("text")]);
+    assert!(written.status.success());
+    let mut command = Process::command();
+    command.arg("--config").arg(&path).current_dir(folder.path());
+    command.args(["--listen", "127.0.0.1:0", "--listen", "127.0.0.1:0"]);
+    let broker = Process::start_with(command);
+    assert_eq!(broker.banner.matches("amqp://127.0.0.1:").count(), 2, "{}", broker.banner);
+    assert!(folder.path().join("courser-data").is_dir(), "data is where the file says");
+}
+
+#[test]
+fn the_environment_of_the_process_counts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = Process::command();
+    command.current_dir(folder.path());
+    command.env("COURSER_LISTEN", "127.0.0.1:0").env("COURSER_DATA_DIR", "here");
+    drop(Process::start_with(command));
+    assert!(folder.path().join("here").is_dir());
+    let mut command = Process::command();
+    let output = command.env("COURSER_AMQP_HEARTBEAT_S", "x").output().expect("it runs");
+    assert!(failed(&output).starts_with("courser: COURSER_AMQP_HEARTBEAT_S: "));
+}
+
+#[test]
+fn the_banner_says_where_it_listens_and_what_to_try_next() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let broker = Process::start(&folder);
+    let address = broker.address.to_string();
+    for expected in [courser::VERSION, &address, "guest", "Try ", "Stop "] {
+        assert!(broker.banner.contains(expected), "{expected} in {}", broker.banner);
+    }
+}
+
+#[test]
+fn a_mistake_in_the_configuration_is_told_in_one_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("bad.yaml");
+    std::fs::write(&path, "amqp:\n  hartbeat_s: 7\n").expect("a file");
+    let error = failed(&Process::run(&["--config", path.to_str().expect("text")]));
+    assert_eq!(error.lines().count(), 1, "{error}");
+    assert!(error.contains("bad.yaml") && error.contains("heartbeat_s"), "{error}");
+}
+
+#[test]
+fn a_bad_log_level_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = Process::command();
+    command.current_dir(folder.path()).env("COURSER_LOG_LEVEL", "=!");
+    let error = failed(&command.output().expect("it runs"));
+    assert!(error.contains("log.level"), "{error}");
+}
+
+#[test]
+fn a_second_broker_on_the_same_data_folder_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let first = Process::start(&folder);
+    let data = folder.path().join("data");
+    let data = data.to_str().expect("text");
+    let second = Process::run(&["--listen", "127.0.0.1:0", "--data-dir", data]);
+    let error = failed(&second);
+    assert!(error.contains(data) && error.contains("in use by another broker"), "{error}");
+    drop(first);
+    drop(Process::start(&folder));
+}
+
+#[test]
+fn a_port_in_use_is_told_with_what_to_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let other = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = other.local_addr().expect("an address").to_string();
+    let data = folder.path().join("data");
+    let data = data.to_str().expect("text");
+    let error = failed(&Process::run(&["--listen", &address, "--data-dir", data]));
+    assert!(error.contains(&address) && error.contains("--listen"), "{error}");
+}
+
+#[test]
+fn an_unusable_data_folder_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").expect("a file");
+    let path = file.to_str().expect("text");
+    let error = failed(&Process::run(&["--listen", "127.0.0.1:0", "--data-dir", path]));
+    assert!(error.contains(path), "{error}");
+}

@@ -1,0 +1,210 @@
+//! Settings: defaults, a file over them, the environment over both, and what is said of mistakes.
+
+use courser::{Config, ConfigError, TEMPLATE};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+fn load(file: Option<&str>, environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = file.map(|text| written(&folder, text));
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    Config::load(path.as_deref(), environment.iter().map(owned))
+}
+
+fn written(folder: &TempDir, text: &str) -> PathBuf {
+    let path = folder.path().join("courser.yaml");
+    std::fs::write(&path, text).expect("a file");
+    path
+}
+
+fn loaded(file: &str) -> Config {
+    load(Some(file), &[]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What is said of a file.
+fn refused(file: &str) -> String {
+    let error = load(Some(file), &[]).expect_err("a mistake").to_string();
+    assert!(error.contains("courser.yaml: "), "names the file: {error}");
+    error
+}
+
+/// What is said of a variable.
+fn refused_variable(name: &str, value: &str) -> String {
+    let error = load(None, &[(name, value)]).expect_err("a mistake").to_string();
+    assert!(error.starts_with(&format!("{name}: ")), "names the variable: {error}");
+    error
+}
+
+/// All keys of a tree, as paths.
+fn keys(value: &serde_json::Value, path: &str, found: &mut Vec<String>) {
+    match value.as_object() {
+        None => found.push(path.to_owned()),
+        Some(section) => {
+            for (key, value) in section {
+                keys(value, &format!("{path}/{key}"), found);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_template_has_every_key_with_its_default() {
+    assert_eq!(loaded(TEMPLATE), Config::default());
+    let written: serde_json::Value = serde_saphyr::from_str(TEMPLATE).expect("YAML");
+    let defaults = serde_json::to_value(Config::default()).expect("JSON");
+    let (mut documented, mut existing) = (Vec::new(), Vec::new());
+    keys(&written, "", &mut documented);
+    keys(&defaults, "", &mut existing);
+    documented.sort();
+    existing.sort();
+    assert_eq!(documented, existing);
+}
+
+#[test]
+fn without_a_file_everything_has_its_default() {
+    assert_eq!(load(None, &[]).expect("fine"), Config::default());
+    for nothing in ["", "# only a comment\n", "---\n", "null\n"] {
+        assert_eq!(loaded(nothing), Config::default(), "{nothing:?}");
+    }
+}
+
+#[test]
+fn a_file_that_names_one_key_keeps_all_other_defaults() {
+    let mut expected = Config::default();
+    expected.amqp.heartbeat_s = 7;
+    assert_eq!(loaded("amqp:\n  heartbeat_s: 7\n"), expected);
+    let mut expected = Config::default();
+    expected.log.level = "debug".to_owned();
+    assert_eq!(loaded("log: {level: debug}\namqp:\n"), expected);
+    let expected =
+        Config { listen: vec!["[::1]:1234".parse().expect("an address")], ..Config::default() };
+    assert_eq!(loaded("listen: ['[::1]:1234']"), expected);
+}
+
+#[test]
+fn an_unknown_key_is_refused_and_the_nearest_one_named() {
+    for (file, key, nearest) in [
+        ("amqp:\n  hartbeat_s: 7\n", "amqp.hartbeat_s", "heartbeat_s"),
+        ("amqp:\n  heartbeat: 7\n", "amqp.heartbeat", "heartbeat_s"),
+        ("ampq:\n  heartbeat_s: 7\n", "ampq", "amqp"),
+        ("data-dir: /tmp\n", "data-dir", "data_dir"),
+        ("limits: {queue_max: 7}\n", "limits.queue_max", "queues_max"),
+    ] {
+        let error = refused(file);
+        let expected = format!("unknown key '{key}'; did you mean '{nearest}'?");
+        assert!(error.ends_with(&expected), "{error}");
+    }
+}
+
+#[test]
+fn a_key_like_no_other_is_refused_with_all_there_are() {
+    let error = refused("auth:\n  zzzzzzzzzzzz: 1\n");
+    assert!(
+        error.ends_with("'auth.zzzzzzzzzzzz'; there are loopback_only, password, user")
+            || error.ends_with("'auth.zzzzzzzzzzzz'; there are user, password, loopback_only"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_bad_value_is_refused_with_its_file_and_key() {
+    for (file, key) in [
+        ("amqp: {channel_max: 70000}", "amqp.channel_max"),
+        ("amqp: {heartbeat_s: often}", "amqp.heartbeat_s"),
+        ("limits:\n  queues_max: -1\n", "limits.queues_max"),
+        ("auth: {loopback_only: 7}", "auth.loopback_only"),
+        ("listen: [nowhere]", "listen"),
+        ("listen: 127.0.0.1:5672", "listen"),
+        ("amqp: {frame_max: 4095}", "amqp.frame_max"),
+        ("amqp: {frame_max: 16777217}", "amqp.frame_max"),
+        ("amqp: {channel_max: 0}", "amqp.channel_max"),
+        ("amqp: {max_message_bytes: 536870913}", "amqp.max_message_bytes"),
+        ("amqp: {handshake_timeout_ms: 0}", "amqp.handshake_timeout_ms"),
+        ("listen: []", "listen"),
+        ("auth: {user: ''}", "auth.user"),
+    ] {
+        let error = refused(file);
+        assert!(error.contains(key), "{file}: {error}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_mapping_or_no_yaml_or_not_there_is_refused() {
+    assert!(refused("just text").contains("mapping"));
+    refused("- a\n- list\n");
+    refused("amqp: {heartbeat_s: 1\n");
+    assert!(refused("amqp: 7").contains("'amqp' is a section"));
+    assert!(refused("log:\n  level:\n    deep: 1\n").contains("log.level"));
+    let error = Config::load(Some("/no/such/file.yaml".as_ref()), []).expect_err("a mistake");
+    assert!(error.to_string().starts_with("/no/such/file.yaml: "), "{error}");
+}
+
+#[test]
+fn the_environment_sets_every_key_without_a_file() {
+    let config = load(
+        None,
+        &[
+            ("COURSER_LISTEN", "127.0.0.1:1, [::1]:2"),
+            ("COURSER_DATA_DIR", "/data"),
+            ("COURSER_AUTH_USER", "me"),
+            ("COURSER_AUTH_LOOPBACK_ONLY", "no"),
+            ("COURSER_AMQP_CHANNEL_MAX", "3"),
+            ("COURSER_AMQP_HANDSHAKE_TIMEOUT_MS", " 400 "),
+            ("COURSER_LIMITS_MEMORY_HIGH_BYTES", "5000000000"),
+            ("COURSER_LOG_LEVEL", "info,courser=debug"),
+        ],
+    )
+    .expect("fine");
+    let mut expected = Config::default();
+    let addresses = ["127.0.0.1:1", "[::1]:2"];
+    expected.listen = addresses.map(|one| one.parse::<SocketAddr>().expect("one")).into();
+    expected.data_dir = "/data".into();
+    expected.auth.user = "me".into();
+    expected.auth.loopback_only = false;
+    expected.amqp.channel_max = 3;
+    expected.amqp.handshake_timeout_ms = 400;
+    expected.limits.memory_high_bytes = 5_000_000_000;
+    expected.log.level = "info,courser=debug".into();
+    assert_eq!(config, expected);
+}
+
+#[test]
+fn every_key_can_be_set_by_its_variable() {
+    let defaults = serde_json::to_value(Config::default()).expect("JSON");
+    let mut paths = Vec::new();
+    keys(&defaults, "", &mut paths);
+    for path in paths {
+        let name = format!("COURSER{}", path.replace('/', "_").to_uppercase());
+        // A value that is wrong in whatever it is for, but for those that take any text.
+        let takes_text = ["/data_dir", "/auth/user", "/auth/password", "/log/level"];
+        let loaded = load(None, &[(&name, "\u{1}")]);
+        assert_eq!(loaded.is_ok(), takes_text.contains(&&*path), "{name}");
+    }
+}
+
+#[test]
+fn the_environment_goes_over_the_file() {
+    let file = "amqp:\n  heartbeat_s: 7\n  channel_max: 9\n";
+    let config = load(Some(file), &[("COURSER_AMQP_HEARTBEAT_S", "8")]).expect("fine");
+    assert_eq!((config.amqp.heartbeat_s, config.amqp.channel_max), (8, 9));
+}
+
+#[test]
+fn a_bad_variable_is_refused_by_its_name() {
+    assert!(refused_variable("COURSER_AMQP_HEARTBEAT_S", "often").contains("often"));
+    refused_variable("COURSER_AMQP_CHANNEL_MAX", "70000");
+    refused_variable("COURSER_AMQP_CHANNEL_MAX", "0");
+    refused_variable("COURSER_LISTEN", "nowhere");
+    refused_variable("COURSER_AUTH_LOOPBACK_ONLY", "perhaps");
+}
+
+#[test]
+fn an_unknown_variable_is_refused_if_it_can_be_meant_for_the_broker() {
+    let error = refused_variable("COURSER_AMQP_HARTBEAT_S", "7");
+    assert!(error.ends_with("did you mean 'COURSER_AMQP_HEARTBEAT_S'?"), "{error}");
+    let error = refused_variable("COURSER_LISTE", "127.0.0.1:1");
+    assert!(error.ends_with("did you mean 'COURSER_LISTEN'?"), "{error}");
+    let others = [("COURSER_FUZZ_SECONDS", "7"), ("COURSERS", "8"), ("HOME", "/root")];
+    assert_eq!(load(None, &others).expect("none of ours"), Config::default());
+}

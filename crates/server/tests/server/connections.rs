@@ -1,0 +1,220 @@
+//! Sockets that speak AMQP badly, too late, not at all, or in large numbers.
+
+use crate::support::{Client, Heard, PATIENCE, TestServer, wait_until};
+use courser_codec::{Method, queue};
+use courser_connection::client::Config;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+const HEADER: &[u8] = b"AMQP\x00\x00\x09\x01";
+
+/// Everything that the broker says to these octets until it closes the connection.
+async fn answer(address: SocketAddr, octets: &[u8]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    // It may close before it has read everything.
+    let _ = stream.write_all(octets).await;
+    let mut answer = Vec::new();
+    let reading = stream.read_to_end(&mut answer);
+    // A reset is an end as well.
+    let _ = tokio::time::timeout(PATIENCE, reading).await.expect("an end");
+    answer
+}
+
+#[tokio::test]
+async fn a_wrong_protocol_header_is_answered_with_the_right_one() {
+    let server = TestServer::start().await;
+    for wrong in [
+        &b"AMQP\x00\x01\x00\x00"[..],
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"xxxxxxxx",
+    ] {
+        assert_eq!(answer(server.address(), wrong).await, HEADER, "{wrong:?}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn garbage_after_the_header_ends_only_its_connection() {
+    let server = TestServer::start().await;
+    let mut client = Client::connect(server.address()).await;
+    let address = server.address();
+    let mut random = 1u64;
+    let attempts: Vec<_> = (0..50)
+        .map(|_| {
+            let mut octets = HEADER.to_vec();
+            for _ in 0..200 {
+                random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                octets.push((random >> 56) as u8);
+            }
+            tokio::spawn(async move { answer(address, &octets).await })
+        })
+        .collect();
+    for attempt in attempts {
+        let said = attempt.await.expect("an attempt");
+        assert_eq!(said.first(), Some(&1), "connection.start, at least");
+    }
+    client.declare("q").await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_frame_that_is_announced_too_large_is_not_waited_for() {
+    let server = TestServer::start().await;
+    let mut client = Client::connect(server.address()).await;
+    client.stream.write_all(&[3, 0, 1, 0x7f, 0xff, 0xff, 0xff]).await.expect("sent");
+    let heard = client.next().await;
+    assert!(matches!(&heard, Heard::Closed(501, _)), "{heard:?}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_handshake_that_takes_too_long_is_ended() {
+    let server = TestServer::start_with(|config| config.amqp.handshake_timeout_ms = 200).await;
+    let start = Instant::now();
+    assert_eq!(answer(server.address(), b"").await, b"");
+    assert_eq!(answer(server.address(), b"AMQP").await, b"");
+    let said = answer(server.address(), HEADER).await;
+    assert!(!said.is_empty(), "connection.start, and then the end");
+    assert!(start.elapsed() >= Duration::from_millis(600));
+    let mut client = Client::connect(server.address()).await;
+    assert!(client.is_silent(500).await, "a connection that is open has no such limit");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_refused() {
+    use courser_connection::Credentials;
+    let server = TestServer::start().await;
+    let wrong = |user: &[u8], password: &[u8]| Config {
+        credentials: Credentials::Plain { user: user.into(), password: password.into() },
+        ..Config::default()
+    };
+    for (user, password) in [(&b"guest"[..], &b"wrong"[..]), (b"nobody", b"guest"), (b"", b"")] {
+        let mut client = Client::begin(server.address(), wrong(user, password)).await;
+        let text = "ACCESS_REFUSED - Login was refused using authentication mechanism PLAIN. For \
+                    details see the broker logfile.";
+        assert_eq!(client.next().await, Heard::Closed(403, text.into()));
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_vhost_that_is_not_there_is_refused() {
+    let server = TestServer::start().await;
+    let virtual_host = "missing".try_into().expect("short");
+    let config = Config { virtual_host, ..Config::default() };
+    let mut client = Client::begin(server.address(), config).await;
+    let refused = Heard::Closed(530, "NOT_ALLOWED - vhost missing not found".into());
+    assert_eq!(client.next().await, refused);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn no_more_connections_than_allowed_are_served_even_all_at_once() {
+    const MOST: usize = 10;
+    let server = TestServer::start_with(|config| config.limits.connections_max = MOST).await;
+    let address = server.address();
+    let attempts: Vec<_> = (0..MOST * 5)
+        .map(|_| {
+            tokio::spawn(async move {
+                let mut client = Client::begin(address, Config::default()).await;
+                let opened = client.next().await == Heard::Opened;
+                opened.then_some(client)
+            })
+        })
+        .collect();
+    let mut served = Vec::new();
+    for attempt in attempts {
+        served.extend(attempt.await.expect("an attempt"));
+    }
+    assert_eq!(served.len(), MOST);
+    served.pop();
+    wait_until("a place is free", async || {
+        let mut client = Client::begin(address, Config::default()).await;
+        client.next().await == Heard::Opened
+    })
+    .await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn many_connections_come_and_go() {
+    const COUNT: usize = 300;
+    let server = TestServer::start().await;
+    let mut clients = Vec::new();
+    for _ in 0..COUNT {
+        let mut client = Client::connect(server.address()).await;
+        client.declare("q").await;
+        client.consume("q", true).await;
+        clients.push(client);
+    }
+    for round in 0..COUNT as u32 {
+        clients[0].publish("q", &round.to_be_bytes()).await;
+    }
+    for client in &mut clients {
+        assert_eq!(client.bodies(1).await.len(), 1, "each gets its turn");
+    }
+    clients.truncate(1);
+    let mut other = Client::connect(server.address()).await;
+    wait_until("the others' consumers are gone", async || other.counts("q").await.1 == 1).await;
+    other.publish("q", b"x").await;
+    other.publish("q", b"y").await;
+    assert_eq!(clients[0].bodies(2).await, [b"x", b"y"]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_exclusive_queues_name_is_free_when_its_connection_is_closed() {
+    let server = TestServer::start().await;
+    let declare = Method::from(queue::Declare {
+        queue: "mine".try_into().expect("short"),
+        exclusive: true,
+        ..Default::default()
+    });
+    for _ in 0..50 {
+        let mut client = Client::connect(server.address()).await;
+        let answer = client.call(declare).await;
+        assert!(matches!(answer, Heard::DeclareOk { .. }), "{answer:?}");
+        client.close().await;
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_lost_socket_returns_what_was_not_acknowledged() {
+    let server = TestServer::start().await;
+    let mut lost = Client::connect(server.address()).await;
+    let mut other = Client::connect(server.address()).await;
+    lost.declare("q").await;
+    lost.consume("q", false).await;
+    other.publish("q", b"1").await;
+    other.publish("q", b"2").await;
+    assert_eq!(lost.bodies(2).await, [b"1", b"2"]);
+    drop(lost);
+    other.consume("q", false).await;
+    assert_eq!(other.bodies(2).await, [b"1", b"2"]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn heartbeats_are_sent_and_missed() {
+    let server = TestServer::start_with(|config| config.amqp.heartbeat_s = 1).await;
+    let mut client = Client::connect(server.address()).await;
+    let start = Instant::now();
+    let mut heartbeats = 0;
+    let mut octets = [0; 64];
+    // This client does not send any.
+    loop {
+        let reading = client.stream.read(&mut octets);
+        match tokio::time::timeout(PATIENCE, reading).await.expect("an end").unwrap_or(0) {
+            0 => break,
+            count => heartbeats += count / 8,
+        }
+    }
+    assert!(start.elapsed() >= Duration::from_secs(2), "two heartbeats may be missed");
+    assert!(heartbeats >= 1);
+    server.stop().await;
+}

@@ -1,0 +1,96 @@
+//! Starting and stopping: clients are told, names are free again, nothing is left behind.
+
+use crate::support::{Client, Heard, Process, TestServer};
+use std::time::{Duration, Instant};
+use tokio::net::TcpStream;
+
+const SHUTDOWN: &str =
+    "CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'";
+
+#[tokio::test]
+async fn clients_are_told_when_the_broker_stops() {
+    let server = TestServer::start().await;
+    let address = server.address();
+    let (mut one, mut two) = (Client::connect(address).await, Client::connect(address).await);
+    one.declare("q").await;
+    two.consume("q", true).await;
+    let stopping = tokio::spawn(server.stop());
+    for client in [&mut one, &mut two] {
+        assert_eq!(client.next().await, Heard::Closed(320, SHUTDOWN.into()));
+        assert_eq!(client.next().await, Heard::Gone);
+    }
+    stopping.await.expect("it stops");
+    assert!(TcpStream::connect(address).await.is_err(), "nobody listens any more");
+}
+
+#[tokio::test]
+async fn what_was_delivered_before_the_end_comes_before_the_farewell() {
+    let server = TestServer::start().await;
+    let mut client = Client::connect(server.address()).await;
+    client.declare("q").await;
+    client.consume("q", true).await;
+    client.publish("q", b"last").await;
+    assert_eq!(client.next().await, Heard::Delivery { tag: 1, body: b"last".into() });
+    client.publish("q", b"may still come").await;
+    let stopping = tokio::spawn(server.stop());
+    let farewell = client.wait_for(|heard| !matches!(heard, Heard::Delivery { .. })).await;
+    assert_eq!(farewell, Heard::Closed(320, SHUTDOWN.into()));
+    stopping.await.expect("it stops");
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_answer_does_not_keep_the_broker_from_stopping() {
+    let server = TestServer::start().await;
+    let mute = Client::connect(server.address()).await;
+    let strange = TcpStream::connect(server.address()).await.expect("a connection");
+    let start = Instant::now();
+    server.stop().await;
+    assert!(start.elapsed() < Duration::from_secs(9));
+    drop((mute, strange));
+}
+
+#[tokio::test]
+async fn sigterm_and_sigint_stop_the_command_cleanly() {
+    for signal in ["TERM", "INT"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut broker = Process::start(&folder);
+        let mut client = Client::connect(broker.address).await;
+        broker.signal(signal);
+        assert_eq!(client.next().await, Heard::Closed(320, SHUTDOWN.into()));
+        assert_eq!(client.next().await, Heard::Gone);
+        assert!(broker.wait().success());
+        drop(Process::start(&folder));
+    }
+}
+
+#[tokio::test]
+async fn a_second_signal_stops_the_command_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut broker = Process::start(&folder);
+    let mut mute = Client::connect(broker.address).await;
+    broker.signal("TERM");
+    // It has been told, and does not answer: the broker waits for it.
+    let mut octet = [0];
+    mute.stream.peek(&mut octet).await.expect("the farewell");
+    let start = Instant::now();
+    broker.signal("TERM");
+    assert!(broker.wait().success());
+    assert!(start.elapsed() < Duration::from_secs(4));
+    assert!(matches!(mute.next().await, Heard::Closed(320, _)));
+}
+
+#[tokio::test]
+async fn a_broker_can_be_started_again_where_one_was() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut config = crate::support::config_in(&folder);
+    let server = courser::Server::start(config.clone()).await.expect("a broker");
+    let mut client = Client::connect(server.addresses()[0]).await;
+    config.listen = server.addresses().to_vec();
+    let stopping = tokio::spawn(server.stop());
+    assert!(matches!(client.next().await, Heard::Closed(320, _)));
+    assert_eq!(client.next().await, Heard::Gone);
+    stopping.await.expect("it stops").expect("cleanly");
+    let again = courser::Server::start(config).await.expect("the same port and folder");
+    drop(Client::connect(again.addresses()[0]).await);
+    again.stop().await.expect("a clean stop");
+}

@@ -1,0 +1,9 @@
+//! The broker as a whole: settings, the command, and what sockets see of it.
+
+mod support;
+
+mod command;
+mod config;
+mod connections;
+mod lifecycle;
+mod pressure;

@@ -1,0 +1,187 @@
+//! Clients that take too little or send too much: bounded, and at nobody else's cost.
+
+use crate::support::{Client, Heard, Process, TestServer, wait_until};
+use courser_codec::{FieldTable, basic, queue};
+use courser_connection::client::Config;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+
+const MIB: u64 = 1024 * 1024;
+
+/// Writes `octets` again and again until the broker has taken none for a while, or until `most`
+/// have gone. Returns how many have, and how many are still to be sent of the last time.
+async fn write_until_stuck(client: &mut Client, octets: &[u8], most: u64) -> (u64, usize) {
+    let mut written = 0;
+    while written < most {
+        let mut rest = octets;
+        while !rest.is_empty() {
+            let writing = client.stream.write(rest);
+            match tokio::time::timeout(Duration::from_secs(2), writing).await {
+                Ok(count) => rest = &rest[count.expect("an open connection")..],
+                Err(_) => return (written + (octets.len() - rest.len()) as u64, rest.len()),
+            }
+        }
+        written += octets.len() as u64;
+    }
+    (written, 0)
+}
+
+#[tokio::test]
+async fn consumers_that_do_not_read_neither_slow_another_nor_fill_the_memory() {
+    const STUCK: usize = 10;
+    const MESSAGES: u64 = 20_000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let broker = Process::start(&folder);
+    let mut publisher = Client::connect(broker.address).await;
+    let mut other = Client::connect(broker.address).await;
+    other.declare_and_bind("other", "amq.fanout").await;
+    other.consume("other", true).await;
+    let mut stuck = Vec::new();
+    for number in 0..STUCK {
+        let mut client = Client::connect(broker.address).await;
+        let queue = format!("stuck {number}");
+        client.declare_and_bind(&queue, "amq.fanout").await;
+        client.consume(&queue, true).await;
+        stuck.push(client);
+    }
+    let before = broker.resident_bytes();
+    for _ in 0..MESSAGES / 100 {
+        let read = publisher.encode("amq.fanout", "", &[7; 1000]).repeat(100);
+        publisher.stream.write_all(&read).await.expect("an open connection");
+        assert_eq!(other.bodies(100).await.len(), 100);
+    }
+    for number in 0..STUCK {
+        let waiting = publisher.count(&format!("stuck {number}")).await;
+        assert!(waiting > 5000, "{waiting}: more than sockets and the outbox take");
+    }
+    // The messages themselves are there once, 20 MB; each stuck connection has its bound.
+    let grown = broker.resident_bytes().saturating_sub(before) / MIB;
+    assert!(grown < 100, "{grown} MiB");
+    for client in &mut stuck[..2] {
+        assert_eq!(client.bodies(MESSAGES as usize).await.len(), MESSAGES as usize);
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_reads_no_answers_is_not_asked_for_more_questions() {
+    let server = TestServer::start().await;
+    let mut client = Client::connect(server.address()).await;
+    client.declare("q").await;
+    let declare = queue::Declare {
+        queue: "q".try_into().expect("short"),
+        passive: true,
+        ..Default::default()
+    };
+    let mut question = Vec::new();
+    declare.write_frame(1, &mut question);
+    let questions = question.repeat(1000);
+    let most = 200 * MIB;
+    let (written, _) = write_until_stuck(&mut client, &questions, most).await;
+    assert!(written < most / 2, "{written} octets of questions were taken");
+    // As soon as it reads, everything is answered.
+    let mut answers = written / question.len() as u64;
+    while answers > 0 {
+        assert!(matches!(client.next().await, Heard::DeclareOk { .. }));
+        answers -= 1;
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_client_that_reads_no_deliveries_can_still_send() {
+    let server = TestServer::start_with(|config| {
+        // Room for everything that waits in this test.
+        config.limits.memory_high_bytes = 1 << 30;
+    })
+    .await;
+    let mut client = Client::connect(server.address()).await;
+    let mut other = Client::connect(server.address()).await;
+    client.declare("in").await;
+    client.declare("out").await;
+    client.consume("in", true).await;
+    let body = vec![7; 100_000];
+    for _ in 0..200 {
+        other.publish("in", &body).await;
+    }
+    wait_until("deliveries have filled the socket", async || other.count("in").await > 0).await;
+    let message = client.encode("", "out", &body);
+    let most = 50 * MIB;
+    let (written, _) = write_until_stuck(&mut client, &message, most).await;
+    assert!(written >= most, "{written} octets");
+    let sent = (most as usize).div_ceil(message.len()) as u32;
+    wait_until("all has arrived", async || other.count("out").await == sent).await;
+    server.stop().await;
+}
+
+fn with_blocked(wanted: bool) -> Config {
+    let capabilities = FieldTable::new().with("connection.blocked", wanted);
+    let client_properties = FieldTable::new().with("capabilities", capabilities);
+    Config { client_properties, ..Config::default() }
+}
+
+/// A broker whose memory is short as soon as it holds one message of [`LARGE`] octets.
+async fn short_of_memory() -> TestServer {
+    TestServer::start_with(|config| config.limits.memory_high_bytes = 5 * MIB).await
+}
+
+const LARGE: usize = 10_000_000;
+const SMALL: usize = 50_000;
+
+#[tokio::test]
+async fn who_publishes_when_memory_is_short_is_held_back_until_there_is_room() {
+    let server = short_of_memory().await;
+    let mut publisher = Client::connect_with(server.address(), with_blocked(true)).await;
+    let mut silent = Client::connect_with(server.address(), with_blocked(false)).await;
+    let mut consumer = Client::connect(server.address()).await;
+    publisher.declare("q").await;
+    publisher.publish("q", &vec![7; LARGE]).await;
+    let blocked = Heard::Blocked("low on memory".into());
+    assert_eq!(publisher.next().await, blocked);
+    let message = publisher.encode("", "q", &[7; SMALL]);
+    let (written, rest) = write_until_stuck(&mut publisher, &message, 200 * MIB).await;
+    assert!(written < 50 * MIB, "{written} octets, which is more than sockets hold");
+    // Another publisher's last read is taken; then it waits as well.
+    let (written, _) = write_until_stuck(&mut silent, &message, 200 * MIB).await;
+    assert!(written < 50 * MIB, "{written} octets");
+    let said = silent.stream.try_read(&mut [0; 8]);
+    assert!(said.is_err(), "who has not announced connection.blocked is not told");
+    let waiting = consumer.count("q").await as usize;
+    assert!((1..1 + 2 * MIB as usize / SMALL).contains(&waiting), "{waiting} were taken");
+
+    consumer.consume("q", false).await;
+    let Heard::Delivery { tag, body } = consumer.next().await else { panic!("a delivery") };
+    assert_eq!((tag, body.len()), (1, LARGE));
+    assert!(publisher.is_silent(200).await, "it is not acknowledged yet");
+    consumer.tell(basic::Ack { delivery_tag: 1, multiple: false }).await;
+    assert_eq!(publisher.next().await, Heard::Unblocked);
+    let rest = &message[message.len() - rest..];
+    publisher.stream.write_all(rest).await.expect("an open connection");
+    publisher.publish("q", b"the last").await;
+    loop {
+        let heard = consumer.next().await;
+        let Heard::Delivery { tag, body } = heard else { panic!("{heard:?}") };
+        if body == b"the last" {
+            break;
+        }
+        consumer.tell(basic::Ack { delivery_tag: tag, multiple: false }).await;
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn who_publishes_no_more_may_acknowledge_when_memory_is_short() {
+    let server = short_of_memory().await;
+    let mut both = Client::connect_with(server.address(), with_blocked(true)).await;
+    let mut other = Client::connect_with(server.address(), with_blocked(true)).await;
+    both.declare("q").await;
+    both.publish("q", b"in better days").await;
+    both.consume("q", false).await;
+    assert_eq!(both.bodies(1).await, [b"in better days"]);
+    other.publish("q", &vec![7; LARGE]).await;
+    assert!(matches!(other.next().await, Heard::Blocked(_)));
+    assert_eq!(both.bodies(1).await[0].len(), LARGE);
+    // Nobody else can end the alarm.
+    both.tell(basic::Ack { delivery_tag: 2, multiple: false }).await;
+    assert_eq!(other.next().await, Heard::Unblocked);
+    server.stop().await;
+}

@@ -1,0 +1,247 @@
+//! A client made of a socket and the client's side of a connection.
+
+use super::PATIENCE;
+use courser_codec::{Method, RawProperties, ShortStr, basic, queue};
+use courser_connection::client::{Config, Connection, DeliveryMethod, Event};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// Something that the broker said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    Opened,
+    ChannelOpened(u16),
+    /// A reply that says no more than its name.
+    Reply(&'static str),
+    DeclareOk {
+        messages: u32,
+        consumers: u32,
+    },
+    Delivery {
+        tag: u64,
+        body: Vec<u8>,
+    },
+    Returned(Vec<u8>),
+    Confirm {
+        first: u64,
+        last: u64,
+    },
+    Blocked(String),
+    Unblocked,
+    ChannelClosed(u16, String),
+    Closed(u16, String),
+    /// The end of the stream.
+    Gone,
+}
+
+pub struct Client {
+    pub stream: TcpStream,
+    machine: Connection,
+    input: Vec<u8>,
+    heard: VecDeque<Heard>,
+}
+
+impl Client {
+    /// A client with channel 1 open.
+    pub async fn connect(address: SocketAddr) -> Self {
+        Self::connect_with(address, Config::default()).await
+    }
+
+    pub async fn connect_with(address: SocketAddr, config: Config) -> Self {
+        let mut client = Self::begin(address, config).await;
+        assert_eq!(client.next().await, Heard::Opened);
+        client.machine.open_channel().expect("a channel");
+        client.send().await;
+        assert_eq!(client.next().await, Heard::ChannelOpened(1));
+        client
+    }
+
+    /// A client that has sent nothing but the protocol header yet.
+    pub async fn begin(address: SocketAddr, config: Config) -> Self {
+        let stream = TcpStream::connect(address).await.expect("a connection");
+        let machine = Connection::new(Arc::new(config), Instant::now());
+        let (input, heard) = (Vec::new(), VecDeque::new());
+        let mut client = Client { stream, machine, input, heard };
+        client.send().await;
+        client
+    }
+
+    /// Sends everything that there is to send.
+    async fn send(&mut self) {
+        let output = std::mem::take(self.machine.output());
+        // Who is sent a close may find the socket closed already.
+        let _ = self.stream.write_all(&output).await;
+    }
+
+    /// What the broker says next, in good time.
+    pub async fn next(&mut self) -> Heard {
+        tokio::time::timeout(PATIENCE, self.next_at_any_time()).await.expect("something to hear")
+    }
+
+    pub async fn next_at_any_time(&mut self) -> Heard {
+        loop {
+            if let Some(heard) = self.heard.pop_front() {
+                return heard;
+            }
+            if !self.receive().await {
+                return Heard::Gone;
+            }
+        }
+    }
+
+    /// Reads once. Returns whether the stream goes on.
+    async fn receive(&mut self) -> bool {
+        let count = self.stream.read_buf(&mut self.input).await.unwrap_or(0);
+        let mut rest = &self.input[..];
+        while let Some(event) = self.machine.next(&mut rest, Instant::now()) {
+            self.heard.push_back(heard(event));
+        }
+        let used = self.input.len() - rest.len();
+        self.input.drain(..used);
+        self.send().await;
+        count > 0
+    }
+
+    /// Waits for something, and forgets everything before it.
+    pub async fn wait_for(&mut self, wanted: impl Fn(&Heard) -> bool) -> Heard {
+        loop {
+            let heard = self.next().await;
+            if wanted(&heard) {
+                return heard;
+            }
+            assert_ne!(heard, Heard::Gone, "and what was waited for did not come");
+        }
+    }
+
+    pub async fn tell<'m>(&mut self, method: impl Into<Method<'m>>) {
+        self.machine.request(1, &method.into()).expect("an open channel");
+        self.send().await;
+    }
+
+    /// Sends a method; the answer to it.
+    pub async fn call<'m>(&mut self, method: impl Into<Method<'m>>) -> Heard {
+        self.tell(method).await;
+        self.next().await
+    }
+
+    pub async fn declare(&mut self, name: &str) {
+        let declare = queue::Declare { queue: short(name), ..Default::default() };
+        let answer = self.call(declare).await;
+        assert!(matches!(answer, Heard::DeclareOk { .. }), "{answer:?}");
+    }
+
+    /// Declares a queue and binds it with an empty key.
+    pub async fn declare_and_bind(&mut self, name: &str, exchange: &str) {
+        self.declare(name).await;
+        let (queue, exchange) = (short(name), short(exchange));
+        let bind = queue::Bind { queue, exchange, ..Default::default() };
+        assert_eq!(self.call(bind).await, Heard::Reply("queue.bind-ok"));
+    }
+
+    /// How many messages wait in a queue.
+    pub async fn count(&mut self, name: &str) -> u32 {
+        self.counts(name).await.0
+    }
+
+    /// Messages that wait in a queue, and its consumers.
+    pub async fn counts(&mut self, name: &str) -> (u32, u32) {
+        let passive = true;
+        let declare = queue::Declare { queue: short(name), passive, ..Default::default() };
+        match self.call(declare).await {
+            Heard::DeclareOk { messages, consumers } => (messages, consumers),
+            other => panic!("no counts but {other:?}"),
+        }
+    }
+
+    pub async fn consume(&mut self, name: &str, no_ack: bool) {
+        let consume = basic::Consume { queue: short(name), no_ack, ..Default::default() };
+        assert_eq!(self.call(consume).await, Heard::Reply("basic.consume-ok"));
+    }
+
+    /// The frames of a publish.
+    pub fn encode(&mut self, exchange: &str, routing_key: &str, body: &[u8]) -> Vec<u8> {
+        let (exchange, routing_key) = (short(exchange), short(routing_key));
+        let publish = basic::Publish { exchange, routing_key, ..Default::default() };
+        let mut out = Vec::new();
+        let published = self.machine.publish(1, &publish, RawProperties::EMPTY, body, &mut out);
+        published.expect("an open channel");
+        out
+    }
+
+    pub async fn publish(&mut self, queue: &str, body: &[u8]) {
+        let octets = self.encode("", queue, body);
+        self.stream.write_all(&octets).await.expect("an open connection");
+    }
+
+    /// Bodies of the next deliveries.
+    pub async fn bodies(&mut self, count: usize) -> Vec<Vec<u8>> {
+        let mut bodies = Vec::with_capacity(count);
+        while bodies.len() < count {
+            match self.next().await {
+                Heard::Delivery { body, .. } => bodies.push(body),
+                other => panic!("no delivery but {other:?}"),
+            }
+        }
+        bodies
+    }
+
+    /// What the broker has said already.
+    pub async fn try_next(&mut self) -> Option<Heard> {
+        let soon = std::time::Duration::from_millis(1);
+        tokio::time::timeout(soon, self.next_at_any_time()).await.ok()
+    }
+
+    /// Closes the connection, and waits for the broker to agree.
+    pub async fn close(&mut self) {
+        self.machine.close(200, "done", Instant::now());
+        self.send().await;
+        while !self.machine.is_closed() {
+            assert!(tokio::time::timeout(PATIENCE, self.receive()).await.expect("close-ok"));
+        }
+    }
+
+    /// Whether nothing is said for a while.
+    pub async fn is_silent(&mut self, milliseconds: u64) -> bool {
+        let while_waiting = std::time::Duration::from_millis(milliseconds);
+        tokio::time::timeout(while_waiting, self.next_at_any_time()).await.is_err()
+    }
+}
+
+pub fn short(text: &str) -> ShortStr<'_> {
+    text.try_into().expect("at most 255 octets")
+}
+
+fn heard(event: Event<'_>) -> Heard {
+    match event {
+        Event::Opened => Heard::Opened,
+        Event::ChannelOpened { channel } => Heard::ChannelOpened(channel),
+        Event::ChannelClosed { channel, reason } => Heard::ChannelClosed(channel, reason.text),
+        Event::Reply { method: Method::QueueDeclareOk(ok), .. } => {
+            Heard::DeclareOk { messages: ok.message_count, consumers: ok.consumer_count }
+        }
+        Event::Reply { method, .. } => Heard::Reply(method.name()),
+        Event::Confirm { first, last, is_ack, .. } => {
+            assert!(is_ack, "a nack");
+            Heard::Confirm { first, last }
+        }
+        Event::Delivery(delivery) => delivered(delivery.method, delivery.body),
+        Event::LargeDelivery(delivery) => delivered(delivery.method(), &delivery.body),
+        Event::Blocked { reason } => Heard::Blocked(reason.to_string()),
+        Event::Unblocked => Heard::Unblocked,
+        Event::Closed(reason) => Heard::Closed(reason.code, reason.text),
+        Event::Flow { .. } => panic!("no broker asks for this"),
+    }
+}
+
+fn delivered(method: DeliveryMethod<'_>, body: &[u8]) -> Heard {
+    let body = body.to_vec();
+    match method {
+        DeliveryMethod::Deliver(deliver) => Heard::Delivery { tag: deliver.delivery_tag, body },
+        DeliveryMethod::GetOk(ok) => Heard::Delivery { tag: ok.delivery_tag, body },
+        DeliveryMethod::Return(_) => Heard::Returned(body),
+    }
+}

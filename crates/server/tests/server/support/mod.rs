@@ -1,0 +1,63 @@
+//! Brokers to test, in this process and in one of their own, and clients made of sockets and frames.
+
+mod client;
+mod process;
+
+pub use client::{Client, Heard};
+pub use process::Process;
+
+use courser::{Config, Server};
+use std::net::SocketAddr;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Longer than anything takes, also on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A broker in this process, with a data folder of its own.
+pub struct TestServer {
+    server: Server,
+    folder: TempDir,
+}
+
+impl TestServer {
+    pub async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    pub async fn start_with(change: impl FnOnce(&mut Config)) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut config = config_in(&folder);
+        change(&mut config);
+        let server = Server::start(config).await.expect("a broker");
+        TestServer { server, folder }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.server.addresses()[0]
+    }
+
+    pub async fn stop(self) {
+        self.server.stop().await.expect("a clean stop");
+        drop(self.folder);
+    }
+}
+
+/// The defaults, but on a free port and with data in `folder`.
+pub fn config_in(folder: &TempDir) -> Config {
+    Config {
+        listen: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
+        data_dir: folder.path().join("data"),
+        ..Config::default()
+    }
+}
+
+/// Waits until `done`, or fails.
+pub async fn wait_until(what: &str, mut done: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !done().await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("in vain: {what}"));
+}
