@@ -182,12 +182,9 @@ impl Core {
         self.failed.get().map_or(Ok(()), |failure| Err(CheckpointError::Failed(failure.clone())))
     }
 
-    /// Removes a spare segment, for a checkpoint is what frees more. The reserve stays.
+    /// Removes a spare segment, even the reserve: a checkpoint is what frees others.
     fn give_up_a_spare(&self) -> bool {
         let mut log = self.log.lock();
-        if log.spares.len() < 2 {
-            return false;
-        }
         let Some(spare) = log.spares.pop() else { return false };
         drop(log);
         self.disk.remove(&self.dir.join(names::spare(spare.number))).is_ok()
