@@ -9,8 +9,9 @@ use courser_codec::ShortString;
 use courser_store::{MemoryGauge, Store};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::task::{Wake, Waker};
 
 /// A running broker.
 pub struct Broker {
@@ -25,9 +26,16 @@ pub struct Broker {
     names: Mutex<fastrand::Rng>,
     memory_alarm: AtomicBool,
     disk_alarm: AtomicBool,
+    failed: AtomicBool,
+    /// Called once, with the reason, when the store has failed.
+    on_failure: OnceLock<FailureCall>,
+    me: Weak<Broker>,
     /// Connections that wait for the end of the alarm.
     held_back: Mutex<Vec<Arc<Outbox>>>,
 }
+
+/// What is to be done with the reason of a store's failure.
+type FailureCall = Box<dyn Fn(&str) + Send + Sync>;
 
 /// On whose behalf a session acts.
 #[derive(Clone, Debug)]
@@ -49,7 +57,7 @@ impl Broker {
         limits: Limits,
         seed: u64,
     ) -> Arc<Self> {
-        let broker = Broker {
+        let broker = Arc::new_cyclic(|me| Broker {
             store,
             gate: RwLock::new(()),
             limits,
@@ -59,10 +67,13 @@ impl Broker {
             names: Mutex::new(fastrand::Rng::with_seed(seed)),
             memory_alarm: AtomicBool::new(false),
             disk_alarm: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+            on_failure: OnceLock::new(),
+            me: Weak::clone(me),
             held_back: Mutex::default(),
-        };
+        });
         broker.add_vhost("/");
-        Arc::new(broker)
+        broker
     }
 
     /// The vhost of this name.
@@ -127,6 +138,7 @@ impl Broker {
 
     /// Raises or ends the alarms by what is used now.
     pub fn check_alarms(&self) {
+        self.check_failure();
         let used = self.gauge.used_bytes();
         let memory = self.memory_alarm.load(Ordering::Relaxed);
         // An alarm ends a little below its beginning, so that it does not flutter.
@@ -141,16 +153,40 @@ impl Broker {
 
     #[cold]
     fn set_alarms(&self) {
-        let woken = {
+        let mut woken = Vec::new();
+        let short_of_disk = {
             let mut held_back = self.held_back.lock();
             // Read again under the lock, so that the last to come here leaves the truth behind.
             let short_of_memory = self.gauge.used_bytes() > self.limits.memory_high_bytes / 10 * 9;
             self.memory_alarm.store(short_of_memory, Ordering::Release);
-            self.disk_alarm.store(!self.store.has_room(), Ordering::Release);
-            if self.alarm().is_some() { Vec::new() } else { std::mem::take(&mut *held_back) }
+            let short_of_disk = !self.store.has_room();
+            self.disk_alarm.store(short_of_disk, Ordering::Release);
+            if self.alarm().is_none() {
+                woken = std::mem::take(&mut *held_back);
+            }
+            short_of_disk
         };
         for outbox in woken {
             outbox.wake();
+        }
+        if short_of_disk {
+            self.store.when_room(&Waker::from(Arc::new(RoomWatch(Weak::clone(&self.me)))));
+        }
+    }
+
+    /// Has `call` called, once, when the store has failed: nothing can be promised from then on.
+    pub fn on_failure(&self, call: impl Fn(&str) + Send + Sync + 'static) {
+        // Whoever came first keeps the place.
+        let _ = self.on_failure.set(Box::new(call));
+    }
+
+    /// Notices a store that has failed.
+    pub(crate) fn check_failure(&self) {
+        if let Some(reason) = self.store.failure()
+            && !self.failed.swap(true, Ordering::AcqRel)
+            && let Some(call) = self.on_failure.get()
+        {
+            call(&reason);
         }
     }
 
@@ -171,5 +207,16 @@ impl Broker {
         let mut random = self.names.lock();
         name.extend((0..22).map(|_| ALPHABET[random.usize(0..ALPHABET.len())]));
         ShortString::new(&name).unwrap_or_default()
+    }
+}
+
+/// Woken when the store has room again.
+struct RoomWatch(Weak<Broker>);
+
+impl Wake for RoomWatch {
+    fn wake(self: Arc<Self>) {
+        if let Some(broker) = self.0.upgrade() {
+            broker.check_alarms();
+        }
     }
 }

@@ -53,7 +53,6 @@ impl Broker {
             let Some(queue) = queues.get(&id) else { continue };
             let positions = index.into_positions();
             messages += positions.len();
-            positions.iter().for_each(|position| self.store.hold(*position));
             queue.restore(positions);
         }
         Ok(messages)
@@ -73,7 +72,7 @@ impl Broker {
             vhost.for_each_definition(&mut |key, value| writer.definition(key, value));
             for queue in vhost.queues() {
                 if queue.settings.survives() {
-                    writer.queue(queue.id, &queue.positions_below(start.0));
+                    writer.queue(queue.id, &queue.positions_below(start.0, true));
                 }
             }
         }
@@ -84,7 +83,7 @@ impl Broker {
     pub fn for_each_live(&self, start: Lsn, each: &mut dyn FnMut(u64)) {
         for vhost in self.vhosts() {
             for queue in vhost.queues() {
-                queue.positions_below(start.0).into_iter().for_each(&mut *each);
+                queue.positions_below(start.0, false).into_iter().for_each(&mut *each);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The messages of one run of publishes that go the same way, and their places in the store as far
 //! as they needed one.
 
+use crate::queue::SPILLED;
 use courser_store::{Location, MessageRef, Record, Store, StoreError};
 
 /// Consecutive publishes with the same route, all of them persistent or none. A message is copied
@@ -12,6 +13,8 @@ pub(crate) struct Stash<'m> {
     /// Places of `messages[first_kept..first_kept + kept.len()]`.
     kept: Vec<Location>,
     first_kept: usize,
+    /// The run was put into the log for want of memory: every queue that takes a message counts.
+    spilled: bool,
 }
 
 impl<'m> Stash<'m> {
@@ -33,15 +36,26 @@ impl<'m> Stash<'m> {
         self.messages.get(index).copied()
     }
 
-    /// Where a message is kept, after [`Stash::keep_from`] for it or for one before it.
+    /// Where a message is kept, for one more queue to hold it there; after [`Stash::keep_from`] for
+    /// it or for one before it.
     #[inline]
-    pub fn location(&self, index: usize) -> Option<Location> {
-        self.kept.get(index.checked_sub(self.first_kept)?).cloned()
+    pub fn location(&self, index: usize, store: &dyn Store) -> Option<Location> {
+        let mut location = self.kept.get(index.checked_sub(self.first_kept)?)?.clone();
+        if self.spilled
+            && let Some(position) = location.position()
+        {
+            store.hold(position);
+            *location.marks_mut() |= SPILLED;
+        }
+        Some(location)
     }
 
-    /// The position of a message that is in the log.
+    /// The position in the log of a message that every queue of the route holds.
     #[inline]
     pub fn position(&self, index: usize) -> Option<u64> {
+        if self.spilled {
+            return None;
+        }
         self.kept.get(index.checked_sub(self.first_kept)?)?.position()
     }
 
@@ -56,6 +70,7 @@ impl<'m> Stash<'m> {
     pub fn set_locations(&mut self, locations: Vec<Location>) {
         self.kept = locations;
         self.first_kept = 0;
+        self.spilled = false;
     }
 
     /// Copies the messages from `index` on into the store, unless they are there already.
@@ -63,10 +78,12 @@ impl<'m> Stash<'m> {
         if self.kept.is_empty() {
             store.keep(&mut self.messages[index..].iter().copied(), &mut self.kept)?;
             self.first_kept = index;
+            self.spilled = self.kept.iter().any(|kept| kept.position().is_some());
         } else if index < self.first_kept {
             let mut kept = Vec::with_capacity(self.messages.len() - index);
             let earlier = &self.messages[index..self.first_kept];
             store.keep(&mut earlier.iter().copied(), &mut kept)?;
+            self.spilled |= kept.iter().any(|kept| kept.position().is_some());
             kept.append(&mut self.kept);
             self.kept = kept;
             self.first_kept = index;
@@ -78,6 +95,7 @@ impl<'m> Stash<'m> {
     pub fn clear(&mut self) {
         self.messages.clear();
         self.kept.clear();
+        self.spilled = false;
     }
 
     /// Empties the stash and keeps its memory for messages borrowed from elsewhere.
@@ -85,6 +103,6 @@ impl<'m> Stash<'m> {
         self.clear();
         // Collecting an emptied vector of the same layout reuses its memory.
         let messages = self.messages.into_iter().map_while(|_| None).collect();
-        Stash { messages, kept: self.kept, first_kept: 0 }
+        Stash { messages, kept: self.kept, first_kept: 0, spilled: false }
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
@@ -18,6 +18,8 @@ use crate::shared::{OUTPUT_HARD_MAX, Shared};
 const READ_MIN: usize = 8 * 1024;
 /// Size that it grows to while reads fill it, in octets. Larger frames than this make it grow further.
 const READ_MAX: usize = 128 * 1024;
+/// Time for the last octets to be written once the connection is closed.
+const LINGER: Duration = Duration::from_secs(1);
 /// A write buffer that has grown beyond this is not kept, in octets.
 const WRITE_KEEP_MAX: usize = 1024 * 1024;
 
@@ -32,6 +34,7 @@ pub(crate) async fn drive<S: AsyncRead + AsyncWrite + Unpin>(stream: S, shared: 
         is_reading: true,
         timer: Box::pin(tokio::time::sleep_until(tokio::time::Instant::now())),
         armed: None,
+        give_up_at: None,
         _end: EndGuard(shared.clone()),
         shared,
     };
@@ -84,6 +87,8 @@ struct Driver<S> {
     timer: Pin<Box<Sleep>>,
     /// What the timer is set to; it may be set too early, which is found out when it fires.
     armed: Option<Instant>,
+    /// When to stop writing to a peer that takes nothing; set once the connection is closed.
+    give_up_at: Option<Instant>,
     _end: EndGuard,
 }
 
@@ -92,8 +97,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             let is_all_written = self.poll_write(cx)?.is_ready();
-            if is_all_written && self.shared.inspect(|core| core.machine.is_closed()) {
-                return Poll::Ready(Ok(()));
+            if self.shared.inspect(|core| core.machine.is_closed()) {
+                let now = Instant::now();
+                let give_up_at = *self.give_up_at.get_or_insert(now + LINGER);
+                if is_all_written || now >= give_up_at {
+                    return Poll::Ready(Ok(()));
+                }
             }
             let has_read = self.poll_read(cx)?.is_ready();
             let has_expired = self.poll_timer(cx).is_ready();
@@ -182,9 +191,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
 
     /// Ready when a timeout was due and was dealt with.
     fn poll_timer(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(deadline) = self.shared.inspect(|core| core.machine.poll_timeout()) else {
-            return Poll::Pending;
-        };
+        let deadline = self.shared.inspect(|core| core.machine.poll_timeout());
+        let Some(deadline) = self.give_up_at.or(deadline) else { return Poll::Pending };
         // A deadline that moves on with every octet is not worth setting the timer each time.
         if self.armed.is_none_or(|armed| deadline < armed) {
             self.arm(deadline);

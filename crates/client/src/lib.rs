@@ -73,3 +73,8 @@ pub use courser_codec::{
     FieldTable, FieldValue, OwnedProperties, Properties, RawProperties, ShortStr, ShortString,
 };
 pub use courser_connection::{CloseReason, ClosedBy, Credentials};
+
+/// Compiles the Rust code of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

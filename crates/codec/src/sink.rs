@@ -15,9 +15,10 @@ macro_rules! put_filled {
     ($sink:expr, $len:expr, |$window:ident| $fill:expr) => {{
         let len = $len;
         let mut filled = $sink.window(len);
+        let start = filled.start;
         let $window = &mut filled;
         $fill;
-        filled.assert_full();
+        filled.assert_full(start, len);
         // SAFETY: this window of `len` octets is the last one, and it is full.
         unsafe { $sink.advance(len) };
     }};
@@ -117,7 +118,10 @@ impl Sink for bytes::BytesMut {
 ///
 /// What does not fit is a bug of the encoder and panics: the window is as long as the encoder said.
 pub struct Window<'w> {
+    /// What is still to be written: all behind what is.
     room: &'w mut [MaybeUninit<u8>],
+    /// Address of the first octet, by which a window is known from any other.
+    pub(crate) start: usize,
 }
 
 impl<'w> Window<'w> {
@@ -125,7 +129,8 @@ impl<'w> Window<'w> {
     #[inline]
     #[must_use]
     pub fn new(room: &'w mut [MaybeUninit<u8>]) -> Self {
-        Self { room }
+        let start = room.as_ptr().addr();
+        Self { room, start }
     }
 
     /// A window over memory that has been written.
@@ -134,7 +139,7 @@ impl<'w> Window<'w> {
     pub fn over(room: &'w mut [u8]) -> Self {
         // SAFETY: `MaybeUninit<u8>` has the layout of `u8`, and a window never writes uninitialised
         // octets.
-        Self { room: unsafe { &mut *(core::ptr::from_mut(room) as *mut [MaybeUninit<u8>]) } }
+        Self::new(unsafe { &mut *(core::ptr::from_mut(room) as *mut [MaybeUninit<u8>]) })
     }
 
     /// Takes `len` octets off the front of the room.
@@ -146,13 +151,13 @@ impl<'w> Window<'w> {
         head
     }
 
-    /// Checks that nothing is left to be written.
-    ///
-    /// # Panics
-    /// When something is.
+    /// Checks that this is the window that began at `start`, and that all of its `len` octets are
+    /// written. Whoever is lent a window can put another in its place: two of the same octets cannot
+    /// be there at once, so begin and end tell.
     #[inline]
-    pub fn assert_full(&self) {
-        if !self.room.is_empty() {
+    pub(crate) fn assert_full(&self, start: usize, len: usize) {
+        let is_this = self.start == start && self.room.as_ptr().addr() == start + len;
+        if !is_this || !self.room.is_empty() {
             underflow();
         }
     }

@@ -31,6 +31,7 @@ mod options;
 mod read;
 mod recovery;
 mod segments;
+mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod tools;
@@ -46,3 +47,4 @@ pub use lsn::Lsn;
 pub use options::Options;
 pub use read::ReadCache;
 pub use recovery::{BatchInfo, Progress, Record, Recovery, Replayed};
+pub use store::{CheckpointCall, JournalStore, MalformedRecord, RecoverError};

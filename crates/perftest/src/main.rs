@@ -39,16 +39,20 @@ async fn main() -> ExitCode {
     if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Every Ctrl-C; the first ends the run, the second also the wait for messages under way.
+/// Every Ctrl-C: the first ends the run, the second also the wait for messages under way, the third everything.
 fn interrupts() -> mpsc::Receiver<()> {
     let (sender, receiver) = mpsc::channel(4);
     tokio::spawn(async move {
-        while tokio::signal::ctrl_c().await.is_ok() {
-            eprintln!("stopping; Ctrl-C again not to wait for messages under way");
-            if sender.send(()).await.is_err() {
-                break;
+        for what in ["stopping; Ctrl-C again not to wait for messages under way", "not waiting"] {
+            if tokio::signal::ctrl_c().await.is_err() {
+                return;
             }
+            eprintln!("{what}");
+            // The run may be over already.
+            let _ = sender.send(()).await;
         }
+        let _ = tokio::signal::ctrl_c().await;
+        std::process::exit(130);
     });
     receiver
 }

@@ -1,6 +1,9 @@
 //! What a run has come to: everything is closed, counted and summed up.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
 
 use crate::context::Context;
 use crate::latency::{Summary, percentile_curve};
@@ -21,23 +24,17 @@ impl Run {
 
     /// Closes everything and sums up.
     pub(crate) async fn finish(mut self, setup: Setup) -> Report {
-        // They hold on to the consumers.
-        self.failing.shutdown().await;
-        let mut unconfirmed = 0;
-        for stopped in std::mem::take(&mut self.stopped) {
-            unconfirmed += stopped.close().await;
-        }
-        for consumer in std::mem::take(&mut self.consumers) {
-            match Arc::try_unwrap(consumer) {
-                Ok(consumer) => consumer.close().await,
-                Err(consumer) => consumer.enter(),
-            }
-        }
+        let unconfirmed = self.stopped.iter().map(|producer| producer.give_up_waiting()).sum();
+        self.close_all().await;
         let missing = self.missing();
         let queues = || self.context.topology.queues.iter().enumerate();
         let consumed = queues().filter(|&(queue, _)| self.context.topology.is_consumed(queue));
-        let ready = setup.ready(consumed.map(|(_, name)| name.as_str())).await;
-        let left = setup.ready(queues().map(|(_, name)| name.as_str())).await;
+        let ready = within(setup.ready(consumed.map(|(_, name)| name.as_str()))).await.flatten();
+        // A broker that has not answered once is not asked again.
+        let left = match ready {
+            Some(_) => within(setup.ready(queues().map(|(_, name)| name.as_str()))).await.flatten(),
+            None => None,
+        };
         // A run that was cut off cannot tell what is lost from what is under way.
         let is_open = self.interruptions > 1 || ready.is_none() || !self.failures.is_empty();
         let lost = if is_open { 0 } else { missing.saturating_sub(ready.unwrap_or(0)) };
@@ -54,8 +51,27 @@ impl Run {
             failures: std::mem::take(&mut self.failures),
         };
         let broker = setup.broker.clone();
-        setup.clean_up(&self.context).await;
+        if ready.is_some() {
+            within(setup.clean_up(&self.context)).await;
+        }
         self.report(fate, broker)
+    }
+
+    /// Closes producers and consumers, all at once.
+    async fn close_all(&mut self) {
+        // They hold on to the consumers.
+        self.failing.shutdown().await;
+        let mut closing = JoinSet::new();
+        for producer in std::mem::take(&mut self.stopped) {
+            closing.spawn(producer.close());
+        }
+        for consumer in std::mem::take(&mut self.consumers) {
+            consumer.enter();
+            if let Ok(consumer) = Arc::try_unwrap(consumer) {
+                closing.spawn(consumer.close());
+            }
+        }
+        within(closing.join_all()).await;
     }
 
     fn report(self, fate: Fate, broker: String) -> Report {
@@ -74,8 +90,7 @@ impl Run {
             interrupted: self.interruptions > 0,
             published: throughput(totals.published, counters.published.last_ns()),
             consumed: throughput(totals.consumed, counters.consumed.last_ns()),
-            confirmed: (context.options.confirm > 0)
-                .then(|| throughput(totals.confirmed, counters.confirmed.last_ns())),
+            confirmed: throughput(totals.confirmed, counters.confirmed.last_ns()),
             fate,
             consumer_latency: Summary::of(&sampler.consumer_latency),
             confirm_latency: Summary::of(&sampler.confirm_latency),
@@ -84,6 +99,12 @@ impl Run {
             series: self.sampler.series,
         }
     }
+}
+
+/// Waits for a broker that may not answer any more.
+async fn within<R>(future: impl Future<Output = R>) -> Option<R> {
+    const PATIENCE: Duration = Duration::from_secs(10);
+    tokio::time::timeout(PATIENCE, future).await.ok()
 }
 
 fn settings(context: &Context, broker: String) -> Settings {

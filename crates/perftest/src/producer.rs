@@ -127,18 +127,20 @@ impl Producer {
                 break;
             }
             self.fill(count, &mut pacer, now_ns)?;
-            tokio::select! {
+            let sent = tokio::select! {
                 biased;
-                sent = self.channel.send(&mut self.batch) => {
-                    sent?;
-                    self.sent += count;
-                    context.counters.published.add(count, now_ns);
-                }
+                sent = self.channel.send(&mut self.batch) => sent.map(drop),
                 () = context.stopped() => {
                     self.withdraw(count);
                     break;
                 }
+            };
+            if let Err(error) = sent {
+                self.withdraw(count);
+                return Err(error);
             }
+            self.sent += count;
+            context.counters.published.add(count, now_ns);
         }
         Ok(())
     }
@@ -188,21 +190,24 @@ impl Stopped {
         self.window.as_ref().map_or(0, |window| window.outstanding().into())
     }
 
-    /// Closes the connection. What is unconfirmed by now is not expected to arrive; gives its number.
-    pub async fn close(self) -> u64 {
-        let unanswered = match &self.window {
-            Some(window) => window.unanswered(self.sent + 1),
-            None => Vec::new(),
-        };
+    /// What is unconfirmed by now is not expected to arrive; gives its number.
+    #[must_use]
+    pub fn give_up_waiting(&self) -> u64 {
+        let Some(window) = &self.window else { return 0 };
+        let unanswered = window.unanswered(self.sent + 1);
         for seq in &unanswered {
             self.context.ledger.excuse(self.index, seq - 1..=seq - 1);
         }
-        if unanswered.is_empty() {
+        unanswered.len() as u64
+    }
+
+    /// Closes the connection.
+    pub async fn close(self) {
+        if self.outstanding() == 0 {
             // What has failed was told before.
             let _ = self.channel.close().await;
             let _ = self.connection.close().await;
         }
-        unanswered.len() as u64
     }
 
     /// Waits until all that was published is with the operating system.

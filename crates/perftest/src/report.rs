@@ -25,8 +25,8 @@ pub struct Report {
     pub published: Throughput,
     /// Messages consumed, also while draining.
     pub consumed: Throughput,
-    /// Messages confirmed, also while draining; nothing without `--confirm`.
-    pub confirmed: Option<Throughput>,
+    /// Messages confirmed, also while draining.
+    pub confirmed: Throughput,
     /// What became of the messages.
     pub fate: Fate,
     /// From the intended sending to the consumer; nothing when bodies have no room for a stamp.

@@ -73,9 +73,11 @@ impl Sampler {
         self.context.counters.measure_from(now_ns);
     }
 
-    /// When the next second is over.
+    /// When the next second is over, counted from the start, so that samples that come late do not add up.
     pub fn next_ns(&self) -> u64 {
-        self.last_ns + 1_000_000_000
+        const SECOND_NS: u64 = 1_000_000_000;
+        let seconds = (self.last_ns - self.started_ns) / SECOND_NS;
+        self.started_ns + (seconds + 1) * SECOND_NS
     }
 
     /// Collects what has come since the last time.

@@ -27,13 +27,11 @@ fn write_report(report: &Report, out: &mut String) -> std::fmt::Result {
     writeln!(out, "\nThroughput:")?;
     write_throughput(out, "Published", report.published)?;
     write_throughput(out, "Consumed", report.consumed)?;
-    if let Some(confirmed) = report.confirmed {
-        write_throughput(out, "Confirmed", confirmed)?;
-    }
+    write_throughput(out, "Confirmed", report.confirmed)?;
     if report.settings.consumers > 0 {
         write_consumer_latency(report, out)?;
     }
-    if report.confirmed.is_some() {
+    if report.settings.confirm > 0 {
         writeln!(out, "\nConfirm latency:")?;
         write_latency(report.confirm_latency, out)?;
     }

@@ -14,7 +14,7 @@ pub fn banner(server: &Server, config: &Config) -> String {
     let from = if config.auth.loopback_only { " (from this machine only)" } else { "" };
     let _ = writeln!(text, "  User        {user}{from}");
     let _ = writeln!(text, "  Data        {}", config.data_dir.display());
-    text.push_str("  Messages    kept in memory: they do not survive a restart\n\n");
+    text.push('\n');
     let port = server.addresses().first().map_or(5672, |address| address.port());
     let _ = writeln!(text, "  Try         perftest --uri amqp://{user}:PASSWORD@localhost:{port}/");
     text.push_str("  Stop        Ctrl-C\n");

@@ -7,7 +7,7 @@
 //! let config = Config { listen: vec!["127.0.0.1:0".parse()?], ..Config::default() };
 //! let server = Server::start(config).await?;
 //! println!("amqp://guest:guest@{}", server.addresses()[0]);
-//! server.stop().await;
+//! server.stop().await.map_err(anyhow::Error::msg)?;
 //! # Ok(())
 //! # }
 //! ```
@@ -16,6 +16,7 @@ mod banner;
 mod config;
 mod data_dir;
 mod driver;
+mod durable;
 mod login;
 mod server;
 

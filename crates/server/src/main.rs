@@ -79,10 +79,15 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
 async fn serve(config: Config) -> anyhow::Result<()> {
     let server = Server::start(config.clone()).await?;
     println!("{}", banner(&server, &config));
-    let signal = stop_signal().await?;
-    tracing::info!(signal, "stopping: telling clients");
     tokio::select! {
-        () = server.stop() => {}
+        signal = stop_signal() => tracing::info!(signal = signal?, "stopping: telling clients"),
+        reason = server.failed() => {
+            tracing::error!(%reason, "the journal has failed: nothing can be confirmed any more");
+            anyhow::bail!("the journal has failed: {reason}");
+        }
+    }
+    tokio::select! {
+        stopped = server.stop() => stopped.map_err(anyhow::Error::msg)?,
         again = stop_signal() => {
             let signal = again?;
             tracing::warn!(signal, "stopping at once");

@@ -4,12 +4,14 @@ use crate::VERSION;
 use crate::config::Config;
 use crate::data_dir::{DataDir, DataDirError};
 use crate::driver::{self, Shared};
-use courser_broker::Broker;
+use crate::durable;
+use courser_broker::RestoreError;
 use courser_codec::FieldTable;
 use courser_connection::server::{Config as ConnectionConfig, capabilities};
-use courser_store::{MemoryGauge, MemoryStore};
+use courser_journal::{JournalStore, RecoverError};
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -35,6 +37,17 @@ pub enum StartError {
         /// What the system said.
         error: io::Error,
     },
+    /// The journal can't be taken into use.
+    #[error("{path}: {error}", path = .path.display())]
+    Journal {
+        /// Its folder.
+        path: PathBuf,
+        /// What is wrong.
+        error: RecoverError,
+    },
+    /// What the journal holds is not what this broker writes.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
@@ -49,10 +62,12 @@ fn listen_hint(error: &io::Error) -> &'static str {
 }
 
 /// A broker that listens. Dropping it stops it without ceremony; [`Server::stop`] says goodbye.
-#[derive(Debug)]
 pub struct Server {
     addresses: Vec<SocketAddr>,
     stop: watch::Sender<bool>,
+    failure: watch::Receiver<Option<String>>,
+    checkpoints: durable::Checkpoints,
+    store: Arc<JournalStore>,
     _data_dir: DataDir,
 }
 
@@ -61,10 +76,13 @@ impl Server {
     pub async fn start(config: Config) -> Result<Server, StartError> {
         let data_dir = DataDir::open(&config.data_dir)?;
         let seed = getrandom::u64().map_err(StartError::Random)?;
-        let gauge = Arc::new(MemoryGauge::default());
-        let store = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
-        let broker = Broker::new(store, gauge, config.broker_limits(), seed);
+        let limits = config.broker_limits();
+        let (broker, store) = durable::open(&config, limits, seed)?;
         let (stop, stopping) = watch::channel(false);
+        let (failed, failure) = watch::channel(None);
+        broker.on_failure(move |reason| {
+            failed.send_replace(Some(reason.to_owned()));
+        });
         let mut listeners = Vec::new();
         for address in &config.listen {
             let listener = listen(*address)
@@ -83,7 +101,8 @@ impl Server {
             let most = config.limits.connections_max;
             tokio::spawn(accept(listener, Arc::clone(&shared), most, stopping.clone()));
         }
-        Ok(Server { addresses, stop, _data_dir: data_dir })
+        let checkpoints = durable::Checkpoints::start(&shared.broker, &store);
+        Ok(Server { addresses, stop, failure, checkpoints, store, _data_dir: data_dir })
     }
 
     /// Where it listens, with the real port where 0 was asked for.
@@ -91,12 +110,32 @@ impl Server {
         &self.addresses
     }
 
-    /// Stops listening, closes every connection with 320, and waits a few seconds at most for the
-    /// clients to take note.
-    pub async fn stop(self) {
+    /// Waits until the store has failed, and says why: nothing can be confirmed from then on, and
+    /// the broker has to be stopped.
+    pub async fn failed(&self) -> String {
+        let mut failure = self.failure.clone();
+        match failure.wait_for(Option::is_some).await {
+            Ok(reason) => reason.clone().unwrap_or_default(),
+            // The broker is gone, and with it whatever could fail.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Stops listening, closes every connection with 320, waits a few seconds at most for the
+    /// clients to take note, and makes everything durable.
+    pub async fn stop(self) -> Result<(), String> {
         // An error means that nobody is left to be told.
         let _ = self.stop.send(true);
         let _ = tokio::time::timeout(STOP_TIMEOUT, self.stop.closed()).await;
+        let Server { checkpoints, store, .. } = self;
+        let closed = tokio::task::spawn_blocking(move || {
+            checkpoints.finish();
+            store.journal().close()
+        });
+        match closed.await {
+            Ok(closed) => closed.map_err(|failure| failure.to_string()),
+            Err(panicked) => Err(panicked.to_string()),
+        }
     }
 }
 

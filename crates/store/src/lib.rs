@@ -85,7 +85,7 @@ pub trait Store: Send + std::marker::Sync + 'static {
     /// Something to read messages with, one after the other.
     fn reader(&self) -> Box<dyn Reader>;
 
-    /// A queue has taken back the message at this position after a restart.
+    /// One more queue holds the message at this position, which was kept for want of memory.
     fn hold(&self, position: u64);
 
     /// A queue is done with the message at this position; one call for each queue that held it.
@@ -99,6 +99,9 @@ pub trait Store: Send + std::marker::Sync + 'static {
 
     /// Whether there is room for more messages; acknowledgements are taken even without.
     fn has_room(&self) -> bool;
+
+    /// Wakes `waker` when [`Store::has_room`] again, or never will have.
+    fn when_room(&self, waker: &Waker);
 }
 
 /// Reads messages from a store. Messages that lie behind each other are read cheapest in order.

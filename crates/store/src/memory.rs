@@ -78,6 +78,10 @@ impl Store for MemoryStore {
     fn has_room(&self) -> bool {
         true
     }
+
+    fn when_room(&self, waker: &Waker) {
+        waker.wake_by_ref();
+    }
 }
 
 /// Reads what is in memory.

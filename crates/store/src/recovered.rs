@@ -73,6 +73,14 @@ impl Recovered {
         }
     }
 
+    /// Calls `each` with the position of every message, once for each queue that has it.
+    pub fn for_each_position(&self, each: &mut dyn FnMut(u64)) {
+        for index in self.queues.values() {
+            let live = index.positions.iter().filter(|at| !index.settled.contains(*at));
+            live.copied().for_each(&mut *each);
+        }
+    }
+
     /// Reads a checkpoint that [`CheckpointWriter`] wrote; none if it is malformed.
     pub fn from_checkpoint(mut octets: &[u8]) -> Option<Self> {
         let mut recovered = Recovered::default();

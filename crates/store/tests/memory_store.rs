@@ -3,14 +3,14 @@
 use bytes::Bytes;
 use courser_store::chunk::CHUNK_TARGET_BYTES;
 use courser_store::record::SHARED_BODY_MIN_BYTES;
-use courser_store::{Location, MemoryGauge, MemoryStore, MessageRef, Store};
+use courser_store::{Location, MemoryGauge, MemoryStore, MessageRef, Record, Store, Sync};
 use proptest::prelude::*;
 use std::sync::Arc;
 
 fn keep(store: &MemoryStore, messages: &[(Vec<u8>, Vec<u8>, Bytes)]) -> Vec<Location> {
     let mut locations = Vec::new();
     store
-        .append(
+        .keep(
             &mut messages.iter().map(|(address, header, body)| MessageRef {
                 address,
                 header,
@@ -40,7 +40,7 @@ proptest! {
         let locations = keep(&store, &messages);
         prop_assert_eq!(locations.len(), messages.len());
         for (location, (address, header, body)) in locations.iter().zip(&messages) {
-            let message = store.read(location).expect("readable");
+            let message = location.in_memory().expect("in memory");
             prop_assert_eq!(message.address, &address[..]);
             prop_assert_eq!(message.header, &header[..]);
             prop_assert_eq!(message.body, &body[..]);
@@ -79,10 +79,14 @@ fn the_lsn_of_a_batch_is_durable_once_it_is_kept() {
     let store = MemoryStore::default();
     let mut locations = Vec::new();
     let message = MessageRef { address: &[0, 0], header: &[0; 14], body: b"x", shared_body: None };
-    let first = store.append(&mut [message].into_iter(), &mut locations).expect("kept");
-    let second = store.append(&mut [message].into_iter(), &mut locations).expect("kept");
-    assert!(first < second);
-    assert!(store.durable() >= second);
+    let records = [
+        Record::Defined { key: b"k", value: b"v" },
+        Record::Message { queues: &[1], holders: 1, message },
+    ];
+    let lsn = store.append(&records, Sync::Wanted, &mut locations).expect("kept");
+    assert!(store.durable() >= lsn);
+    assert_eq!(locations.len(), 1);
+    assert_eq!(locations[0].in_memory().expect("in memory").body, b"x");
 }
 
 #[test]

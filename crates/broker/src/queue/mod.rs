@@ -10,6 +10,7 @@ mod ready;
 mod source;
 
 pub(crate) use consumers::Consumer;
+pub(crate) use ready::SPILLED;
 
 use crate::exchange::Sources;
 use crate::fault::Fault;
@@ -21,7 +22,7 @@ use courser_codec::FieldTable;
 use courser_codec::ShortString;
 use courser_store::{Location, MessageRef, Reader, Record, Store, StoreError, Sync};
 use parking_lot::{Mutex, MutexGuard};
-use ready::{REDELIVERED, Ready};
+use ready::{REDELIVERED, Ready, logged};
 use rustc_hash::FxHashMap;
 use source::{Publishing, Source, Waiting};
 use std::sync::Arc;
@@ -83,6 +84,16 @@ pub struct QueueStatus {
     pub unacked: usize,
     /// Consumers, blocked ones included.
     pub consumers: usize,
+}
+
+/// What is left of a deleted queue.
+pub(crate) struct Remains {
+    /// How many messages waited in it.
+    pub messages: usize,
+    /// The consumers that have to be told.
+    pub consumers: Vec<Consumer>,
+    /// The positions in the log of its messages, to be released once the log knows that it is gone.
+    pub positions: Vec<u64>,
 }
 
 /// What came of a consumer's turn.
@@ -216,7 +227,7 @@ impl Queue {
         if next < stash.len() {
             stash.keep_from(next, store)?;
             for index in next..stash.len() {
-                if let Some(location) = stash.location(index) {
+                if let Some(location) = stash.location(index, store) {
                     ready.push(location);
                 }
             }
@@ -347,18 +358,21 @@ impl Queue {
         Ok(())
     }
 
-    /// Acknowledges (or drops) deliveries: their consumers may have more.
+    /// Acknowledges (or drops) deliveries: their consumers may have more. `in_log` says that the log
+    /// knows of it already.
     pub(crate) fn acknowledge(
         self: &Arc<Self>,
         settled: &[Settled],
+        in_log: bool,
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        let mut settling = Settling::default();
+        let mut acknowledged = Settling::default();
+        let mut fed = Settling::default();
         let mut state = self.state.lock();
         for one in settled {
             if let Some(location) = state.unacked.remove(&one.sequence) {
-                settling.add(location);
+                acknowledged.add(location);
             }
             if let Some(consumer) = one.consumer {
                 state.consumers.unblock(consumer);
@@ -367,9 +381,14 @@ impl Queue {
         if state.unacked.is_empty() {
             state.unacked.shrink_to(KEPT_UNACKED);
         }
-        self.feed_waiting(&mut state, &mut settling, store, wakes)?;
+        self.feed_waiting(&mut state, &mut fed, store, wakes)?;
         drop(state);
-        self.settle(settling, Sync::Later, store)
+        if in_log {
+            acknowledged.positions.iter().for_each(|position| store.release(*position));
+        } else {
+            fed.positions.append(&mut acknowledged.positions);
+        }
+        self.settle(fed, Sync::Later, store)
     }
 
     /// Puts deliveries back to their original places.
@@ -509,7 +528,7 @@ impl Queue {
         self.backlog.store(0, Ordering::Relaxed);
         drop(state);
         let mut settling = Settling::default();
-        purged.for_each_position(&mut |position| settling.positions.push(position));
+        purged.for_each_logged(&mut |position, _| settling.positions.push(position));
         self.settle(settling, Sync::Wanted, store)?;
         Ok(purged.len())
     }
@@ -523,17 +542,19 @@ impl Queue {
         self.backlog.store(state.ready.len(), Ordering::Relaxed);
     }
 
-    /// The positions below `end` of all its messages that are in the log, ascending.
-    pub(crate) fn positions_below(&self, end: u64) -> Vec<u64> {
+    /// The positions below `end` of its messages that are in the log, ascending: of all, or only of
+    /// those that survive a restart.
+    pub(crate) fn positions_below(&self, end: u64, only_surviving: bool) -> Vec<u64> {
         let mut positions = Vec::new();
-        let mut add = |position| {
-            if position < end {
+        let mut add = |position, marks| {
+            if position < end && !(only_surviving && marks & SPILLED != 0) {
                 positions.push(position);
             }
         };
         let state = self.state.lock();
-        state.ready.for_each_position(&mut add);
-        state.unacked.values().filter_map(Location::position).for_each(add);
+        state.ready.for_each_logged(&mut add);
+        let unacked = state.unacked.values().filter_map(logged);
+        unacked.for_each(|(position, marks)| add(position, marks));
         drop(state);
         positions.sort_unstable();
         positions
@@ -544,13 +565,11 @@ impl Queue {
         self.state.lock().unacked.get(&sequence)?.position()
     }
 
-    /// Marks the queue as gone if `condition` agrees. Returns the messages that waited and the
-    /// consumers that have to be told.
+    /// Marks the queue as gone if `condition` agrees. What it leaves behind is the caller's.
     pub(crate) fn delete(
         &self,
         condition: impl FnOnce(QueueStatus) -> Result<(), Fault>,
-        store: &dyn Store,
-    ) -> Result<(usize, Vec<Consumer>), Fault> {
+    ) -> Result<Remains, Fault> {
         let mut state = self.state.lock();
         condition(QueueStatus {
             ready: state.ready.len(),
@@ -565,11 +584,9 @@ impl Queue {
         self.backlog.store(0, Ordering::Relaxed);
         self.active_consumers.store(0, Ordering::Relaxed);
         drop(state);
-        messages.for_each_position(&mut |position| store.release(position));
-        unacked
-            .values()
-            .filter_map(Location::position)
-            .for_each(|position| store.release(position));
-        Ok((messages.len(), consumers))
+        let mut positions = Vec::new();
+        messages.for_each_logged(&mut |position, _| positions.push(position));
+        positions.extend(unacked.values().filter_map(Location::position));
+        Ok(Remains { messages: messages.len(), consumers, positions })
     }
 }

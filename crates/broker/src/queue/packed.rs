@@ -1,5 +1,6 @@
 //! Locations in the middle of a long backlog, packed.
 
+use super::ready::logged;
 use courser_store::Location;
 use courser_store::change::{put_varint, take_varint};
 use std::collections::VecDeque;
@@ -47,11 +48,13 @@ impl Packed {
         }
     }
 
-    /// Calls `each` with the position of every message that is in the log.
-    pub fn for_each_position(&self, each: &mut dyn FnMut(u64)) {
+    /// Calls `each` with the position and the marks of every message that is in the log.
+    pub fn for_each_logged(&self, each: &mut dyn FnMut(u64, u16)) {
         match self {
-            Packed::Positions(octets) => for_each_position(octets, each),
-            Packed::Plain(plain) => plain.iter().filter_map(Location::position).for_each(each),
+            Packed::Positions(octets) => for_each_position(octets, &mut |at| each(at, 0)),
+            Packed::Plain(plain) => {
+                plain.iter().filter_map(logged).for_each(|(position, marks)| each(position, marks));
+            }
         }
     }
 }

@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Set in [`Location::marks`] once a message has been delivered and came back.
 pub(crate) const REDELIVERED: u16 = 1;
+/// Set for a message that is in the log for want of memory alone, and does not survive a restart.
+pub(crate) const SPILLED: u16 = 2;
 
 /// Locations that are packed together once neither end of the queue needs them.
 const PAGE_LOCATIONS: usize = 1024;
@@ -118,10 +120,16 @@ impl Ready {
         std::mem::replace(self, rest)
     }
 
-    /// Calls `each` with the position of every message that is in the log, in no particular order.
-    pub fn for_each_position(&self, each: &mut dyn FnMut(u64)) {
+    /// Calls `each` with the position and the marks of every message that is in the log, in no
+    /// particular order.
+    pub fn for_each_logged(&self, each: &mut dyn FnMut(u64, u16)) {
         let open = self.returned.values().chain(&self.oldest).chain(&self.newest);
-        open.filter_map(Location::position).for_each(&mut *each);
-        self.packed.iter().for_each(|packed| packed.for_each_position(each));
+        open.filter_map(logged).for_each(|(position, marks)| each(position, marks));
+        self.packed.iter().for_each(|packed| packed.for_each_logged(each));
     }
+}
+
+/// The position and the marks of a message that is in the log.
+pub(crate) fn logged(location: &Location) -> Option<(u64, u16)> {
+    location.position().map(|position| (position, location.marks()))
 }

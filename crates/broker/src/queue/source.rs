@@ -57,7 +57,7 @@ impl Source for Publishing<'_, '_> {
     }
 
     fn take(&mut self) -> Option<(u64, Location)> {
-        let location = self.stash.location(self.next)?;
+        let location = self.stash.location(self.next, self.store)?;
         self.next += 1;
         Some((self.ready.pass_by(), location))
     }

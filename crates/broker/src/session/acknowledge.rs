@@ -110,6 +110,24 @@ impl Session {
         Ok(taken)
     }
 
+    /// Takes deliveries out of the channel's books that the log knows to be done with.
+    pub(super) fn apply_logged(&mut self, number: u16, taken: &[Unacked]) -> Result<(), Fault> {
+        let mut runs = Runs::new();
+        if let Some(channel) = self.outbox.lock().channel(number) {
+            taken.iter().for_each(|unacked| book(channel, *unacked, &mut runs));
+            channel.sweep_slots();
+            if channel.prefetch != 0 {
+                note_shared_limit(channel, &mut self.resuming);
+            }
+        }
+        let store = &*self.broker.store;
+        for (queue, settled) in runs {
+            let acknowledged = queue.acknowledge(&settled, true, store, &mut self.wakes);
+            acknowledged.map_err(store_fault)?;
+        }
+        Ok(())
+    }
+
     /// Takes deliveries out of the channel's books; acks wait for the end of the batch, what is
     /// requeued returns at once.
     pub(super) fn apply(
@@ -160,7 +178,7 @@ impl Session {
                 continue;
             }
             // A store that can't read has poisoned itself; its owner ends the broker.
-            drop(queue.acknowledge(settled, store, &mut self.wakes));
+            drop(queue.acknowledge(settled, false, store, &mut self.wakes));
             settled.clear();
         }
         // The usual case, one queue, keeps the memory of its run for the next batch.

@@ -71,6 +71,7 @@ impl Session {
         if self.awaiting.is_empty() {
             return;
         }
+        self.broker.check_failure();
         let durable = self.broker.store.durable();
         if self.wake_at.is_some_and(|at| at > durable) && self.nothing_due(durable) {
             return;

@@ -130,12 +130,13 @@ impl Session {
             }
             self.push(&mut stash, route).map_err(store_fault)?;
         }
+        let (done, returned): (Vec<_>, Vec<_>) =
+            settled.into_iter().partition(|(_, _, settlement)| *settlement == Settlement::Done);
+        let done: Vec<Unacked> = done.into_iter().map(|(_, unacked, _)| unacked).collect();
+        self.apply_logged(number, &done)?;
         drop(gate);
-        for settlement in [Settlement::Done, Settlement::Requeue] {
-            let these = settled.iter().filter(|(_, _, one)| *one == settlement);
-            let these = these.map(|(tag, unacked, _)| (*tag, *unacked)).collect();
-            self.apply(number, these, settlement)?;
-        }
+        let returned = returned.into_iter().map(|(tag, unacked, _)| (tag, unacked)).collect();
+        self.apply(number, returned, Settlement::Requeue)?;
         self.settle_acknowledged();
         self.reply_when_durable(number, lsn);
         Ok(())

@@ -60,7 +60,7 @@ impl Vhost {
         wakes: &mut Wakes,
     ) -> Result<usize, Fault> {
         let _write = self.write.lock();
-        let (messages, consumers) = queue.delete(condition, &*self.store)?;
+        let remains = queue.delete(condition)?;
         let mut gone = Gone::default();
         self.queue_is_gone(queue, &mut gone);
         self.change(|names| {
@@ -72,11 +72,12 @@ impl Vhost {
         for exchange in self.unbind_everywhere(queue.id, queue.sources.take(), &mut gone) {
             self.remove_exchange(&exchange, &mut gone);
         }
-        for consumer in consumers {
+        for consumer in remains.consumers {
             cancel(&consumer, queue, wakes);
         }
         self.forget(&gone)?;
-        Ok(messages)
+        remains.positions.iter().for_each(|position| self.store.release(*position));
+        Ok(remains.messages)
     }
 
     /// `queue.delete` with its conditions (AMQP 0-9-1, 1.7.2.9).

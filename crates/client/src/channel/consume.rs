@@ -131,18 +131,19 @@ impl Channel {
             if !self.is_open() {
                 return;
             }
+            for &delivery_tag in left.iter().filter(|_| gives_back) {
+                let nack = basic::Nack { delivery_tag, multiple: false, requeue: true };
+                // Should the channel be closed by now, the messages are back in their queue.
+                let _ = core.send(self.state(), &Method::BasicNack(nack));
+            }
             let Ok(consumer_tag) = short("a consumer tag", consumer_tag) else { return };
             let Some(route) = core.route(self.number()) else { return };
             let Some(receiver) = route.consumers.get_mut(consumer_tag.as_bytes()) else { return };
             *receiver = Receiver::Gone { gives_back };
             let cancel = Method::BasicCancel(basic::Cancel { consumer_tag, nowait: false });
             let expects = (basic::CLASS_ID, basic::CancelOk::METHOD_ID);
-            // Should the channel be closed by now, there is nothing left to end or to give back.
+            // Nobody waits for the answer; the connection takes it to forget the consumer.
             let _ = core.ask(self.state(), &cancel, expects);
-            for &delivery_tag in left.iter().filter(|_| gives_back) {
-                let nack = basic::Nack { delivery_tag, multiple: false, requeue: true };
-                let _ = core.send(self.state(), &Method::BasicNack(nack));
-            }
         });
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::{Peer, Seen, beside, channel, code};
+use crate::support::{Peer, Seen, beside, channel, channel_over, code};
 use courser_client::{Connection, Error, Options};
 use courser_codec::{Method, connection};
 use courser_connection::server::Event;
@@ -155,6 +155,16 @@ async fn a_new_secret_is_told_to_the_server() {
 #[tokio::test]
 async fn a_close_that_the_server_does_not_answer_ends_all_the_same() {
     let (connection, peer) = Peer::connected().await;
+    let begun = Instant::now();
+    connection.close().await.unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    drop(peer);
+}
+
+#[tokio::test]
+async fn a_server_that_takes_nothing_does_not_keep_a_connection_from_closing() {
+    let (connection, channel, peer) = channel_over(4096).await;
+    channel.publish("", "q", &[0; 100_000]).await.unwrap();
     let begun = Instant::now();
     connection.close().await.unwrap();
     assert!(begun.elapsed() < Duration::from_secs(5));

@@ -119,12 +119,12 @@ async fn a_dropped_consumer_gives_back_what_it_has_not_taken() {
     peer.deliver(1, &tag, 2, b"not taken").await;
     tokio::time::sleep(Duration::from_millis(20)).await;
     drop(consumer);
-    peer.request("basic.cancel").await;
     let (_, payload) = peer.request("basic.nack").await;
     let nack = |delivery_tag| {
         Method::BasicNack(basic::Nack { delivery_tag, multiple: false, requeue: true })
     };
     assert_eq!(Method::decode(&payload), Ok(nack(2)));
+    peer.request("basic.cancel").await;
     // One that was on its way meanwhile.
     peer.deliver(1, &tag, 3, b"late").await;
     let (_, payload) = peer.request("basic.nack").await;

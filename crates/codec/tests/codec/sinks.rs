@@ -1,6 +1,6 @@
 //! Sinks take what is announced, all of it and no more.
 
-use courser_codec::{Sink, SliceSink, basic};
+use courser_codec::{Sink, SliceSink, Window, basic};
 
 #[test]
 fn octets_of_every_length_arrive_as_they_were() {
@@ -30,6 +30,12 @@ fn a_window_in_a_window_that_nobody_filled_does_not_count() {
     Vec::new().put_with(4, |window| {
         let _ = window.window(4);
     });
+}
+
+#[test]
+#[should_panic(expected = "less than it had announced")]
+fn another_window_in_the_place_of_the_lent_one_does_not_count() {
+    Vec::new().put_with(4, |window| *window = Window::over(&mut []));
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn report() -> Report {
         interrupted: false,
         published: Throughput::new(45_678, 30.0),
         consumed: Throughput::new(45_678, 30.0),
-        confirmed: None,
+        confirmed: Throughput::default(),
         fate: Fate::default(),
         consumer_latency: Some(summary()),
         confirm_latency: None,
@@ -73,6 +73,7 @@ Duration: 30.00 s
 Throughput:
   Published: 45678 messages (1523 msg/s)
   Consumed:  45678 messages (1523 msg/s)
+  Confirmed: 0 messages (0 msg/s)
 
 Consumer latency:
   min:     812 ns
@@ -93,7 +94,8 @@ fn a_bad_run_says_what_is_wrong() {
     report.warmup_s = 5.0;
     report.drain_s = 1.25;
     report.interrupted = true;
-    report.confirmed = Some(Throughput::new(40_000, 32.0));
+    report.confirmed = Throughput::new(40_000, 32.0);
+    report.settings.confirm = 10;
     report.confirm_latency = None;
     report.fate = Fate {
         lost: 1,
@@ -198,6 +200,6 @@ fn the_figures_are_in_the_json() {
     assert_eq!(json["consumer_latency"]["p99_ns"], 2_050_000);
     assert_eq!(json["series"][0]["consumer_latency"]["max_ns"], 3000);
     assert_eq!(json["settings"]["size_bytes"], 1024);
-    assert_eq!(json["confirmed"], serde_json::Value::Null);
+    assert_eq!(json["confirmed"]["total"], 0);
     assert_eq!(json["fate"]["lost"], 0);
 }

@@ -29,6 +29,8 @@ pub struct Config {
     pub amqp: Amqp,
     /// Bounds on what clients can make grow.
     pub limits: LimitSettings,
+    /// How messages are kept on the disk.
+    pub journal: JournalSettings,
     /// What is written to standard error.
     pub log: Log,
 }
@@ -86,6 +88,22 @@ pub struct LimitSettings {
     pub pace_backlog: usize,
 }
 
+/// How messages are kept on the disk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JournalSettings {
+    /// Octets of a segment file.
+    pub segment_bytes: u64,
+    /// Octets that may wait for the disk before publishers have to.
+    pub buffer_bytes: usize,
+    /// Octets of log after which a checkpoint is made, so that less has to be replayed at a start.
+    pub checkpoint_after_bytes: u64,
+    /// Octets that the log may take beyond twice what is live in it before space is reclaimed.
+    pub dead_bytes: u64,
+    /// Segments that are kept ready; one of them is the reserve for acknowledgements on a full disk.
+    pub spare_segments: usize,
+}
+
 /// What is written to standard error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -97,6 +115,7 @@ pub struct Log {
 impl Default for Config {
     fn default() -> Self {
         let limits = Limits::default();
+        let journal = courser_journal::Options::default();
         Config {
             listen: vec![SocketAddr::from(([127, 0, 0, 1], 5672))],
             data_dir: PathBuf::from("./courser-data"),
@@ -118,6 +137,13 @@ impl Default for Config {
                 consumers_per_channel_max: limits.consumers_per_channel_max,
                 transaction_max_bytes: limits.transaction_max_bytes,
                 pace_backlog: limits.pace_backlog,
+            },
+            journal: JournalSettings {
+                segment_bytes: journal.segment_bytes,
+                buffer_bytes: journal.buffer_bytes,
+                checkpoint_after_bytes: journal.checkpoint_after_bytes,
+                dead_bytes: journal.dead_bytes,
+                spare_segments: journal.spare_segments,
             },
             log: Log { level: "info".into() },
         }
@@ -159,7 +185,24 @@ impl Config {
         if self.auth.user.is_empty() || self.auth.user.len() > 255 {
             return wrong("auth.user", "must have 1 to 255 octets");
         }
+        if !(1 << 20..=1 << 30).contains(&self.journal.segment_bytes) {
+            return wrong("journal.segment_bytes", "must be from 1048576 to 1073741824");
+        }
+        if self.journal.spare_segments == 0 {
+            return wrong("journal.spare_segments", "must be at least 1");
+        }
         Ok(())
+    }
+
+    pub(crate) fn journal_options(&self) -> courser_journal::Options {
+        courser_journal::Options {
+            segment_bytes: self.journal.segment_bytes,
+            buffer_bytes: self.journal.buffer_bytes,
+            checkpoint_after_bytes: self.journal.checkpoint_after_bytes,
+            dead_bytes: self.journal.dead_bytes,
+            spare_segments: self.journal.spare_segments,
+            ..courser_journal::Options::default()
+        }
     }
 
     pub(crate) fn broker_limits(&self) -> Limits {

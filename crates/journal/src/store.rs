@@ -1,0 +1,285 @@
+//! The journal as the broker's store: what survives goes into the log, what does not stays in
+//! memory until memory is short.
+
+use crate::{
+    AppendError, AppendMode, Batch, Disk, Journal, Lsn, OpenError, Options, Progress, ReadCache,
+    ReplayError, Replayed as ReplayStats,
+};
+use courser_store::change::{Replayed, message_of};
+use courser_store::{
+    Location, MemoryGauge, MemoryStore, MessageRef, Reader, Record, Recovered, Store, StoreError,
+    Sync,
+};
+use parking_lot::{Condvar, Mutex};
+use std::cell::RefCell;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::task::Waker;
+
+thread_local! {
+    /// The memory of this thread's batches.
+    static BATCH: RefCell<Batch> = RefCell::new(Batch::new());
+}
+
+/// A [`Store`] on a [`Journal`].
+pub struct JournalStore {
+    journal: Arc<Journal>,
+    memory: MemoryStore,
+    gauge: Arc<MemoryGauge>,
+    /// Octets of messages in memory from which on more of them go to the log.
+    spill_bytes: u64,
+    checkpoint: Mutex<CheckpointCall>,
+    called: Condvar,
+}
+
+/// What the checkpointing thread is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckpointCall {
+    /// Nothing yet.
+    Wait,
+    /// Make a checkpoint.
+    Make,
+    /// The store is being closed.
+    Stop,
+}
+
+/// Why a journal could not be taken into use.
+#[derive(Debug, thiserror::Error)]
+pub enum RecoverError {
+    /// The folder can't be opened, or is damaged.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// A record can't be read.
+    #[error(transparent)]
+    Replay(#[from] ReplayError<MalformedRecord>),
+    /// The checkpoint can't be read.
+    #[error("the checkpoint can't be read: {0}")]
+    Checkpoint(io::Error),
+    /// The checkpoint is whole but makes no sense.
+    #[error("the checkpoint is malformed")]
+    MalformedCheckpoint,
+}
+
+/// A record whose checksum is right and that makes no sense all the same.
+#[derive(Debug, thiserror::Error)]
+#[error("the record at position {0} is malformed")]
+pub struct MalformedRecord(pub u64);
+
+impl JournalStore {
+    /// Opens the journal in `dir` and finds out what is in it.
+    pub fn open(
+        dir: &Path,
+        options: Options,
+        disk: Arc<dyn Disk>,
+        gauge: Arc<MemoryGauge>,
+        spill_bytes: u64,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(Arc<Self>, Recovered, ReplayStats), RecoverError> {
+        let recovery = Journal::open(dir, options, disk)?;
+        let mut recovered = Recovered::default();
+        if let Some(mut checkpoint) = recovery.checkpoint()? {
+            let mut octets = Vec::new();
+            checkpoint.read_to_end(&mut octets).map_err(RecoverError::Checkpoint)?;
+            recovered =
+                Recovered::from_checkpoint(&octets).ok_or(RecoverError::MalformedCheckpoint)?;
+        }
+        let stats = recovery.replay(
+            &mut |record| {
+                let position = record.position.0;
+                let change = Replayed::parse(record.octets).ok_or(MalformedRecord(position))?;
+                recovered.apply(position, change);
+                Ok(())
+            },
+            progress,
+        )?;
+        recovered.for_each_position(&mut |position| recovery.hold(Lsn(position), 1));
+        let store = JournalStore {
+            journal: Arc::new(recovery.start()?),
+            memory: MemoryStore::new(Arc::clone(&gauge)),
+            gauge,
+            spill_bytes,
+            checkpoint: Mutex::new(CheckpointCall::Wait),
+            called: Condvar::new(),
+        };
+        Ok((Arc::new(store), recovered, stats))
+    }
+
+    /// The log itself.
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// Waits until a checkpoint is wanted. Returns false when the store is being closed instead.
+    pub fn wait_for_checkpoint(&self) -> bool {
+        let mut call = self.checkpoint.lock();
+        while *call == CheckpointCall::Wait {
+            self.called.wait(&mut call);
+        }
+        if *call == CheckpointCall::Make {
+            *call = CheckpointCall::Wait;
+            return true;
+        }
+        false
+    }
+
+    /// Makes [`JournalStore::wait_for_checkpoint`] return false, now and later.
+    pub fn stop_checkpoints(&self) {
+        *self.checkpoint.lock() = CheckpointCall::Stop;
+        self.called.notify_all();
+    }
+
+    fn call_for_checkpoint(&self) {
+        let mut call = self.checkpoint.lock();
+        if *call == CheckpointCall::Wait {
+            *call = CheckpointCall::Make;
+            self.called.notify_all();
+        }
+    }
+
+    fn append_records(
+        &self,
+        records: &mut dyn Iterator<Item = Record<'_>>,
+        sync: Sync,
+        locations: &mut Vec<Location>,
+    ) -> Result<Lsn, StoreError> {
+        let end = BATCH.with_borrow_mut(|batch| {
+            batch.clear();
+            let mut head = Vec::new();
+            // The index of each message in the batch, and how many queues hold it.
+            let mut messages: Vec<(usize, u32)> = Vec::new();
+            for record in records {
+                head.clear();
+                record.encode_head(&mut head);
+                let index = match record.message() {
+                    Some(message) => {
+                        let (prefix, [address, header, body]) = message.record_parts()?;
+                        batch.push(&[&head, &prefix, address, header, body])
+                    }
+                    None => batch.push(&[&head]),
+                };
+                match record {
+                    Record::Message { holders, .. } => messages.push((index, holders)),
+                    Record::Spilled { .. } => messages.push((index, 0)),
+                    _ => {}
+                }
+            }
+            // Acknowledgements free room, so they may use the last there is.
+            let mode = AppendMode { sync: sync == Sync::Wanted, reserve: messages.is_empty() };
+            let appended = self.journal.append(batch, mode).map_err(store_error)?;
+            for (index, holders) in messages {
+                let position = appended.position(index);
+                if holders > 0 {
+                    self.journal.hold(position, holders);
+                }
+                locations.push(Location::Log { position: position.0, marks: 0 });
+            }
+            Ok(appended.end())
+        })?;
+        if self.journal.wants_checkpoint() {
+            self.call_for_checkpoint();
+        }
+        Ok(end)
+    }
+}
+
+fn store_error(error: AppendError) -> StoreError {
+    match error {
+        AppendError::Full => StoreError::Full,
+        AppendError::TooLarge { size_bytes, .. } => StoreError::TooLarge(size_bytes),
+        other => StoreError::Failed(other.to_string()),
+    }
+}
+
+impl Store for JournalStore {
+    fn keep(
+        &self,
+        messages: &mut dyn Iterator<Item = MessageRef<'_>>,
+        locations: &mut Vec<Location>,
+    ) -> Result<(), StoreError> {
+        if self.gauge.used_bytes() < self.spill_bytes {
+            return self.memory.keep(messages, locations);
+        }
+        let mut records = messages.map(|message| Record::Spilled { message });
+        self.append_records(&mut records, Sync::Later, locations).map(drop)
+    }
+
+    fn append(
+        &self,
+        records: &[Record<'_>],
+        sync: Sync,
+        locations: &mut Vec<Location>,
+    ) -> Result<courser_store::Lsn, StoreError> {
+        let end = self.append_records(&mut records.iter().copied(), sync, locations)?;
+        Ok(courser_store::Lsn(end.0))
+    }
+
+    fn durable(&self) -> courser_store::Lsn {
+        courser_store::Lsn(self.journal.durable().0)
+    }
+
+    fn when_durable(&self, lsn: courser_store::Lsn, waker: &Waker) {
+        if self.journal.poll_durable(Lsn(lsn.0), waker).is_ready() {
+            waker.wake_by_ref();
+        }
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::new(LogReader { journal: Arc::clone(&self.journal), cache: ReadCache::default() })
+    }
+
+    fn hold(&self, position: u64) {
+        self.journal.hold(Lsn(position), 1);
+    }
+
+    fn release(&self, position: u64) {
+        self.journal.release(Lsn(position));
+    }
+
+    fn end(&self) -> courser_store::Lsn {
+        courser_store::Lsn(self.journal.end().0)
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.journal.failed().map(ToString::to_string)
+    }
+
+    fn has_room(&self) -> bool {
+        self.journal.has_room()
+    }
+
+    fn when_room(&self, waker: &Waker) {
+        if self.journal.poll_room(waker).is_ready() {
+            waker.wake_by_ref();
+        }
+    }
+}
+
+/// Reads messages from the log.
+struct LogReader {
+    journal: Arc<Journal>,
+    cache: ReadCache,
+}
+
+impl std::fmt::Debug for LogReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LogReader").finish_non_exhaustive()
+    }
+}
+
+impl Reader for LogReader {
+    fn read<'a>(&'a mut self, location: &'a Location) -> Result<MessageRef<'a>, StoreError> {
+        let position = match location {
+            Location::Log { position, .. } => *position,
+            Location::Memory { .. } => {
+                let gone = || StoreError::Failed("a message is not in memory".into());
+                return location.in_memory().ok_or_else(gone);
+            }
+        };
+        let record = self
+            .journal
+            .read(Lsn(position), &mut self.cache)
+            .map_err(|error| StoreError::Failed(error.to_string()))?;
+        message_of(record).ok_or_else(|| StoreError::Failed(MalformedRecord(position).to_string()))
+    }
+}

@@ -1,0 +1,196 @@
+//! A client without a connection: methods go straight into a broker's session.
+
+use courser_broker::wire::WireBuffer;
+use courser_broker::{Batch, Broker, Fault, Identity, Inbound, Session};
+use courser_codec::{
+    ContentHeader, Frame, FrameKind, Method, Properties, ShortStr, ShortString, basic, queue,
+};
+use std::sync::Arc;
+
+/// The channel on which everything happens but transactions.
+pub const PLAIN: u16 = 1;
+/// The transactional channel.
+pub const TX: u16 = 2;
+
+/// Something that the broker sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// Publishes up to this number are confirmed.
+    Confirmed(u64),
+    /// A message, with its delivery tag and the queue it was in.
+    Message {
+        /// The channel.
+        channel: u16,
+        /// The delivery tag.
+        tag: u64,
+        /// The number in its body.
+        id: u64,
+    },
+    /// A commit has become durable.
+    Committed,
+    /// Any other method, by name.
+    Other(&'static str),
+}
+
+/// One client with two channels open.
+pub struct Client {
+    session: Session,
+    confirms: u64,
+}
+
+impl Client {
+    /// Opens a session with a confirming and a transactional channel.
+    pub fn new(broker: &Arc<Broker>) -> Self {
+        let vhost = broker.vhost("/").expect("the vhost / is always there");
+        let identity = Identity {
+            user: ShortString::try_from("guest").unwrap_or_default(),
+            cancel_notify: true,
+            impersonator: false,
+        };
+        let mut session = broker.open_session(vhost, identity, 131_072);
+        session.open_channel(PLAIN);
+        session.open_channel(TX);
+        let mut client = Client { session, confirms: 0 };
+        let select = Method::TxSelect(Default::default());
+        client.request(TX, &select).expect("transactions are supported");
+        client
+    }
+
+    /// Sends a method and ends the batch.
+    pub fn request(&mut self, channel: u16, method: &Method<'_>) -> Result<(), Fault> {
+        let mut batch = Batch::default();
+        self.session.request(&mut batch, channel, method)?;
+        self.session.flush(&mut batch).map(drop)
+    }
+
+    /// Declares a durable queue.
+    pub fn declare(&mut self, name: &str) -> Result<(), Fault> {
+        let declare = queue::Declare { queue: short(name), durable: true, ..Default::default() };
+        self.request(PLAIN, &Method::QueueDeclare(declare))
+    }
+
+    /// Publishes messages with these numbers as one batch. Returns the confirm number of the last.
+    pub fn publish(
+        &mut self,
+        channel: u16,
+        exchange: &str,
+        key: &str,
+        messages: &[(u64, usize)],
+        persistent: bool,
+    ) -> Result<u64, Fault> {
+        let properties =
+            Properties { delivery_mode: persistent.then_some(2), ..Default::default() };
+        let mut encoded = Vec::new();
+        properties.encode(&mut encoded);
+        let mut address = Vec::new();
+        for part in [exchange, key] {
+            address.push(part.len() as u8);
+            address.extend_from_slice(part.as_bytes());
+        }
+        let contents: Vec<(Vec<u8>, Vec<u8>)> = messages
+            .iter()
+            .map(|(id, padding)| {
+                let mut body = id.to_le_bytes().to_vec();
+                body.resize(8 + padding, *id as u8);
+                let mut header = vec![0, 60, 0, 0];
+                header.extend_from_slice(&(body.len() as u64).to_be_bytes());
+                header.extend_from_slice(&encoded);
+                (header, body)
+            })
+            .collect();
+        let mut batch = Batch::default();
+        for (header, body) in &contents {
+            let confirm_seq = if channel == PLAIN {
+                self.confirms += 1;
+                self.confirms
+            } else {
+                0
+            };
+            let inbound = Inbound {
+                channel,
+                publish: basic::Publish {
+                    exchange: short(exchange),
+                    routing_key: short(key),
+                    mandatory: false,
+                    immediate: false,
+                },
+                address: &address,
+                header,
+                body,
+                shared_body: None,
+                confirm_seq,
+            };
+            self.session.publish(&mut batch, inbound)?;
+        }
+        self.session.flush(&mut batch)?;
+        Ok(self.confirms)
+    }
+
+    /// Everything that the broker has sent since the last time.
+    pub fn receive(&mut self) -> Vec<Received> {
+        self.session.confirm_durable();
+        let mut octets = Vec::new();
+        loop {
+            let mut wire = WireBuffer::default();
+            let taken = self.session.outbox().take(&mut wire);
+            wire.append_to(&mut octets);
+            if wire.is_empty() {
+                break;
+            }
+            self.session.resume(taken.stalled);
+        }
+        decode(&octets)
+    }
+
+    /// Closes and reopens the plain channel: what it has not acknowledged returns.
+    pub fn reopen(&mut self) {
+        self.session.close_channel(PLAIN);
+        self.session.open_channel(PLAIN);
+        self.confirms = 0;
+    }
+}
+
+/// A short string of a text that is known to be short.
+pub fn short(text: &str) -> ShortStr<'_> {
+    ShortStr::new(text.as_bytes()).expect("short")
+}
+
+fn decode(octets: &[u8]) -> Vec<Received> {
+    let mut received = Vec::new();
+    let mut rest = octets;
+    let mut pending: Option<(u16, u64)> = None;
+    let mut body = Vec::new();
+    let mut size = 0;
+    while let Some((frame, len)) = Frame::parse(rest, 131_072).expect("whole frames") {
+        rest = &rest[len..];
+        match frame.kind {
+            FrameKind::Method => match Method::decode(frame.payload).expect("a method") {
+                Method::BasicAck(ack) => received.push(Received::Confirmed(ack.delivery_tag)),
+                Method::BasicDeliver(deliver) => {
+                    pending = Some((frame.channel, deliver.delivery_tag));
+                }
+                Method::BasicGetOk(got) => pending = Some((frame.channel, got.delivery_tag)),
+                Method::TxCommitOk(_) => received.push(Received::Committed),
+                other => received.push(Received::Other(other.name())),
+            },
+            FrameKind::Header => {
+                size = ContentHeader::parse(frame.payload).expect("a header").body_size as usize;
+                body.clear();
+            }
+            FrameKind::Body => {
+                body.extend_from_slice(frame.payload);
+                if body.len() == size
+                    && let Some((channel, tag)) = pending.take()
+                {
+                    let (id, padding) = body.split_first_chunk::<8>().expect("a number");
+                    let id = u64::from_le_bytes(*id);
+                    assert!(padding.iter().all(|octet| *octet == id as u8), "a body is not whole");
+                    received.push(Received::Message { channel, tag, id });
+                }
+            }
+            FrameKind::Heartbeat => {}
+        }
+    }
+    assert!(rest.is_empty(), "a frame is not whole");
+    received
+}

@@ -1,0 +1,123 @@
+//! What the broker should hold: every change, with the position in the log behind it.
+
+use std::collections::BTreeMap;
+
+/// One change that survives.
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// A durable queue was declared.
+    Declare(String),
+    /// It was deleted.
+    Delete(String),
+    /// A persistent message was published to it.
+    Publish(String, u64),
+    /// It is done with a message.
+    Settle(String, u64),
+    /// A durable queue was bound to the fanout exchange.
+    Bind(String),
+}
+
+/// What survives: for each durable queue its messages in order, and whether it is bound.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// The queues by name.
+    pub queues: BTreeMap<String, QueueState>,
+}
+
+/// What survives of a queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueueState {
+    /// Numbers of the messages, oldest first.
+    pub messages: Vec<u64>,
+    /// Bound to the fanout exchange.
+    pub bound: bool,
+}
+
+impl State {
+    fn apply(&mut self, op: &Op) {
+        match op {
+            Op::Declare(queue) => drop(self.queues.entry(queue.clone()).or_default()),
+            Op::Delete(queue) => drop(self.queues.remove(queue)),
+            Op::Publish(queue, id) => {
+                if let Some(queue) = self.queues.get_mut(queue) {
+                    queue.messages.push(*id);
+                }
+            }
+            Op::Settle(queue, id) => {
+                if let Some(queue) = self.queues.get_mut(queue) {
+                    queue.messages.retain(|other| other != id);
+                }
+            }
+            Op::Bind(queue) => {
+                if let Some(queue) = self.queues.get_mut(queue) {
+                    queue.bound = true;
+                }
+            }
+        }
+    }
+}
+
+/// All changes since the last start.
+#[derive(Debug, Default)]
+pub struct History {
+    start: State,
+    now: State,
+    /// Changes that became durable together, with the end of the log behind them.
+    changes: Vec<(u64, Vec<Op>)>,
+}
+
+impl History {
+    /// Begins with what is there.
+    pub fn new(start: State) -> Self {
+        History { now: start.clone(), start, changes: Vec::new() }
+    }
+
+    /// What is there now.
+    pub fn now(&self) -> &State {
+        &self.now
+    }
+
+    /// The end of the log behind the last change.
+    pub fn end(&self) -> Option<u64> {
+        self.changes.last().map(|(end, _)| *end)
+    }
+
+    /// Notes changes that the log holds together, in one batch that ends at `end`.
+    pub fn note(&mut self, end: u64, ops: Vec<Op>) {
+        ops.iter().for_each(|op| self.now.apply(op));
+        match self.changes.last_mut() {
+            Some((last, together)) if *last == end => together.extend(ops),
+            _ => self.changes.push((end, ops)),
+        }
+    }
+
+    /// Whether `found` is what was there at a moment not before `durable`, or what the first
+    /// difference is.
+    pub fn check(&self, durable: u64, found: &State) -> Result<(), String> {
+        let mut state = self.start.clone();
+        let mut allowed = Vec::new();
+        let mut nearest = None;
+        if self.changes.first().is_none_or(|(end, _)| *end > durable) {
+            allowed.push(state.clone());
+        }
+        for (index, (end, ops)) in self.changes.iter().enumerate() {
+            ops.iter().for_each(|op| state.apply(op));
+            let next_is_durable =
+                self.changes.get(index + 1).is_some_and(|(next, _)| *next <= durable);
+            if !next_is_durable {
+                allowed.push(state.clone());
+                nearest.get_or_insert(*end);
+            }
+        }
+        if allowed.contains(found) {
+            return Ok(());
+        }
+        let first = &allowed[0];
+        Err(format!(
+            "found {found:?}\nwhich is no moment from {durable} on ({} moments); the first of them \
+             (end {nearest:?}) is {first:?}\nthe last is {:?}",
+            allowed.len(),
+            self.now,
+        ))
+    }
+}

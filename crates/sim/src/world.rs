@@ -1,0 +1,445 @@
+//! One random history of a broker, over several lives.
+
+use crate::client::{Client, PLAIN, Received, TX, short};
+use crate::history::{History, Op, QueueState, State};
+use courser_broker::{Broker, Limits};
+use courser_codec::{Method, basic, queue};
+use courser_journal::testing::{FakeDisk, Faults, Rng};
+use courser_journal::{JournalStore, Lsn, Options};
+use courser_store::{MemoryGauge, Store};
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
+const QUEUES: [&str; 4] = ["a", "b", "c", "../../d"];
+const FANOUT: &str = "amq.fanout";
+
+/// The world of one seed.
+pub struct World {
+    rng: Rng,
+    disk: FakeDisk,
+    options: Options,
+    spill_bytes: u64,
+    broker: Option<Running>,
+    history: History,
+    next_id: u64,
+    verbose: bool,
+}
+
+/// A broker that runs, and its client.
+struct Running {
+    store: Arc<JournalStore>,
+    broker: Arc<Broker>,
+    client: Client,
+    /// Publishes that wait for their confirm: number, end of the log behind them.
+    unconfirmed: VecDeque<(u64, u64)>,
+    /// Commits that wait for their answer.
+    uncommitted: VecDeque<u64>,
+    /// Deliveries that wait for an acknowledgement: tag, queue, number, whether it survives.
+    unacked: Vec<(u64, String, u64)>,
+}
+
+impl World {
+    /// The world of `seed`. A verbose one tells what happens.
+    pub fn new(seed: u64, verbose: bool) -> Self {
+        let mut rng = Rng::new(seed);
+        let disk = FakeDisk::new(rng.number());
+        let options = Options {
+            segment_bytes: [16 << 10, 64 << 10][rng.below(2) as usize],
+            buffer_bytes: 1 << (12 + rng.below(6)),
+            unsynced_bytes: 1 << (10 + rng.below(6)),
+            checkpoint_after_bytes: 64 << 10,
+            dead_bytes: 32 << 10,
+            threads: false,
+            ..Options::default()
+        };
+        let spill_bytes = [0, 4096, u64::MAX][rng.below(3) as usize];
+        let history = History::default();
+        World { rng, disk, options, spill_bytes, broker: None, history, next_id: 1, verbose }
+    }
+
+    /// Lives a few lives.
+    pub fn run(&mut self) {
+        for _ in 0..2 + self.rng.below(4) {
+            self.start();
+            if self.rng.one_in(3) {
+                let after = self.rng.below(200);
+                let faults = Faults { power_off_after: Some(after), ..Faults::default() };
+                self.disk.set_faults(faults);
+            }
+            for _ in 0..self.rng.below(120) {
+                if self.running().store.failure().is_some() {
+                    break;
+                }
+                self.step();
+            }
+            self.stop();
+        }
+        self.start();
+    }
+
+    fn tell(&self, what: impl FnOnce() -> String) {
+        if self.verbose {
+            println!("{}", what());
+        }
+    }
+
+    fn running(&mut self) -> &mut Running {
+        self.broker.as_mut().expect("the broker runs")
+    }
+
+    /// Starts the broker and compares what it has with what it may have.
+    fn start(&mut self) {
+        let gauge = Arc::new(MemoryGauge::default());
+        let (store, recovered, _) = JournalStore::open(
+            Path::new("journal"),
+            self.options.clone(),
+            Arc::new(self.disk.clone()),
+            Arc::clone(&gauge),
+            self.spill_bytes,
+            &mut |_| {},
+        )
+        .expect("a journal that was never damaged opens");
+        let dyn_store = Arc::clone(&store) as Arc<dyn Store>;
+        let broker = Broker::new(dyn_store, gauge, Limits::default(), self.rng.number());
+        broker.restore(recovered).expect("what was written can be read");
+        let client = Client::new(&broker);
+        self.broker = Some(Running {
+            store,
+            broker,
+            client,
+            unconfirmed: VecDeque::new(),
+            uncommitted: VecDeque::new(),
+            unacked: Vec::new(),
+        });
+        let found = self.observe();
+        self.tell(|| format!("start: {found:?}"));
+        self.history = History::new(found);
+    }
+
+    /// What the broker has, without changing it.
+    fn observe(&mut self) -> State {
+        let running = self.running();
+        let vhost = running.broker.vhost("/").expect("always there");
+        let mut state = State::default();
+        for queue in vhost.queues() {
+            let name = queue.name.to_string();
+            let waiting = queue.status().ready;
+            for _ in 0..waiting {
+                let get = basic::Get { queue: short(&name), no_ack: false };
+                running.client.request(PLAIN, &Method::BasicGet(get)).expect("it is there");
+            }
+            let messages = running.client.receive().into_iter().filter_map(|one| match one {
+                Received::Message { id, .. } => Some(id),
+                _ => None,
+            });
+            let messages: Vec<u64> = messages.collect();
+            assert_eq!(messages.len(), waiting, "queue {name} counts wrongly");
+            // What is bound shows where a transient message arrives.
+            state.queues.insert(name, QueueState { messages, bound: false });
+        }
+        running.client.reopen();
+        let probe = [(u64::MAX, 0)];
+        running.client.publish(PLAIN, FANOUT, "", &probe, false).expect("it is predefined");
+        for (name, found) in &mut state.queues {
+            let queue = vhost.queue(name.as_bytes()).expect("it was there");
+            found.bound = queue.status().ready > found.messages.len();
+        }
+        // The probe itself leaves again: it is the newest of each queue.
+        for (name, found) in &state.queues {
+            if !found.bound {
+                continue;
+            }
+            for _ in 0..=found.messages.len() {
+                let get = basic::Get { queue: short(name), no_ack: false };
+                running.client.request(PLAIN, &Method::BasicGet(get)).expect("it is there");
+            }
+        }
+        for received in running.client.receive() {
+            if let Received::Message { tag, id: u64::MAX, .. } = received {
+                let ack = basic::Ack { delivery_tag: tag, multiple: false };
+                running.client.request(PLAIN, &Method::BasicAck(ack)).expect("delivered before");
+            }
+        }
+        running.client.reopen();
+        let select = Method::ConfirmSelect(Default::default());
+        running.client.request(PLAIN, &select).expect("confirms are supported");
+        running.client.receive();
+        state
+    }
+
+    fn step(&mut self) {
+        match self.rng.below(100) {
+            0..=7 => self.declare(),
+            8..=9 => self.delete(),
+            10..=12 => self.bind(),
+            13..=14 => self.purge(),
+            15..=44 => self.publish(),
+            45..=54 => self.get(false),
+            55..=59 => self.get(true),
+            60..=69 => self.ack(),
+            70..=73 => self.requeue(),
+            74..=79 => self.transact(),
+            80..=82 => self.checkpoint(),
+            83..=86 => self.running().store.journal().maintain_once(),
+            _ => drop(self.running().store.journal().flush_once()),
+        }
+        self.receive();
+    }
+
+    /// Notes changes that were just made, with the end of the log behind them.
+    fn note(&mut self, ops: Vec<Op>) {
+        let end = self.running().store.end().0;
+        let failed = self.running().store.failure().is_some();
+        if failed && self.history.end() == Some(end) {
+            // The log did not take it any more: an acknowledgement that failed is not answered.
+            return;
+        }
+        self.tell(|| format!("{end}: {ops:?}"));
+        self.history.note(end, ops);
+    }
+
+    fn pick_queue(&mut self) -> Option<String> {
+        let names: Vec<String> = self.history.now().queues.keys().cloned().collect();
+        let index = self.rng.below(names.len().max(1) as u64) as usize;
+        names.get(index).cloned()
+    }
+
+    fn declare(&mut self) {
+        let name = QUEUES[self.rng.below(QUEUES.len() as u64) as usize];
+        if self.running().client.declare(name).is_ok() {
+            self.note(vec![Op::Declare(name.to_owned())]);
+        }
+    }
+
+    fn delete(&mut self) {
+        let Some(name) = self.pick_queue() else { return };
+        let delete = queue::Delete { queue: short(&name), ..Default::default() };
+        if self.running().client.request(PLAIN, &Method::QueueDelete(delete)).is_ok() {
+            self.running().unacked.retain(|(_, queue, _)| *queue != name);
+            self.note(vec![Op::Delete(name)]);
+        }
+    }
+
+    fn bind(&mut self) {
+        let Some(name) = self.pick_queue() else { return };
+        let bind =
+            queue::Bind { queue: short(&name), exchange: short(FANOUT), ..Default::default() };
+        if self.running().client.request(PLAIN, &Method::QueueBind(bind)).is_ok() {
+            self.note(vec![Op::Bind(name)]);
+        }
+    }
+
+    fn purge(&mut self) {
+        let Some(name) = self.pick_queue() else { return };
+        let purge = queue::Purge { queue: short(&name), nowait: false };
+        if self.running().client.request(PLAIN, &Method::QueuePurge(purge)).is_ok() {
+            let unacked = self.running().unacked.iter();
+            let unacked = unacked.filter(|(_, queue, _)| *queue == name).map(|(_, _, id)| *id);
+            let unacked: Vec<u64> = unacked.collect();
+            let messages = self.history.now().queues[&name].messages.clone();
+            let purged = messages.into_iter().filter(|id| !unacked.contains(id));
+            let ops = purged.map(|id| Op::Settle(name.clone(), id)).collect();
+            self.note(ops);
+        }
+    }
+
+    fn publish(&mut self) {
+        let persistent = !self.rng.one_in(5);
+        let fanout = self.rng.one_in(4);
+        let mut messages = Vec::new();
+        for _ in 0..1 + self.rng.below(6) {
+            let padding = if self.rng.one_in(20) { 9000 } else { self.rng.below(200) };
+            // The number says whether the message survives.
+            messages.push((self.next_id * 2 + u64::from(persistent), padding as usize));
+            self.next_id += 1;
+        }
+        let (exchange, key, queues) = if fanout {
+            let queues = self.history.now().queues.iter();
+            let bound = queues.filter(|(_, queue)| queue.bound).map(|(name, _)| name.clone());
+            (FANOUT, String::new(), bound.collect::<Vec<_>>())
+        } else {
+            let Some(name) = self.pick_queue() else { return };
+            ("", name.clone(), vec![name])
+        };
+        let published = self.running().client.publish(PLAIN, exchange, &key, &messages, persistent);
+        let Ok(confirm) = published else { return };
+        let end = self.running().store.end().0;
+        // Only what went into the log has to be durable for its confirm.
+        let due = if persistent && !queues.is_empty() { end } else { 0 };
+        self.running().unconfirmed.push_back((confirm, due));
+        if persistent {
+            let both = |id: u64| queues.iter().map(move |name| Op::Publish(name.clone(), id));
+            self.note(messages.iter().flat_map(|(id, _)| both(*id)).collect());
+        }
+    }
+
+    fn get(&mut self, no_ack: bool) {
+        let Some(name) = self.pick_queue() else { return };
+        let get = basic::Get { queue: short(&name), no_ack };
+        if self.running().client.request(PLAIN, &Method::BasicGet(get)).is_err() {
+            return;
+        }
+        for received in self.receive() {
+            let Received::Message { tag, id, .. } = received else { continue };
+            if !no_ack {
+                self.running().unacked.push((tag, name.clone(), id));
+            } else if survives(id) {
+                self.note(vec![Op::Settle(name.clone(), id)]);
+            }
+        }
+    }
+
+    fn ack(&mut self) {
+        let count = self.running().unacked.len() as u64;
+        if count == 0 {
+            return;
+        }
+        let index = self.rng.below(count) as usize;
+        let (tag, queue, id) = self.running().unacked.remove(index);
+        let ack = basic::Ack { delivery_tag: tag, multiple: false };
+        if self.running().client.request(PLAIN, &Method::BasicAck(ack)).is_ok() && survives(id) {
+            self.note(vec![Op::Settle(queue, id)]);
+        }
+    }
+
+    fn requeue(&mut self) {
+        let recover = Method::BasicRecover(basic::Recover { requeue: true });
+        if self.running().client.request(PLAIN, &recover).is_ok() {
+            self.running().unacked.clear();
+        }
+    }
+
+    /// Publishes, and a message taken, that survive together or not at all.
+    fn transact(&mut self) {
+        let Some(name) = self.pick_queue() else { return };
+        let mut ops = Vec::new();
+        let get = Method::BasicGet(basic::Get { queue: short(&name), no_ack: false });
+        if self.running().client.request(TX, &get).is_err() {
+            return;
+        }
+        for received in self.receive() {
+            let Received::Message { channel: TX, tag, id } = received else { continue };
+            let ack = Method::BasicAck(basic::Ack { delivery_tag: tag, multiple: false });
+            if self.running().client.request(TX, &ack).is_err() {
+                return;
+            }
+            if survives(id) {
+                ops.push(Op::Settle(name.clone(), id));
+            }
+        }
+        for _ in 0..self.rng.below(4) {
+            let Some(target) = self.pick_queue() else { return };
+            let id = self.next_id * 2 + 1;
+            self.next_id += 1;
+            if self.running().client.publish(TX, "", &target, &[(id, 30)], true).is_err() {
+                return;
+            }
+            ops.push(Op::Publish(target, id));
+        }
+        if self.rng.one_in(4) {
+            let rolled_back =
+                self.running().client.request(TX, &Method::TxRollback(Default::default()));
+            let recover = Method::BasicRecover(basic::Recover { requeue: true });
+            if rolled_back.is_ok() && self.running().client.request(TX, &recover).is_ok() {
+                return;
+            }
+        }
+        if self.running().client.request(TX, &Method::TxCommit(Default::default())).is_ok() {
+            let end = self.running().store.end().0;
+            let due = if ops.is_empty() { 0 } else { end };
+            self.running().uncommitted.push_back(due);
+            self.note(ops);
+        }
+    }
+
+    fn checkpoint(&mut self) {
+        let running = self.running();
+        let start = running.broker.checkpoint_start();
+        let broker = &running.broker;
+        // One that fails leaves the one before; the store knows of its own failure.
+        let made = running.store.journal().checkpoint(
+            Lsn(start.0),
+            &mut |each| broker.for_each_live(start, &mut |position| each(Lsn(position))),
+            &mut |out| {
+                let mut octets = Vec::new();
+                broker.write_checkpoint(start, &mut octets);
+                out.write_all(&octets)
+            },
+        );
+        let made = made.is_ok();
+        self.tell(|| format!("checkpoint from {}: {made}", start.0));
+    }
+
+    /// Takes in what the broker sent. A confirm has to be right: everything before it is durable.
+    fn receive(&mut self) -> Vec<Received> {
+        let running = self.running();
+        let durable = running.store.durable().0;
+        let mut others = Vec::new();
+        for received in running.client.receive() {
+            match received {
+                Received::Confirmed(through) => {
+                    while let Some((_, end)) =
+                        running.unconfirmed.pop_front_if(|(number, _)| *number <= through)
+                    {
+                        assert!(end <= durable, "confirmed at {durable}, but reaches to {end}");
+                    }
+                }
+                Received::Committed => {
+                    let end = running.uncommitted.pop_front().expect("a commit was asked for");
+                    assert!(end <= durable, "committed at {durable}, but reaches to {end}");
+                }
+                other => others.push(other),
+            }
+        }
+        others
+    }
+
+    fn stop(&mut self) {
+        let way = self.rng.below(3);
+        let failed = self.running().store.failure().is_some();
+        if way == 0 && !failed {
+            return self.stop_in_order();
+        }
+        let durable = self.running().store.durable().0;
+        let power = way == 1 || failed;
+        self.tell(|| format!("{} at {durable}", if power { "power lost" } else { "killed" }));
+        // The crash comes first: what is dropped after it reaches nothing any more.
+        if power {
+            self.disk.lose_power();
+        } else {
+            self.disk.kill();
+        }
+        self.broker = None;
+        self.restart_and_compare(durable);
+    }
+
+    fn stop_in_order(&mut self) {
+        if self.rng.one_in(2) {
+            self.checkpoint();
+        }
+        let closed = self.running().store.journal().close().is_ok();
+        let durable = if closed { u64::MAX } else { self.running().store.durable().0 };
+        self.tell(|| format!("stopped in order: {closed}"));
+        self.broker = None;
+        self.disk.set_faults(Faults::default());
+        self.restart_and_compare(durable);
+    }
+
+    fn restart_and_compare(&mut self, durable: u64) {
+        let history = std::mem::take(&mut self.history);
+        self.start();
+        let found = self.history.now().clone();
+        if let Err(difference) = history.check(durable, &found) {
+            panic!("{difference}");
+        }
+        // And down again, so that every life begins with a start.
+        self.running().store.journal().close().expect("nothing fails");
+        self.broker = None;
+    }
+}
+
+/// Whether a message is persistent, by its number.
+fn survives(id: u64) -> bool {
+    id % 2 == 1
+}

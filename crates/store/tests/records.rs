@@ -1,0 +1,129 @@
+//! Records and checkpoints come back as they were written, and nothing malformed is taken for one.
+
+use courser_store::change::{Replayed, ascending, message_of, put_ascending};
+use courser_store::recovered::CheckpointWriter;
+use courser_store::{MessageRef, Record, Recovered};
+use proptest::prelude::*;
+
+/// A record as a log holds it.
+fn encode(record: &Record<'_>) -> Vec<u8> {
+    let mut octets = Vec::new();
+    record.encode_head(&mut octets);
+    if let Some(message) = record.message() {
+        let (prefix, parts) = message.record_parts().expect("small");
+        octets.extend_from_slice(&prefix);
+        parts.iter().for_each(|part| octets.extend_from_slice(part));
+    }
+    octets
+}
+
+const MESSAGE: MessageRef<'static> =
+    MessageRef { address: b"\x01x\x01k", header: &[0; 14], body: b"body", shared_body: None };
+
+#[test]
+fn a_message_names_its_queues_and_keeps_its_parts() {
+    let octets = encode(&Record::Message { queues: &[7, u64::MAX], holders: 3, message: MESSAGE });
+    let Some(Replayed::Message { queues }) = Replayed::parse(&octets) else { panic!() };
+    assert_eq!(queues, [7, u64::MAX]);
+    let message = message_of(&octets).expect("a message");
+    assert_eq!((message.address, message.header), (MESSAGE.address, MESSAGE.header));
+    assert_eq!(message.body, MESSAGE.body);
+}
+
+#[test]
+fn a_spilled_message_can_be_read_but_is_in_no_queue_after_a_restart() {
+    let octets = encode(&Record::Spilled { message: MESSAGE });
+    assert_eq!(message_of(&octets).expect("a message").body, MESSAGE.body);
+    let mut recovered = Recovered::default();
+    recovered.apply(1, Replayed::parse(&octets).expect("a record"));
+    assert_eq!(recovered, Recovered::default());
+}
+
+#[test]
+fn a_record_cut_anywhere_is_no_record() {
+    let records = [
+        Record::Message { queues: &[7], holders: 1, message: MESSAGE },
+        Record::Spilled { message: MESSAGE },
+        Record::Dropped { queue: 9 },
+    ];
+    for record in &records {
+        let octets = encode(record);
+        for len in 0..octets.len() {
+            assert!(Replayed::parse(&octets[..len]).is_none(), "{record:?} cut to {len}");
+        }
+    }
+}
+
+#[test]
+fn a_queue_that_was_dropped_has_no_messages_whatever_comes_for_it_before() {
+    let mut recovered = Recovered::default();
+    let message = encode(&Record::Message { queues: &[7, 8], holders: 2, message: MESSAGE });
+    recovered.apply(100, Replayed::parse(&message).expect("a record"));
+    recovered.apply(200, Replayed::Dropped { queue: 7 });
+    let mut positions = Vec::new();
+    recovered.for_each_position(&mut |position| positions.push(position));
+    assert_eq!(positions, [100]);
+}
+
+proptest! {
+    #[test]
+    fn ascending_numbers_come_back(mut numbers in prop::collection::vec(any::<u64>(), 0..100)) {
+        numbers.sort_unstable();
+        let mut octets = Vec::new();
+        put_ascending(&mut octets, &numbers);
+        prop_assert_eq!(ascending(&octets), Some(numbers));
+    }
+
+    #[test]
+    fn anything_is_a_record_or_refused(octets in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = Replayed::parse(&octets);
+        let _ = message_of(&octets);
+        let _ = Recovered::from_checkpoint(&octets);
+    }
+
+    #[test]
+    fn a_checkpoint_comes_back(
+        definitions in prop::collection::btree_map(
+            prop::collection::vec(any::<u8>(), 0..20),
+            prop::collection::vec(any::<u8>(), 0..200),
+            0..10,
+        ),
+        queues in prop::collection::btree_map(
+            any::<u64>(),
+            prop::collection::btree_set(any::<u64>(), 0..50),
+            0..10,
+        ),
+    ) {
+        let mut octets = Vec::new();
+        let mut writer = CheckpointWriter::new(&mut octets);
+        for (key, value) in &definitions {
+            writer.definition(key, value);
+        }
+        for (queue, positions) in &queues {
+            writer.queue(*queue, &positions.iter().copied().collect::<Vec<_>>());
+        }
+        let recovered = Recovered::from_checkpoint(&octets).expect("whole");
+        prop_assert_eq!(&recovered.definitions, &definitions);
+        prop_assert_eq!(recovered.queues.len(), queues.len());
+        for (queue, index) in recovered.queues {
+            let wanted: Vec<u64> = queues[&queue].iter().copied().collect();
+            prop_assert_eq!(index.into_positions(), wanted);
+        }
+    }
+
+    #[test]
+    fn what_is_settled_is_gone_and_the_rest_stays_in_order(
+        settled in prop::collection::btree_set(0u64..3000, 0..3000),
+    ) {
+        let mut recovered = Recovered::default();
+        for position in 0..3000 {
+            recovered.apply(position, Replayed::Message { queues: vec![1] });
+        }
+        for position in &settled {
+            recovered.apply(9999, Replayed::Settled { queue: 1, positions: vec![*position] });
+        }
+        let left: Vec<u64> = (0..3000).filter(|position| !settled.contains(position)).collect();
+        let index = recovered.queues.remove(&1).expect("it has messages");
+        prop_assert_eq!(index.into_positions(), left);
+    }
+}

@@ -1,0 +1,197 @@
+// Amqptap relays connections between AMQP 0-9-1 clients and a broker, and shows the frames that pass:
+//
+//	amqptap --listen 127.0.0.1:5673 --broker 127.0.0.1:5672
+//
+// A client that connects to the first address talks to the second, as if nothing were between. amqptap --help lists the
+// options.
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"os/signal"
+	"path"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"courser/amqpcodec"
+	"courser/amqpcodec/internal/tap"
+)
+
+const usage = `usage: amqptap [OPTION...]
+
+Relays AMQP 0-9-1 connections to a broker and shows the frames that pass.
+
+  --listen HOST:PORT     where clients connect to (default 127.0.0.1:5673)
+  --broker ADDRESS       the broker: HOST:PORT or an amqp:// or amqps:// address (default 127.0.0.1:5672)
+
+  --only NAME,...        only these: methods such as basic.publish or queue.*, header, body, heartbeat
+  --channel NUMBER       only this channel
+  --body OCTETS          how much of a body to show; 0 only its size, -1 no body frames (default 64)
+  --secrets              show what clients log in with, which is hidden otherwise
+
+  --json                 an object a line instead of text
+  --color WHEN           auto (default: on a terminal), always, never
+  --max-connections N    relayed at once; further ones wait (default 10000)
+  --help                 this text
+
+Clients need no change but the port. To see the traffic of one that uses TLS, let it connect without, and give the
+broker as amqps://. What amqptap does not understand it relays all the same, and says so. Ctrl-C ends it.
+
+  amqptap --broker rabbit.example:5672
+  amqptap --only 'basic.*,header' --json | jq 'select(.method == "basic.publish").fields'
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second signal ends the program at once.
+	context.AfterFunc(ctx, stop)
+	// The relaying goes on when nobody reads the output any more.
+	signal.Ignore(syscall.SIGPIPE)
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// settings are what the command line says.
+type settings struct {
+	listen, broker, only, color string
+	// target is the broker as it is named to people, without a password.
+	target  string
+	options tap.Options
+}
+
+// run is the program; it returns the exit status.
+func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) int {
+	settings, err := parse(arguments)
+	if errors.Is(err, flag.ErrHelp) {
+		_, _ = io.WriteString(stdout, usage)
+		return 0
+	}
+	complain := func(problem any) { _, _ = fmt.Fprintf(stderr, "amqptap: %v\n", problem) }
+	if err != nil {
+		complain(err)
+		_, _ = fmt.Fprintln(stderr, "amqptap --help lists the options")
+		return 2
+	}
+	listener, err := net.Listen("tcp", settings.listen)
+	if err != nil {
+		complain(err)
+		return 1
+	}
+	options := settings.options
+	options.Output = stdout
+	options.Colours = settings.color == "always" || (settings.color == "auto" && isTerminal(stdout))
+	options.Warn = func(problem string) { complain(problem) }
+	_, _ = fmt.Fprintf(stderr, "amqptap: relaying %v to %s\n", listener.Addr(), settings.target)
+	proxy := tap.New(options)
+	err = proxy.Serve(ctx, listener)
+	_, _ = fmt.Fprintf(stderr, "amqptap: %s\n", proxy.Summary())
+	if err != nil {
+		complain(err)
+		return 1
+	}
+	return 0
+}
+
+func parse(arguments []string) (*settings, error) {
+	var s settings
+	flags := flag.NewFlagSet("amqptap", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&s.listen, "listen", "127.0.0.1:5673", "")
+	flags.StringVar(&s.broker, "broker", "127.0.0.1:5672", "")
+	flags.StringVar(&s.only, "only", "", "")
+	flags.StringVar(&s.color, "color", "auto", "")
+	flags.BoolVar(&s.options.JSON, "json", false, "")
+	flags.BoolVar(&s.options.Secrets, "secrets", false, "")
+	flags.IntVar(&s.options.BodyMax, "body", 64, "")
+	flags.IntVar(&s.options.Channel, "channel", -1, "")
+	flags.IntVar(&s.options.ConnectionsMax, "max-connections", 10000, "")
+	if err := flags.Parse(arguments); err != nil {
+		return nil, err
+	}
+	if flags.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	switch s.color {
+	case "auto", "always", "never":
+	default:
+		return nil, fmt.Errorf("--color is auto, always or never, not %q", s.color)
+	}
+	if s.options.ConnectionsMax < 1 {
+		return nil, errors.New("--max-connections is at least 1")
+	}
+	const bodyMax = 64 * 1024
+	if s.options.BodyMax > bodyMax {
+		return nil, fmt.Errorf("--body is at most %d", bodyMax)
+	}
+	if s.only != "" {
+		s.options.Only = strings.Split(s.only, ",")
+	}
+	for _, pattern := range s.options.Only {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return nil, fmt.Errorf("--only: %q is no pattern", pattern)
+		}
+	}
+	var err error
+	s.target, s.options.Dial, err = dialer(s.broker)
+	return &s, err
+}
+
+type dial = func(context.Context) (net.Conn, error)
+
+// dialer returns which broker an address names, and how to connect to it. User, password and path are the client's to say.
+func dialer(broker string) (target string, dial dial, err error) {
+	if !strings.Contains(broker, "://") {
+		if _, _, err := net.SplitHostPort(broker); err != nil {
+			return "", nil, fmt.Errorf("--broker: %w", err)
+		}
+		return broker, plain(broker), nil
+	}
+	address, err := url.Parse(broker)
+	if err != nil || address.Hostname() == "" {
+		return "", nil, errors.New("--broker: that is no address of a broker")
+	}
+	switch address.Scheme {
+	case "amqp":
+		target = net.JoinHostPort(address.Hostname(), orElse(address.Port(), strconv.Itoa(amqpcodec.Port)))
+		return target, plain(target), nil
+	case "amqps":
+		target = net.JoinHostPort(address.Hostname(), orElse(address.Port(), strconv.Itoa(amqpcodec.TLSPort)))
+		return target, encrypted(target, address.Hostname()), nil
+	default:
+		return "", nil, fmt.Errorf("--broker: the address begins with amqp:// or amqps://, not %s://", address.Scheme)
+	}
+}
+
+func plain(target string) dial {
+	return func(ctx context.Context) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "tcp", target) }
+}
+
+func encrypted(target, host string) dial {
+	dialer := tls.Dialer{Config: &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}}
+	return func(ctx context.Context) (net.Conn, error) { return dialer.DialContext(ctx, "tcp", target) }
+}
+
+func orElse(text, fallback string) string {
+	if text == "" {
+		return fallback
+	}
+	return text
+}
+
+// isTerminal reports whether the output is one that shows colours, and nobody asked for none.
+func isTerminal(output io.Writer) bool {
+	file, ok := output.(*os.File)
+	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

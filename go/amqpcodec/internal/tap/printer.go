@@ -1,0 +1,97 @@
+package tap
+
+import (
+	"fmt"
+	"io"
+	"path"
+
+	"courser/amqpcodec"
+)
+
+// flushAt is how many octets of output are gathered before they are written, when there is more to come.
+const flushAt = 64 * 1024
+
+// A formatter turns records into output.
+type formatter interface {
+	// record appends what is shown of a record, with the octets that go with it.
+	record(dst []byte, r *record, octets []byte) []byte
+	// missed appends that so many frames are not shown.
+	missed(dst []byte, frames int64) []byte
+}
+
+// A printer takes records from a queue and writes them to the output.
+type printer struct {
+	options *Options
+	output  io.Writer
+	format  formatter
+	buffer  []byte
+	failed  bool
+}
+
+func newPrinter(options *Options) *printer {
+	var format formatter = &textFormat{options: options, colours: coloursOf(options.Colours)}
+	if options.JSON {
+		format = &jsonFormat{options: options}
+	}
+	return &printer{options: options, output: options.Output, format: format}
+}
+
+// run prints until the queue is closed. When the output fails it says so, and goes on taking records.
+func (p *printer) run(queue *queue) {
+	var taken batch
+	for queue.take(&taken) {
+		for i := range taken.records {
+			r := &taken.records[i]
+			if octets := taken.of(r); p.wanted(r, octets) {
+				p.buffer = p.format.record(p.buffer, r, octets)
+			}
+			if len(p.buffer) >= flushAt {
+				p.flush()
+			}
+		}
+		if taken.missed > 0 {
+			p.buffer = p.format.missed(p.buffer, taken.missed)
+		}
+		p.flush()
+	}
+}
+
+func (p *printer) flush() {
+	if len(p.buffer) > 0 && !p.failed {
+		if _, err := p.output.Write(p.buffer); err != nil {
+			p.failed = true
+			p.options.Warn(fmt.Sprintf("nothing more is shown (%v); relaying goes on", err))
+		}
+	}
+	p.buffer = p.buffer[:0]
+}
+
+// wanted reports whether a record is one of those to be shown. Events always are.
+func (p *printer) wanted(r *record, octets []byte) bool {
+	if p.failed {
+		return false
+	}
+	if r.event != eventFrame {
+		return true
+	}
+	if p.options.Channel >= 0 && int(r.channel) != p.options.Channel {
+		return false
+	}
+	if r.kind == amqpcodec.FrameBody && p.options.BodyMax < 0 {
+		return false
+	}
+	if len(p.options.Only) == 0 {
+		return true
+	}
+	name := r.kind.String()
+	if r.kind == amqpcodec.FrameMethod {
+		id, _ := amqpcodec.ParseMethodID(octets)
+		name = id.String()
+	}
+	for _, pattern := range p.options.Only {
+		if matches, _ := path.Match(pattern, name); matches {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,44 @@
+package tap
+
+import (
+	"bytes"
+	"fmt"
+
+	"courser/amqpcodec"
+)
+
+// A secret stands for a field that is not shown.
+type secret struct {
+	// octets is how long it is.
+	octets int
+	// user is whom a login by PLAIN is for, which is no secret.
+	user string
+}
+
+// String says what is hidden.
+func (s secret) String() string {
+	if s.user != "" {
+		return fmt.Sprintf("<user %q, password hidden>", s.user)
+	}
+	return fmt.Sprintf("<hidden, %d B>", s.octets)
+}
+
+// secretOf returns what to show instead of a field that somebody logs in with.
+func secretOf(id amqpcodec.MethodID, field amqpcodec.Field, shown bool) (hidden secret, ok bool) {
+	if shown {
+		return secret{}, false
+	}
+	switch {
+	case id == amqpcodec.ConnectionStartOkID && field.Name == "response",
+		id == amqpcodec.ConnectionSecureOkID && field.Name == "response",
+		id == amqpcodec.ConnectionUpdateSecretID && field.Name == "new-secret":
+	default:
+		return secret{}, false
+	}
+	hidden.octets = len(field.Bytes())
+	// PLAIN: an identity, usually none, the user, the password, with a zero octet before each of the last two.
+	if parts := bytes.Split(field.Bytes(), []byte{0}); id == amqpcodec.ConnectionStartOkID && len(parts) == 3 {
+		hidden.user = string(parts[1])
+	}
+	return hidden, true
+}
