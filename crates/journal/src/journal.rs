@@ -25,6 +25,9 @@ pub struct AppendMode {
     pub reserve: bool,
 }
 
+/// What an owner calls with every live position when a checkpoint asks for them.
+pub type EachLive<'a> = &'a mut dyn FnMut(Lsn);
+
 /// What a checkpoint did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckpointDone {
@@ -146,7 +149,7 @@ impl Journal {
     pub fn checkpoint(
         &self,
         start: Lsn,
-        live: &mut dyn FnMut(&mut dyn FnMut(Lsn)),
+        live: &mut dyn FnMut(EachLive<'_>),
         write: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,
     ) -> Result<CheckpointDone, CheckpointError> {
         self.core.checkpoint(start, live, write)

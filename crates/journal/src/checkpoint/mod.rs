@@ -6,8 +6,8 @@ mod punch;
 pub use file::{CheckpointReader, CheckpointWriter, FileError, SegmentEntry, Table};
 
 use crate::{
-    CheckpointDone, CheckpointError, Lsn, OpenMode, Usage, core::Core, disk::DiskFile, names,
-    upkeep::is_full,
+    CheckpointDone, CheckpointError, EachLive, Lsn, OpenMode, Usage, core::Core, disk::DiskFile,
+    names, upkeep::is_full,
 };
 use std::{
     io::{self, Write},
@@ -102,7 +102,7 @@ impl Core {
     pub fn checkpoint(
         &self,
         start: Lsn,
-        live: &mut dyn FnMut(&mut dyn FnMut(Lsn)),
+        live: &mut dyn FnMut(EachLive<'_>),
         write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
     ) -> Result<CheckpointDone, CheckpointError> {
         let _only_one = self.checkpointing.lock();

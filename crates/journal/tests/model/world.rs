@@ -205,7 +205,7 @@ impl World {
                         let lookalike = (end + 40 + 8 * index as u64).to_le_bytes();
                         let len = chunk.len();
                         chunk.copy_from_slice(&lookalike[..len]);
-                        if fill % 4 > 0 {
+                        if !fill.is_multiple_of(4) {
                             chunk.fill(fill.wrapping_add(index as u8));
                         }
                     }
