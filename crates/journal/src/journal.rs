@@ -25,8 +25,8 @@ pub struct AppendMode {
     pub reserve: bool,
 }
 
-/// Calls its argument with every live position before a checkpoint's start, in any order.
-pub type LivePositions<'a> = dyn FnMut(&mut dyn FnMut(Lsn)) + 'a;
+/// What an owner calls with every live position when a checkpoint asks for them.
+pub type EachLive<'a> = &'a mut dyn FnMut(Lsn);
 
 /// What a checkpoint did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -149,7 +149,7 @@ impl Journal {
     pub fn checkpoint(
         &self,
         start: Lsn,
-        live: &mut LivePositions<'_>,
+        live: &mut dyn FnMut(EachLive<'_>),
         write: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,
     ) -> Result<CheckpointDone, CheckpointError> {
         self.core.checkpoint(start, live, write)

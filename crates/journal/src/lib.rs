@@ -42,7 +42,7 @@ pub use batch::{Appended, Batch};
 pub use checkpoint::CheckpointReader;
 pub use disk::{Disk, DiskFile, FileEntry, OpenMode, RealDisk};
 pub use error::{AppendError, CheckpointError, Damage, Failure, OpenError, ReadError, ReplayError};
-pub use journal::{AppendMode, CheckpointDone, Journal, LivePositions, Usage};
+pub use journal::{AppendMode, CheckpointDone, EachLive, Journal, Usage};
 pub use lsn::Lsn;
 pub use options::Options;
 pub use read::ReadCache;

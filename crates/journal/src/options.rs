@@ -22,8 +22,9 @@ pub struct Options {
     /// A checkpoint is also wanted, for the space it frees, when the log takes more than twice
     /// what is live in it and this much more.
     pub dead_bytes: u64,
-    /// Pre-written segments that are kept ready. One of them is the reserve that only batches
-    /// with [`AppendMode::reserve`](crate::AppendMode) may use when the disk is full.
+    /// Pre-written segments that are kept ready, at least three. When the disk is full, one of
+    /// them is for batches with [`AppendMode::reserve`](crate::AppendMode), and the room of
+    /// another one for a checkpoint.
     pub spare_segments: usize,
     /// Whether the journal runs its own two threads. Without them the owner drives it by
     /// [`Journal::flush_once`](crate::Journal::flush_once) and
@@ -41,7 +42,7 @@ impl Default for Options {
             batch_bytes: 1024 * MIB,
             checkpoint_after_bytes: 256 * MIB,
             dead_bytes: 1024 * MIB,
-            spare_segments: 2,
+            spare_segments: 3,
             threads: true,
         }
     }

@@ -14,6 +14,8 @@ use std::{
 const FILL_BYTES: usize = 1 << 20;
 /// Octets of zeros after which they are synced, so that the log's syncs never wait for many.
 const FILL_SYNC_BYTES: u64 = 8 << 20;
+/// Spare files that are kept at least: the reserve, the one for a checkpoint, and one to go on in.
+const SPARES_MIN: usize = 3;
 /// How often a full disk is looked at again.
 const FULL_RETRY: Duration = Duration::from_secs(1);
 
@@ -115,7 +117,7 @@ impl Core {
     }
 
     fn spares_wanted(&self) -> usize {
-        self.options.spare_segments.max(2)
+        self.options.spare_segments.max(SPARES_MIN)
     }
 
     fn next_number(&self) -> u64 {

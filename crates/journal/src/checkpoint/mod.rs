@@ -6,8 +6,8 @@ mod punch;
 pub use file::{CheckpointReader, CheckpointWriter, FileError, SegmentEntry, Table};
 
 use crate::{
-    CheckpointDone, CheckpointError, Lsn, OpenMode, Usage, core::Core, disk::DiskFile, names,
-    upkeep::is_full,
+    CheckpointDone, CheckpointError, EachLive, Lsn, OpenMode, Usage, core::Core, disk::DiskFile,
+    names, upkeep::is_full,
 };
 use std::{
     io::{self, Write},
@@ -102,7 +102,7 @@ impl Core {
     pub fn checkpoint(
         &self,
         start: Lsn,
-        live: &mut crate::LivePositions<'_>,
+        live: &mut dyn FnMut(EachLive<'_>),
         write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
     ) -> Result<CheckpointDone, CheckpointError> {
         let _only_one = self.checkpointing.lock();
@@ -182,12 +182,9 @@ impl Core {
         self.failed.get().map_or(Ok(()), |failure| Err(CheckpointError::Failed(failure.clone())))
     }
 
-    /// Removes a spare segment, for a checkpoint is what frees more. The reserve stays.
+    /// Removes a spare segment, even the reserve: a checkpoint is what frees others.
     fn give_up_a_spare(&self) -> bool {
         let mut log = self.log.lock();
-        if log.spares.len() < 2 {
-            return false;
-        }
         let Some(spare) = log.spares.pop() else { return false };
         drop(log);
         self.disk.remove(&self.dir.join(names::spare(spare.number))).is_ok()

@@ -5,7 +5,9 @@
 //! checkpoint, and punched when that is durable.
 
 use super::SegmentEntry;
-use crate::{Lsn, OpenMode, ReadCache, core::Core, format::SEGMENT_HEADER_LEN, segments::Segment};
+use crate::{
+    EachLive, Lsn, OpenMode, ReadCache, core::Core, format::SEGMENT_HEADER_LEN, segments::Segment,
+};
 use std::{
     ops::Range,
     sync::{Arc, atomic::Ordering::Relaxed},
@@ -44,7 +46,7 @@ impl Plan {
 
 impl Core {
     /// Finds the segments before `start` with few live records, and the holes they could have.
-    pub fn plan_holes(&self, start: Lsn, live: &mut crate::LivePositions<'_>) -> Plan {
+    pub fn plan_holes(&self, start: Lsn, live: &mut dyn FnMut(EachLive<'_>)) -> Plan {
         let sparse = self.sparse_segments(start);
         if sparse.is_empty() {
             return Plan::default();

@@ -23,6 +23,12 @@ use std::{
     },
 };
 
+/// Spare files that no batch may use: a checkpoint takes the room of the last one when the disk is
+/// full.
+const KEPT_FOR_CHECKPOINT: usize = 1;
+/// Spare files that only batches from the reserve may use, that one included.
+const KEPT_FOR_RESERVE: usize = 2;
+
 /// What appenders and the log thread share.
 pub struct Log {
     /// Where the next frame goes, if the current segment has room for it.
@@ -41,6 +47,8 @@ pub struct Log {
     pub closed: bool,
     /// The log thread is to stop when it has nothing to do.
     pub stop: bool,
+    /// The log thread looks at the buffer again before long, without being woken.
+    pub lingering: bool,
 }
 
 impl Core {
@@ -116,7 +124,8 @@ impl Core {
         self.log.lock()
     }
 
-    /// A spare file that a frame of `len` octets fits into. The last usual one is for `reserve`.
+    /// A spare file that a frame of `len` octets fits into. The last but one of the usual ones is
+    /// for `reserve`, the last one for a checkpoint.
     fn take_spare(&self, log: &mut Log, len: u64, reserve: bool) -> Option<Spare> {
         let needed = SEGMENT_HEADER_LEN + len;
         let usual = self.options.segment_bytes;
@@ -128,10 +137,11 @@ impl Core {
             return large.map(|index| log.spares.swap_remove(index));
         }
         let ready = log.spares.iter().filter(|spare| spare.capacity == usual).count();
-        if ready == 0 || (ready == 1 && !reserve) {
+        if ready <= if reserve { KEPT_FOR_CHECKPOINT } else { KEPT_FOR_RESERVE } {
             return None;
         }
-        let index = log.spares.iter().position(|spare| spare.capacity == usual)?;
+        // The one freed last: its octets are the likeliest to be in memory still.
+        let index = log.spares.iter().rposition(|spare| spare.capacity == usual)?;
         Some(log.spares.swap_remove(index))
     }
 
@@ -151,7 +161,9 @@ impl Core {
         if sync {
             log.sync_to = end;
         }
-        self.work.notify_one();
+        if sync || !log.lingering || log.buffer.bytes() >= self.options.buffer_bytes / 4 {
+            self.work.notify_one();
+        }
     }
 
     /// Takes no more appends, makes everything durable and then notes in the log that it ends by

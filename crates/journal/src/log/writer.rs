@@ -9,7 +9,11 @@ use std::{
     io,
     path::PathBuf,
     sync::{Arc, atomic::Ordering::Release},
+    time::Duration,
 };
+
+/// How long what nobody waits for may wait for company.
+const LINGER: Duration = Duration::from_millis(5);
 
 /// What the log thread owns.
 pub struct Writer {
@@ -26,14 +30,34 @@ type Failed = (&'static str, PathBuf, io::Error);
 
 impl Core {
     /// The log thread: flushes until it is told to stop or something fails.
+    ///
+    /// What nobody waits for is written together with what somebody does, or after [`LINGER`]: it
+    /// wakes this thread only if it sleeps without an end.
     pub fn run_log(&self) {
         loop {
             let mut log = self.log.lock();
-            while log.buffer.is_empty() && log.sync_to <= self.durable() {
+            let mut lingered = false;
+            while log.sync_to <= self.durable() {
                 if log.stop || self.failed.get().is_some() {
-                    return;
+                    break;
                 }
-                self.work.wait(&mut log);
+                if lingered && !log.buffer.is_empty()
+                    || log.buffer.bytes() >= self.options.buffer_bytes / 4
+                {
+                    break;
+                }
+                log.lingering = !lingered;
+                lingered = if lingered {
+                    self.work.wait(&mut log);
+                    false
+                } else {
+                    self.work.wait_for(&mut log, LINGER).timed_out()
+                };
+                log.lingering = false;
+            }
+            if log.buffer.is_empty() && log.sync_to <= self.durable() {
+                // Told to stop, or nothing can be written any more.
+                return;
             }
             drop(log);
             self.flush_once();

@@ -112,6 +112,7 @@ impl Recovery {
                 wants_large: None,
                 closed: false,
                 stop: false,
+                lingering: false,
             }),
             work: Condvar::new(),
             space: Condvar::new(),

@@ -155,7 +155,7 @@ impl FakeDisk {
 impl State {
     fn used_bytes(&self) -> u64 {
         let used = |file: &Image| (file.live.len() as u64).saturating_sub(file.punched_bytes);
-        self.files.values().map(used).sum()
+        self.live_names.values().filter_map(|file| self.files.get(file)).map(used).sum()
     }
 
     /// Counts an operation that changes something.

@@ -77,6 +77,7 @@ impl World {
     pub fn live_until(&mut self, crash_at: u64) -> bool {
         self.faults = false;
         self.uniform_len = None;
+        self.options.segment_bytes = 16 << 10;
         self.disk.set_faults(Faults { power_off_after: Some(crash_at), ..Faults::default() });
         let mut steps = 0;
         while steps < 120 {
@@ -164,8 +165,8 @@ impl World {
             86..88 => self.earlier = Some(self.journal().end()),
             88..92 => self.journal().maintain_once(),
             92..95 if self.faults => self.change_capacity(),
-            95.. if self.faults => self.change_faults(),
-            _ => self.append(),
+            95..100 if self.faults => self.change_faults(),
+            _ => self.checkpoint(),
         }
     }
 
@@ -175,7 +176,7 @@ impl World {
         }
         match self.rng.below(60) {
             0 => self.rng.below(60_000),
-            1..10 => self.rng.below(5_000),
+            1..20 => self.rng.below(5_000),
             _ => self.rng.below(300),
         }
     }
@@ -204,7 +205,7 @@ impl World {
                         let lookalike = (end + 40 + 8 * index as u64).to_le_bytes();
                         let len = chunk.len();
                         chunk.copy_from_slice(&lookalike[..len]);
-                        if fill % 4 > 0 {
+                        if !fill.is_multiple_of(4) {
                             chunk.fill(fill.wrapping_add(index as u8));
                         }
                     }

@@ -1,0 +1,235 @@
+//! A journal with some of everything in it, ways to harm its files, and what has to hold after it.
+
+use courser_journal::{
+    AppendMode, Batch, Journal, Lsn, OpenError, Options, Recovery, ReplayError,
+    testing::FakeDisk,
+    tools::{inspect, repair, verify},
+};
+use std::{collections::BTreeMap, io::Read, path::PathBuf, sync::Arc};
+
+const DIR: &str = "journal";
+const SYNC: AppendMode = AppendMode { sync: true, reserve: false };
+
+/// One way to harm a file. Files are counted in the order of their names, all numbers wrap around.
+#[derive(Clone, Debug)]
+pub enum Harm {
+    Flip { file: u8, offset: u32, mask: u8 },
+    Fill { file: u8, offset: u32, len: u32, octet: u8 },
+    Cut { file: u8, offset: u32 },
+    Copy { file: u8, offset: u32, from: u8, from_offset: u32, len: u32 },
+    Remove { file: u8 },
+}
+
+/// What a start makes of the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All is there.
+    Whole,
+    /// The end is not there, and nobody was told.
+    Shorter,
+    /// The start is refused.
+    Damaged,
+}
+
+/// A journal that was stopped.
+pub struct Sample {
+    files: Vec<(PathBuf, Vec<u8>)>,
+    /// All that was ever appended.
+    records: BTreeMap<Lsn, Vec<u8>>,
+    /// What a replay of the unharmed journal finds.
+    replayed: Vec<Lsn>,
+    state: Vec<u8>,
+}
+
+fn options() -> Options {
+    Options { segment_bytes: 16 << 10, threads: false, ..Options::default() }
+}
+
+fn open(disk: &FakeDisk) -> Result<Recovery, OpenError> {
+    Journal::open(&PathBuf::from(DIR), options(), Arc::new(disk.clone()))
+}
+
+impl Sample {
+    /// Makes it: old segments with a few live records in them, holes, a checkpoint, segments to be
+    /// replayed, and a clean end.
+    pub fn new() -> Self {
+        let disk = FakeDisk::new(0);
+        let journal = open(&disk).and_then(|recovery| recovery.start()).unwrap();
+        let mut batch = Batch::new();
+        let mut records = BTreeMap::new();
+        let mut live = Vec::new();
+        let state = vec![42; 100_000];
+        let mut checkpoint = Lsn(0);
+        for round in 0..120_u32 {
+            for index in 0..=round % 4 {
+                let octets = vec![round as u8; ((round * 37 + index * 411) % 1500) as usize];
+                batch.push(&[&octets]);
+            }
+            let count = batch.len();
+            let appended = journal.append(&mut batch, SYNC).unwrap();
+            for index in 0..count {
+                let position = appended.position(index);
+                let len = ((round * 37 + index as u32 * 411) % 1500) as usize;
+                records.insert(position, vec![round as u8; len]);
+            }
+            if round % 30 == 7 {
+                live.push(appended.position(0));
+                journal.hold(appended.position(0), 1);
+            }
+            journal.wait_durable(journal.end()).unwrap();
+            if round == 80 {
+                checkpoint = journal.end();
+                journal
+                    .checkpoint(
+                        checkpoint,
+                        &mut |each| live.iter().for_each(|position| each(*position)),
+                        &mut |out| out.write_all(&state),
+                    )
+                    .unwrap();
+            }
+        }
+        journal.close().unwrap();
+        drop(journal);
+        let contents = |path: PathBuf| disk.contents(&path).map(|contents| (path, contents));
+        let files = disk.names().into_iter().filter_map(contents).collect();
+        let replayed = records.keys().copied().filter(|at| *at >= checkpoint).collect();
+        Sample { files, records, replayed, state }
+    }
+
+    /// Harms a copy of the journal, and checks what the journal and its tools make of it.
+    pub fn check(&self, harms: &[Harm]) -> Outcome {
+        let disk = self.harmed(harms);
+        let outcome = match self.read(&disk) {
+            Ok(outcome) => outcome,
+            Err(OpenError::Damaged { .. }) => Outcome::Damaged,
+            // A harmed version is taken for another version.
+            Err(OpenError::UnknownVersion { .. }) => return Outcome::Damaged,
+            Err(error) => panic!("{error}"),
+        };
+        let dir = PathBuf::from(DIR);
+        let mut report = Vec::new();
+        inspect(&dir, Arc::new(disk.clone()), &mut report).unwrap();
+        let sound = verify(&dir, Arc::new(disk.clone()), &mut report).unwrap_or(false);
+        assert!(!sound || outcome != Outcome::Damaged);
+        let mended = repair(&dir, Arc::new(disk.clone()), &mut report);
+        if mended.is_ok() {
+            assert_ne!(self.read(&disk).unwrap(), Outcome::Damaged);
+            self.go_on(&disk);
+        } else {
+            assert_eq!(outcome, Outcome::Damaged);
+        }
+        outcome
+    }
+
+    fn harmed(&self, harms: &[Harm]) -> FakeDisk {
+        let mut files = self.files.clone();
+        for harm in harms {
+            harm.apply(&mut files);
+        }
+        let disk = FakeDisk::new(1);
+        for (path, contents) in files {
+            disk.put(&path, &contents);
+        }
+        disk
+    }
+
+    /// Opens and replays. Whatever is found was appended, where it was appended.
+    fn read(&self, disk: &FakeDisk) -> Result<Outcome, OpenError> {
+        let recovery = open(disk)?;
+        let mut checkpoint_is_whole = false;
+        if let Some(mut reader) = recovery.checkpoint()? {
+            let mut state = Vec::new();
+            checkpoint_is_whole = reader.read_to_end(&mut state).is_ok();
+            assert!(!checkpoint_is_whole || state == self.state);
+        }
+        let mut found = Vec::new();
+        let result = recovery.replay(
+            &mut |record| {
+                assert_eq!(
+                    self.records.get(&record.position).map(Vec::as_slice),
+                    Some(record.octets)
+                );
+                assert!(found.last().is_none_or(|last| *last < record.position));
+                found.push(record.position);
+                Ok::<(), String>(())
+            },
+            &mut |_| {},
+        );
+        match result {
+            Ok(_) if found.ends_with(&self.replayed) || !checkpoint_is_whole => Ok(Outcome::Whole),
+            Ok(_) => Ok(Outcome::Shorter),
+            Err(ReplayError::Journal(error)) => Err(error),
+            Err(ReplayError::Owner(error)) => panic!("{error}"),
+        }
+    }
+
+    /// The journal starts, takes more and has it after the next start.
+    fn go_on(&self, disk: &FakeDisk) {
+        let recovery = open(disk).unwrap();
+        let before = recovery.replay(&mut |_| Ok::<(), String>(()), &mut |_| {}).unwrap();
+        let journal = recovery.start().unwrap();
+        let mut batch = Batch::new();
+        batch.push(&[b"more"]);
+        let position = journal.append(&mut batch, SYNC).unwrap().position(0);
+        journal.close().unwrap();
+        drop(journal);
+        disk.lose_power();
+        let mut last = None;
+        let after = open(disk)
+            .unwrap()
+            .replay(
+                &mut |record| {
+                    last = Some((record.position, record.octets.to_vec()));
+                    Ok::<(), String>(())
+                },
+                &mut |_| {},
+            )
+            .unwrap();
+        assert_eq!(after.records, before.records + 1);
+        assert_eq!(last, Some((position, b"more".to_vec())));
+    }
+}
+
+impl Harm {
+    fn apply(&self, files: &mut Vec<(PathBuf, Vec<u8>)>) {
+        let count = files.len();
+        if count == 0 {
+            return;
+        }
+        let at = |file: u8| usize::from(file) % count;
+        let within = |contents: &[u8], offset: u32| offset as usize % contents.len().max(1);
+        match *self {
+            Harm::Flip { file, offset, mask } => {
+                let contents = &mut files[at(file)].1;
+                let offset = within(contents, offset);
+                if let Some(octet) = contents.get_mut(offset) {
+                    *octet ^= mask;
+                }
+            }
+            Harm::Fill { file, offset, len, octet } => {
+                let contents = &mut files[at(file)].1;
+                let offset = within(contents, offset);
+                let end = contents.len().min(offset + len as usize);
+                contents[offset..end].fill(octet);
+            }
+            Harm::Cut { file, offset } => {
+                let contents = &mut files[at(file)].1;
+                let offset = within(contents, offset);
+                contents.truncate(offset);
+            }
+            Harm::Copy { file, offset, from, from_offset, len } => {
+                let source = files[at(from)].1.clone();
+                let from_offset = within(&source, from_offset);
+                let contents = &mut files[at(file)].1;
+                let offset = within(contents, offset);
+                let room = contents.len() - offset;
+                let len = (len as usize).min(room).min(source.len() - from_offset);
+                contents[offset..offset + len]
+                    .copy_from_slice(&source[from_offset..from_offset + len]);
+            }
+            Harm::Remove { file } => {
+                files.remove(at(file));
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Damage anywhere in the files: nothing panics, nothing is invented, and a repair makes the
+//! journal start again.
+//!
+//! `COURSER_JOURNAL_SECONDS` says for how long (default 8), `COURSER_JOURNAL_SEED` runs one seed.
+
+mod harness;
+
+use courser_journal::testing::Rng;
+use harness::{Harm, Outcome, Sample};
+use std::{
+    env,
+    time::{Duration, Instant},
+};
+
+fn number(name: &str) -> Option<u64> {
+    env::var(name).ok()?.parse().ok()
+}
+
+fn harm(rng: &mut Rng) -> Harm {
+    let file = rng.number() as u8;
+    let offset = rng.number() as u32;
+    let len_max = 1 << rng.below(16);
+    let len = 1 + rng.below(len_max) as u32;
+    match rng.below(9) {
+        0..4 => Harm::Flip { file, offset, mask: 1 << rng.below(8) },
+        4 => Harm::Fill { file, offset, len, octet: rng.number() as u8 },
+        5 => Harm::Fill { file, offset, len, octet: 0 },
+        6 => Harm::Cut { file, offset },
+        7 => Harm::Copy {
+            file,
+            offset,
+            from: rng.number() as u8,
+            from_offset: rng.number() as u32,
+            len,
+        },
+        _ => Harm::Remove { file },
+    }
+}
+
+#[test]
+fn damage_anywhere_invents_nothing_and_can_be_repaired() {
+    let sample = Sample::new();
+    let only = number("COURSER_JOURNAL_SEED");
+    let until =
+        Instant::now() + Duration::from_secs(number("COURSER_JOURNAL_SECONDS").unwrap_or(8));
+    let (mut seed, mut damaged) = (only.unwrap_or(0), 0);
+    while Instant::now() < until {
+        let mut rng = Rng::new(seed);
+        let harms: Vec<Harm> = (0..=rng.below(3)).map(|_| harm(&mut rng)).collect();
+        println!("COURSER_JOURNAL_SEED={seed}: {harms:?}");
+        damaged += u64::from(sample.check(&harms) == Outcome::Damaged);
+        seed += 1;
+        if only.is_some() {
+            return;
+        }
+    }
+    assert!(damaged > seed / 10, "{damaged} of {seed} were damaged");
+}
+
+#[test]
+fn no_flipped_bit_makes_a_record_disappear_in_silence() {
+    let sample = Sample::new();
+    let mut rng = Rng::new(number("COURSER_JOURNAL_SEED").unwrap_or(1));
+    for _ in 0..300 {
+        let (file, offset) = (rng.number() as u8, rng.number() as u32);
+        let harm = Harm::Flip { file, offset, mask: 1 << rng.below(8) };
+        println!("{harm:?}");
+        assert_ne!(sample.check(&[harm]), Outcome::Shorter);
+    }
+}

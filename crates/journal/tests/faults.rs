@@ -1,0 +1,292 @@
+//! What the journal does when something is wrong, one case at a time, on a disk in memory.
+
+mod support;
+
+use courser_journal::{
+    AppendError, Batch, Damage, Journal, Lsn, OpenError, ReadCache, ReadError,
+    testing::{FakeDisk, Faults},
+};
+use std::{path::PathBuf, sync::Arc};
+use support::{LAZY, SYNC, append, dir, open, options, replay, start};
+
+fn segment(start: u64) -> PathBuf {
+    dir().join(format!("{start:016x}.log"))
+}
+
+#[test]
+fn frames_of_a_lost_tail_do_not_come_back_behind_new_ones() {
+    for seed in 0..100 {
+        let disk = FakeDisk::new(seed);
+        let journal = start(&disk);
+        append(&journal, &[b"safe"], SYNC);
+        journal.wait_durable(journal.end()).unwrap();
+        // Three frames of one length: where a new one ends, an old one may start.
+        for fill in [1, 2, 3] {
+            append(&journal, &[&[fill; 2000]], LAZY);
+        }
+        journal.flush_once();
+        disk.set_faults(Faults { power_off_after: Some(0), ..Faults::default() });
+        drop(journal);
+        disk.lose_power();
+
+        let (recovery, before) = open(&disk);
+        let journal = recovery.start().unwrap();
+        append(&journal, &[&[9; 2000]], SYNC);
+        journal.wait_durable(journal.end()).unwrap();
+        drop(journal);
+        disk.kill();
+        let (_, after) = open(&disk);
+        assert_eq!(after.len(), before.len() + 1, "seed {seed}");
+        assert_eq!(after.last().unwrap().1, [9; 2000]);
+    }
+}
+
+#[test]
+fn octets_of_the_segment_that_a_file_was_before_are_no_records() {
+    let disk = FakeDisk::new(1);
+    let journal = start(&disk);
+    // One record to a frame, all of one length: old and new ones lie at the same offsets.
+    let fill = |journal: &Journal, octet: u8| {
+        let mut positions = Vec::new();
+        while positions.len() < 40 {
+            let position = append(journal, &[&[octet; 1000]], SYNC)[0];
+            positions.push(position);
+        }
+        journal.wait_durable(journal.end()).unwrap();
+        positions
+    };
+    fill(&journal, 1);
+    let old: Vec<_> = disk.names().into_iter().filter_map(|path| disk.contents(&path)).collect();
+    journal.checkpoint(journal.end(), &mut |_| {}, &mut |_| Ok(())).unwrap();
+    let positions = fill(&journal, 2);
+    // The disk lost the new frames: what was there before is there again.
+    for path in disk.names() {
+        let Some(now) = disk.contents(&path) else { continue };
+        for before in &old {
+            if path.extension().is_some_and(|is| is == "log") && before.len() == now.len() {
+                let mixed = [&now[..4096], &before[4096..]].concat();
+                disk.put(&path, &mixed);
+                break;
+            }
+        }
+    }
+    let mut cache = ReadCache::default();
+    for position in positions {
+        match journal.read(position, &mut cache) {
+            Ok(octets) => assert_eq!(octets, [2; 1000]),
+            Err(error) => assert!(matches!(error, ReadError::Bad { .. }), "{error}"),
+        }
+    }
+    drop(journal);
+    disk.kill();
+    match Journal::open(&dir(), options(), Arc::new(disk)).map(|recovery| replay(&recovery)) {
+        Ok(Ok(records)) => assert!(records.iter().all(|(_, octets)| octets[0] == 2)),
+        Ok(Err(error)) | Err(error) => assert!(matches!(error, OpenError::Damaged { .. })),
+    }
+}
+
+#[test]
+fn a_bad_frame_before_durable_ones_stops_the_start_and_names_the_place() {
+    let disk = FakeDisk::new(2);
+    let journal = start(&disk);
+    let mut positions = Vec::new();
+    for fill in 0..5 {
+        positions.push(append(&journal, &[&[fill; 100]], SYNC)[0]);
+        journal.wait_durable(journal.end()).unwrap();
+    }
+    drop(journal);
+    disk.kill();
+    let before = disk.contents(&segment(0)).unwrap();
+    disk.corrupt(&segment(0), positions[2].0 as usize + 50, 0x10);
+    let recovery = Journal::open(&dir(), options(), Arc::new(disk.clone())).unwrap();
+    let error = replay(&recovery).unwrap_err();
+    let OpenError::Damaged { path, offset, damage } = &error else { panic!("{error}") };
+    assert_eq!((path, *offset, damage), (&segment(0), positions[2].0 - 32, &Damage::Frame));
+    let text = error.to_string();
+    assert!(text.contains("courser journal repair") && text.contains("offset"), "{text}");
+    // Starting all the same is refused, and nothing was changed.
+    assert!(recovery.start().is_err());
+    disk.corrupt(&segment(0), positions[2].0 as usize + 50, 0x10);
+    assert!(disk.contents(&segment(0)).unwrap() == before);
+}
+
+#[test]
+fn damage_before_a_clean_stop_is_never_taken_for_a_torn_tail() {
+    let disk = FakeDisk::new(3);
+    let journal = start(&disk);
+    let position = append(&journal, &[b"the last one"], SYNC)[0];
+    journal.close().unwrap();
+    drop(journal);
+    disk.kill();
+    disk.corrupt(&segment(0), position.0 as usize + 9, 1);
+    let recovery = Journal::open(&dir(), options(), Arc::new(disk)).unwrap();
+    assert!(matches!(replay(&recovery), Err(OpenError::Damaged { .. })));
+}
+
+#[test]
+fn a_log_that_ends_before_what_the_checkpoint_saw_is_refused() {
+    let disk = FakeDisk::new(4);
+    let journal = start(&disk);
+    append(&journal, &[&[5; 1000]], SYNC);
+    let first = journal.end();
+    append(&journal, &[&[6; 1000]], SYNC);
+    // The owner's state has effects of the second batch, which is replayed all the same.
+    journal.checkpoint(first, &mut |_| {}, &mut |out| out.write_all(b"state")).unwrap();
+    drop(journal);
+    disk.kill();
+    let mut contents = disk.contents(&segment(0)).unwrap();
+    contents[first.0 as usize..].fill(0);
+    disk.put(&segment(0), &contents);
+    let recovery = Journal::open(&dir(), options(), Arc::new(disk)).unwrap();
+    assert!(matches!(replay(&recovery), Err(OpenError::Damaged { .. })));
+}
+
+#[test]
+fn a_missing_segment_is_refused() {
+    let disk = FakeDisk::new(5);
+    let journal = start(&disk);
+    for _ in 0..60 {
+        append(&journal, &[&[5; 1000]], SYNC);
+    }
+    journal.close().unwrap();
+    drop(journal);
+    disk.kill();
+    use courser_journal::Disk;
+    let missing = Lsn(options().segment_bytes);
+    disk.remove(&segment(missing.0)).unwrap();
+    let opened = Journal::open(&dir(), options(), Arc::new(disk));
+    let Err(OpenError::Damaged { damage, .. }) = opened else { panic!("it was opened") };
+    assert_eq!(damage, Damage::SegmentMissing(missing));
+}
+
+#[test]
+fn an_unknown_format_version_is_refused() {
+    let disk = FakeDisk::new(6);
+    let journal = start(&disk);
+    journal.checkpoint(journal.end(), &mut |_| {}, &mut |out| out.write_all(b"state")).unwrap();
+    drop(journal);
+    disk.kill();
+    let files = disk.names();
+    for path in files.iter().filter(|path| path.extension().is_some_and(|e| e != "spare")) {
+        // The version is the number at octet 8 of both kinds of files.
+        disk.corrupt(path, 8, 2);
+        let opened = Journal::open(&dir(), options(), Arc::new(disk.clone()));
+        let Err(error) = opened else { panic!("{} was opened", path.display()) };
+        assert!(matches!(error, OpenError::UnknownVersion { found: 3, known: 1, .. }), "{error}");
+        disk.corrupt(path, 8, 2);
+        disk.kill();
+    }
+}
+
+#[test]
+fn nothing_is_taken_after_a_failed_sync_and_durable_does_not_move() {
+    let disk = FakeDisk::new(7);
+    let journal = start(&disk);
+    append(&journal, &[b"one"], SYNC);
+    journal.wait_durable(journal.end()).unwrap();
+    let durable = journal.durable();
+    disk.set_faults(Faults { fail_sync_after: Some(0), ..Faults::default() });
+    let position = append(&journal, &[b"two"], SYNC)[0];
+    let end = journal.end();
+    assert!(journal.wait_durable(end).is_err());
+    // The next sync would succeed; it has to stay without effect.
+    assert!(journal.wait_durable(end).is_err() && !journal.flush_once());
+    assert_eq!(journal.durable(), durable);
+    let failure = journal.failed().unwrap().to_string();
+    assert!(failure.starts_with("sync journal/0000000000000000.log failed"), "{failure}");
+    let mut batch = Batch::new();
+    batch.push(&[b"three"]);
+    assert!(matches!(journal.append(&mut batch, SYNC), Err(AppendError::Failed(_))));
+    assert!(journal.checkpoint(end, &mut |_| {}, &mut |_| Ok(())).is_err());
+    assert!(journal.close().is_err());
+    // What is in memory can still be read.
+    assert_eq!(journal.read(position, &mut ReadCache::default()).unwrap(), b"two");
+}
+
+#[test]
+fn a_full_disk_refuses_publishes_takes_acks_and_recovers() {
+    let disk = FakeDisk::new(8);
+    let journal = start(&disk);
+    let mut held: Vec<Lsn> = (0..100).flat_map(|_| append(&journal, &[&[1; 1000]], SYNC)).collect();
+    held.iter().for_each(|position| journal.hold(*position, 1));
+    journal.maintain_once();
+    // No room for a segment, nor for the checkpoint below.
+    disk.set_capacity(disk.used_bytes() + 10_000);
+    let mut batch = Batch::new();
+    loop {
+        batch.push(&[&[1; 1000]]);
+        match journal.append(&mut batch, SYNC) {
+            Ok(appended) => held.push(appended.position(0)),
+            Err(AppendError::Full) => break,
+            Err(error) => panic!("{error}"),
+        }
+        journal.hold(held[held.len() - 1], 1);
+        assert!(held.len() < 1000);
+    }
+    assert!(!journal.has_room());
+    // Acks go in, more than fit into what is left of the segment.
+    let reserve = courser_journal::AppendMode { sync: true, reserve: true };
+    for position in held.drain(..) {
+        append(&journal, &[&position.0.to_le_bytes()], reserve);
+        journal.release(position);
+    }
+    assert!(journal.failed().is_none() && journal.wants_checkpoint());
+    journal.checkpoint(journal.end(), &mut |_| {}, &mut |out| out.write_all(&[0; 20_000])).unwrap();
+    assert!(journal.has_room());
+    assert_eq!(batch.len(), 1);
+    journal.append(&mut batch, SYNC).unwrap();
+    journal.wait_durable(journal.end()).unwrap();
+}
+
+#[test]
+fn a_segment_that_is_full_to_the_last_octet_is_not_freed_before_there_is_another() {
+    let disk = FakeDisk::new(10);
+    let journal = start(&disk);
+    let room = options().segment_bytes - 4096 - 32 - 8;
+    append(&journal, &[&vec![1; room as usize]], SYNC);
+    assert_eq!(journal.end(), Lsn(options().segment_bytes));
+    journal.checkpoint(journal.end(), &mut |_| {}, &mut |out| out.write_all(b"state")).unwrap();
+    drop(journal);
+    disk.lose_power();
+    let journal = start(&disk);
+    append(&journal, &[b"more"], SYNC);
+    journal.close().unwrap();
+    drop(journal);
+    disk.lose_power();
+    assert_eq!(open(&disk).1.len(), 1);
+}
+
+#[test]
+fn one_live_record_pins_pages_and_not_its_segment() {
+    let disk = FakeDisk::new(9);
+    let journal = start(&disk);
+    let mut kept = Vec::new();
+    for index in 0..600 {
+        let position = append(&journal, &[&[index as u8; 1000]], SYNC)[0];
+        if index % 100 == 50 {
+            journal.hold(position, 1);
+            kept.push((position, [index as u8; 1000]));
+        }
+    }
+    let before = journal.usage();
+    let done = journal
+        .checkpoint(
+            journal.end(),
+            &mut |live| kept.iter().rev().for_each(|(position, _)| live(*position)),
+            &mut |out| out.write_all(b"state"),
+        )
+        .unwrap();
+    let after = journal.usage();
+    assert!(done.punched_bytes > 0 && after.log_bytes < before.log_bytes / 5, "{after:?}");
+    for _ in 0..2 {
+        let mut cache = ReadCache::default();
+        for (position, octets) in &kept {
+            assert_eq!(journal.read(*position, &mut cache).unwrap(), octets);
+        }
+        journal
+            .checkpoint(journal.end(), &mut |_| panic!("nothing is left to punch"), &mut |out| {
+                out.write_all(b"state")
+            })
+            .unwrap();
+    }
+}
