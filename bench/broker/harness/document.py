@@ -8,8 +8,6 @@ from .workloads import MEMORY_GOAL_BYTES, MEMORY_WORKLOAD, WORKLOADS
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 # A queue grows when this many times more is published than consumed; the table then says so.
 UNBALANCED = 1.1
-# A load average from which on rates and latencies are not to be trusted.
-BUSY = 0.7
 
 
 def preface(measured: dict) -> str:
@@ -23,8 +21,6 @@ def preface(measured: dict) -> str:
         f"- Measured: {measured['started']}, {timing['measured_s']} s after {timing['warmup_s']} s of warm-up, "
         f"rounds: {timing['rounds']}, `{measured['command']}`",
     ]
-    if machine["load_average_before"] > BUSY:
-        lines.append("- **The machine was busy with other work**: rates and latencies are worse than they need be.")
     return "\n".join(lines)
 
 
@@ -90,9 +86,10 @@ def _latency(measured: dict, load: str) -> str:
     if not rows:
         return ""
     text = "Latency at a fixed rate, in microseconds:\n\n" + _table(["latency", "broker", "p50", "p99", "p99.9"], rows)
-    if measured["sync_floor"]:
-        p50, p99 = (results.median(measured["sync_floor"], at) for at in ("p50_us", "p99_us"))
-        text += f"\n\nFloor of anything durable on this disk, 4 KiB written and fdatasynced: p50 {p50:,.0f}, p99 {p99:,.0f}."
+    p50, p99 = (results.median(measured["runs"], "sync_floor", at) for at in ("p50_us", "p99_us"))
+    if p50:
+        text += "\n\nFloor of anything durable: 4 KiB written and fdatasynced, measured before each durable run, "
+        text += f"p50 {p50:,.0f}, p99 {p99:,.0f}."
     return text
 
 
@@ -108,24 +105,31 @@ def _memory(measured: dict, load: str) -> str:
 
 
 def _remarks(measured: dict) -> str:
-    """How far runs differ, and everything that did not go as it should."""
+    """How far runs differ, and everything that did not go as it should, as a list."""
     lines = [
-        "Each figure is the median of its rounds; the farthest run lies "
+        "- Each figure is the median of its rounds; the farthest run lies "
         f"{results.spread(measured):.0%} from its median CPU time."
     ]
+    busy = [others for run in measured["runs"] if (others := results.other_cores(run)) > results.BUSY_CORES]
+    if busy:
+        lines.append(
+            f"- **The machine had other work** in {len(busy)} of {len(measured['runs'])} runs, up to {max(busy):.1f} cores "
+            "of it: rates and latencies are worse than they need be."
+        )
     for run in measured["runs"]:
-        what = list(run["problems"])
-        if run["stalls"]:
-            what.append(f"{run['stalls']} s with less than half of the usual rate")
-        if what:
+        if what := results.remarks(run):
             title = brokers.TITLES[run["name"]]
-            lines.append(f"- round {run['round']}, {run['workload']}, {title}, {loads.TITLES[run['load']]}: " + "; ".join(what))
+            which = f"round {run['round']}, {run['workload']}, {title}, {loads.TITLES[run['load']]}"
+            lines.append(f"- {which}: {'; '.join(what)}")
     return "\n".join(lines)
 
 
 def _commands(measured: dict) -> str:
     """What was run."""
-    lines = ["courser  courser --listen 127.0.0.1:PORT --data-dir FOLDER", "rabbitmq rabbitmq-server (own node, ports, folders)"]
+    lines = [
+        "courser  courser --listen 127.0.0.1:PORT --data-dir FOLDER",
+        "rabbitmq rabbitmq-server (own node, ports, folders)",
+    ]
     commands = {(run["load"], run["workload"]): run["command"] for run in measured["runs"]}
     lines += [f"{workload:<8} {command}" for (_, workload), command in commands.items()]
     return "Commands:\n\n```\n" + "\n".join(lines) + "\n```"

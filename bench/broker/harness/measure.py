@@ -15,8 +15,9 @@ from .workloads import Workload
 
 # How long a load may go on after its time: starting, and draining what consumers did not keep up with.
 LATE_S_MAX = 45
-# A second with less than this part of the median rate is a stall.
+# A second with less than this part of the median rate is a stall, and one that lasts so long is one of load or machine.
 STALL_FRACTION = 0.5
+STALL_S = 1.5
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Sample:
     consumed_per_s: int
     broker_cpu_s: float
     load_cpu_s: float
+    machine_cpu_s: float
+    stolen_s: float
 
 
 def run(serving: Serving, load, workload: Workload, timing: loads.Timing, log: Path) -> dict:
@@ -42,7 +45,7 @@ def run(serving: Serving, load, workload: Workload, timing: loads.Timing, log: P
         raise SystemExit(f"error: the load printed no rates; see {log}\n{text[-2000:]}")
     return {
         "broker": broker.version,
-        "command": _shown(command),
+        "command": shown(command),
         **figures(window),
         "latency": latencies,
         "peak_rss_bytes": peak_rss_bytes,
@@ -61,19 +64,24 @@ def figures(window: list[Sample]) -> dict:
         published += sample.published_per_s * (sample.at_s - before.at_s)
     cpu_s = last.broker_cpu_s - first.broker_cpu_s
     load_s = last.load_cpu_s - first.load_cpu_s
+    machine_s = last.machine_cpu_s - first.machine_cpu_s
     usual = statistics.median(sample.consumed_per_s for sample in window[1:])
+    longest_s = max(sample.at_s - before.at_s for before, sample in zip(window, window[1:]))
     return {
         "seconds": round(seconds, 3),
         "cpu_us_per_message": cpu_s * 1e6 / max(consumed, 1),
         "load_cpu_us_per_message": load_s * 1e6 / max(consumed, 1),
         "broker_cores": cpu_s / seconds,
+        "other_cores": max(machine_s - cpu_s - load_s, 0) / seconds,
+        "stolen_cores": (last.stolen_s - first.stolen_s) / seconds,
         "consumed_per_s": consumed / seconds,
         "published_per_s": published / seconds,
-        "stalls": sum(sample.consumed_per_s < usual * STALL_FRACTION for sample in window[1:]),
+        "stalled_s": sum(sample.consumed_per_s < usual * STALL_FRACTION for sample in window[1:]),
+        "frozen_s": longest_s if longest_s > STALL_S else 0,
     }
 
 
-def _shown(command: list[str]) -> str:
+def shown(command: list[str]) -> str:
     """The command as anybody would give it: folders and ports are other ones with every run."""
     words = ["URI" if word.startswith("amqp://") else word for word in command]
     return " ".join(Path(word).name if word.startswith("/") else word for word in words)
@@ -109,10 +117,8 @@ def _watch(
                 break
             text.append(line)
             if found := loads.rates(line):
-                broker_s, load_s = process.cpu_s(broker.pids), process.cpu_s([load.pid])
-                samples.append(
-                    Sample(time.monotonic(), found["published"], found["consumed"], broker_s, load_s)
-                )
+                used = process.cpu_s(broker.pids), process.cpu_s([load.pid]), *process.machine_cpu_s()
+                samples.append(Sample(time.monotonic(), found["published"], found["consumed"], *used))
     finally:
         status = _end(load)
         log.write_text("".join(text))

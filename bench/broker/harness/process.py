@@ -28,6 +28,13 @@ def cpu_s(pids: list[int]) -> float:
     return ticks / TICKS_PER_S
 
 
+def machine_cpu_s() -> tuple[float, float]:
+    """Seconds that all processes of the machine have used, and that the host gave to other machines instead."""
+    with open("/proc/stat") as stat:
+        user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, stat.readline().split()[1:9])
+    return (user + nice + system + irq + softirq) / TICKS_PER_S, steal / TICKS_PER_S
+
+
 def peak_rss_bytes(pids: list[int]) -> int:
     """The processes' largest resident sets, added up."""
     total = 0

@@ -2,6 +2,9 @@
 
 import statistics
 
+# Other work on the machine than load and broker, from which on rates and latencies are not to be trusted.
+BUSY_CORES = 0.1
+
 
 def line(run: dict) -> str:
     """One run in one line, while it goes on."""
@@ -12,8 +15,26 @@ def line(run: dict) -> str:
     )
     for kind, latency in run["latency"].items():
         text += f"  {kind} {latency['p50_us']:,.0f}/{latency['p99_us']:,.0f} us"
-    notes = [f"{run['stalls']} s stalled"] if run["stalls"] else []
-    return "  ".join([text, *notes, *(f"!! {problem}" for problem in run["problems"])])
+    if floor := run.get("sync_floor"):
+        text += f"  fdatasync {floor['p50_us']:,.0f}/{floor['p99_us']:,.0f} us"
+    if (others := other_cores(run)) > BUSY_CORES:
+        text += f"  (other work: {others:.1f} cores)"
+    return "  ".join([text, *(f"!! {what}" for what in remarks(run))])
+
+
+def remarks(run: dict) -> list[str]:
+    """What went wrong in a run."""
+    found = list(run["problems"])
+    if run["stalled_s"]:
+        found.append(f"{run['stalled_s']} s with less than half of the usual rate")
+    if run["frozen_s"]:
+        found.append(f"no line from the load for {run['frozen_s']:.1f} s")
+    return found
+
+
+def other_cores(run: dict) -> float:
+    """Cores that neither broker nor load had, on average: other processes, and other machines on the same host."""
+    return run["other_cores"] + run["stolen_cores"]
 
 
 def of(measured: dict, load: str, workload: str, broker: str) -> list[dict]:
