@@ -26,8 +26,9 @@ def arguments():
     return given
 
 
-def keep_failed(broker, name):
+def keep_failed(broker, name, problems):
     """Sets the folder of what failed aside, and says where it is."""
+    (broker.folder / "problems.txt").write_text(problems + "\n")
     kept = CACHE / "failed" / name
     shutil.rmtree(kept, ignore_errors=True)
     kept.parent.mkdir(parents=True, exist_ok=True)
@@ -51,7 +52,7 @@ def run_faults(binary, port):
         except (BrokerError, AssertionError, OSError, ValueError) as error:
             results.append(False)
             print(f"   FAIL {test.__name__}: {error}", flush=True)
-            keep_failed(broker, test.__name__)
+            keep_failed(broker, test.__name__, str(error))
         finally:
             broker.kill()
     return results.count(True), results.count(False)
@@ -77,7 +78,7 @@ def run_rounds(given, seed, port):
                 broker.kill()
                 text = "\n".join(dict.fromkeys([str(error), *rounds.model.problems]))
                 print(f"   FAIL {number}/{given.rounds} with --seed {seed}: {text}", flush=True)
-                keep_failed(broker, f"seed-{seed}-round-{number}")
+                keep_failed(broker, f"seed-{seed}-round-{number}", text)
                 rounds.begin_anew()
     finally:
         broker.kill()

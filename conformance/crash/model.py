@@ -79,7 +79,8 @@ class Model:
         # Messages whose move to another queue has no answer: message -> (from, to, was sure to be there).
         self.moves = {}
         self.stops = 0
-        # The broker closes one connection after the other: what the first held goes to the others.
+        # The broker closes one connection after the other: what the first held goes to the others, also where it
+        # has not read the acknowledgement.
         self.stopping = False
         self.delivered_count = self.confirmed_count = 0
 
@@ -131,8 +132,8 @@ class Model:
             state = queue.states.get(message)
             if state is None:
                 self.problem(f"{name}: {describe(message)} was delivered, but {self.why_not(queue, message)}")
-            elif state in (State.ACKED, State.SETTLED):
-                self.problem(f"{name}: {describe(message)} was delivered again after its acknowledgement")
+            elif state is State.SETTLED or state is State.ACKED and not self.stopping:
+                self.problem(f"{name}: {describe(message)} was delivered again to {to}: {state.value}")
             elif message in queue.held and not self.stopping:
                 kind = ("transient " if message in queue.transient else "") + describe(message)
                 flag = "redelivered" if redelivered else "not redelivered"
