@@ -56,6 +56,8 @@ class Queue:
         self.gone = {}
         self.transient = set()
         self.held = {}
+        # Acknowledged before they were confirmed: their publish may have been lost with the crash.
+        self.unconfirmed = set()
         self.purging = False
         # Messages that a purge may have taken; None: a consumer without acknowledgements may have taken any.
         self.purged = purged
@@ -64,6 +66,7 @@ class Queue:
         """The message is not in the queue any more, and must never be again."""
         self.states.pop(message, None)
         self.transient.discard(message)
+        self.unconfirmed.discard(message)
         self.held.pop(message, None)
         self.gone[message] = why
 
@@ -113,9 +116,10 @@ class Model:
         with self.lock:
             self.confirmed_count += 1
             for name in queues:
-                states = self.queues[name].states
-                if states.get(message) is State.UNSURE:
-                    states[message] = State.SURE
+                queue = self.queues[name]
+                queue.unconfirmed.discard(message)
+                if queue.states.get(message) is State.UNSURE:
+                    queue.states[message] = State.SURE
 
     def never_published(self, queues, message, why):
         with self.lock:
@@ -149,6 +153,8 @@ class Model:
             queue = self.queues[name]
             for message in messages:
                 if message in queue.states:
+                    if queue.states[message] is State.UNSURE:
+                        queue.unconfirmed.add(message)
                     queue.states[message] = state
                 queue.held.pop(message, None)
 
@@ -270,7 +276,8 @@ class Model:
         missing = [message for message in queue.states if message not in seen]
         lost = [message for message in missing if queue.states[message] is State.SURE]
         if queue.drops_head:
-            taken = [message for message in missing if queue.states[message] is not State.UNSURE]
+            unsure = queue.unconfirmed
+            taken = [each for each in missing if queue.states[each] is not State.UNSURE and each not in unsure]
             self.check_head_only(queue, taken, seen)
             if queue.purged is not None:
                 lost = [message for message in lost if message not in queue.purged]
@@ -323,6 +330,7 @@ class Model:
         for message in list(queue.states):
             if message in seen:
                 queue.states[message] = State.SETTLED
+                queue.unconfirmed.discard(message)
             else:
                 queue.end(message, f"was not there any more after stop {self.stops}")
         queue.purged = None if queue.purged is None else set()
