@@ -2,10 +2,7 @@
 
 package amqpcodec
 
-import (
-	"encoding/binary"
-	"slices"
-)
+import "encoding/binary"
 
 // BasicQos is basic.qos: limits how much is delivered ahead of acknowledgements.
 //
@@ -28,7 +25,7 @@ func (m *BasicQos) size() int {
 
 // AppendTo appends the payload of the method's frame; see [Method].
 func (m *BasicQos) AppendTo(dst []byte) []byte {
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 60, 0, 10)
 	dst = binary.BigEndian.AppendUint32(dst, m.PrefetchSize)
 	return append(dst, byte(m.PrefetchCount>>8), byte(m.PrefetchCount), bit(m.Global))
@@ -42,7 +39,7 @@ func (m *BasicQos) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicQos) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -153,7 +150,7 @@ func (m *BasicConsume) AppendBinary(dst []byte) ([]byte, error) {
 		return dst, tooLong("basic.consume", "consumer-tag")
 	}
 	start := len(dst)
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), guess(m.Arguments))
 	dst = append(dst, 0, 60, 0, 20, 0, 0, byte(len(m.Queue)))
 	dst = append(dst, m.Queue...)
 	dst = append(dst, byte(len(m.ConsumerTag)))
@@ -169,7 +166,7 @@ func (m *BasicConsume) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicConsume) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), guess(m.Arguments)), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -211,7 +208,7 @@ func (m *BasicConsumeOk) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.ConsumerTag) > maxShortLen {
 		return dst, tooLong("basic.consume-ok", "consumer-tag")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 60, 0, 21, byte(len(m.ConsumerTag)))
 	dst = append(dst, m.ConsumerTag...)
 	return dst, nil
@@ -220,7 +217,7 @@ func (m *BasicConsumeOk) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicConsumeOk) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -261,7 +258,7 @@ func (m *BasicCancel) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.ConsumerTag) > maxShortLen {
 		return dst, tooLong("basic.cancel", "consumer-tag")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 60, 0, 30, byte(len(m.ConsumerTag)))
 	dst = append(dst, m.ConsumerTag...)
 	return append(dst, bit(m.NoWait)), nil
@@ -270,7 +267,7 @@ func (m *BasicCancel) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicCancel) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -309,7 +306,7 @@ func (m *BasicCancelOk) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.ConsumerTag) > maxShortLen {
 		return dst, tooLong("basic.cancel-ok", "consumer-tag")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 60, 0, 31, byte(len(m.ConsumerTag)))
 	dst = append(dst, m.ConsumerTag...)
 	return dst, nil
@@ -318,7 +315,7 @@ func (m *BasicCancelOk) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicCancelOk) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -366,7 +363,7 @@ func (m *BasicPublish) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.RoutingKey) > maxShortLen {
 		return dst, tooLong("basic.publish", "routing-key")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 60, 0, 40, 0, 0, byte(len(m.Exchange)))
 	dst = append(dst, m.Exchange...)
 	dst = append(dst, byte(len(m.RoutingKey)))
@@ -377,7 +374,7 @@ func (m *BasicPublish) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicPublish) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -428,7 +425,7 @@ func (m *BasicReturn) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.RoutingKey) > maxShortLen {
 		return dst, tooLong("basic.return", "routing-key")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 60, 0, 50, byte(m.ReplyCode>>8), byte(m.ReplyCode), byte(len(m.ReplyText)))
 	dst = append(dst, m.ReplyText...)
 	dst = append(dst, byte(len(m.Exchange)))
@@ -441,7 +438,7 @@ func (m *BasicReturn) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicReturn) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -494,7 +491,7 @@ func (m *BasicDeliver) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.RoutingKey) > maxShortLen {
 		return dst, tooLong("basic.deliver", "routing-key")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 60, 0, 60, byte(len(m.ConsumerTag)))
 	dst = append(dst, m.ConsumerTag...)
 	dst = binary.BigEndian.AppendUint64(dst, m.DeliveryTag)
@@ -508,7 +505,7 @@ func (m *BasicDeliver) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicDeliver) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -549,7 +546,7 @@ func (m *BasicGet) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.Queue) > maxShortLen {
 		return dst, tooLong("basic.get", "queue")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 60, 0, 70, 0, 0, byte(len(m.Queue)))
 	dst = append(dst, m.Queue...)
 	return append(dst, bit(m.NoAck)), nil
@@ -558,7 +555,7 @@ func (m *BasicGet) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicGet) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -608,7 +605,7 @@ func (m *BasicGetOk) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.RoutingKey) > maxShortLen {
 		return dst, tooLong("basic.get-ok", "routing-key")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 60, 0, 71)
 	dst = binary.BigEndian.AppendUint64(dst, m.DeliveryTag)
 	dst = append(dst, bit(m.Redelivered), byte(len(m.Exchange)))
@@ -622,7 +619,7 @@ func (m *BasicGetOk) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicGetOk) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -650,7 +647,7 @@ func (m *BasicGetEmpty) size() int {
 
 // AppendTo appends the payload of the method's frame; see [Method].
 func (m *BasicGetEmpty) AppendTo(dst []byte) []byte {
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	return append(dst, 0, 60, 0, 72, 0)
 }
 
@@ -662,7 +659,7 @@ func (m *BasicGetEmpty) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicGetEmpty) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -706,7 +703,7 @@ func (m *BasicAck) size() int {
 
 // AppendTo appends the payload of the method's frame; see [Method].
 func (m *BasicAck) AppendTo(dst []byte) []byte {
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 60, 0, 80)
 	dst = binary.BigEndian.AppendUint64(dst, m.DeliveryTag)
 	return append(dst, bit(m.Multiple))
@@ -720,7 +717,7 @@ func (m *BasicAck) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicAck) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -766,7 +763,7 @@ func (m *BasicReject) size() int {
 
 // AppendTo appends the payload of the method's frame; see [Method].
 func (m *BasicReject) AppendTo(dst []byte) []byte {
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 60, 0, 90)
 	dst = binary.BigEndian.AppendUint64(dst, m.DeliveryTag)
 	return append(dst, bit(m.Requeue))
@@ -780,7 +777,7 @@ func (m *BasicReject) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicReject) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -824,7 +821,7 @@ func (m *BasicRecoverAsync) size() int {
 
 // AppendTo appends the payload of the method's frame; see [Method].
 func (m *BasicRecoverAsync) AppendTo(dst []byte) []byte {
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	return append(dst, 0, 60, 0, 100, bit(m.Requeue))
 }
 
@@ -836,7 +833,7 @@ func (m *BasicRecoverAsync) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicRecoverAsync) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -879,7 +876,7 @@ func (m *BasicRecover) size() int {
 
 // AppendTo appends the payload of the method's frame; see [Method].
 func (m *BasicRecover) AppendTo(dst []byte) []byte {
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	return append(dst, 0, 60, 0, 110, bit(m.Requeue))
 }
 
@@ -891,7 +888,7 @@ func (m *BasicRecover) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicRecover) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -980,7 +977,7 @@ func (m *BasicNack) size() int {
 
 // AppendTo appends the payload of the method's frame; see [Method].
 func (m *BasicNack) AppendTo(dst []byte) []byte {
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 60, 0, 120)
 	dst = binary.BigEndian.AppendUint64(dst, m.DeliveryTag)
 	return append(dst, bit(m.Multiple)|bit(m.Requeue)<<1)
@@ -994,7 +991,7 @@ func (m *BasicNack) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicNack) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 

@@ -2,10 +2,7 @@
 
 package amqpcodec
 
-import (
-	"encoding/binary"
-	"slices"
-)
+import "encoding/binary"
 
 // BasicConsumeView is basic.consume as a view: its strings and tables alias the payload; see [BasicConsume].
 type BasicConsumeView struct {
@@ -48,7 +45,7 @@ func (m *BasicConsumeView) AppendBinary(dst []byte) ([]byte, error) {
 	if !fitsLong(len(m.Arguments)) {
 		return dst, tooLong("basic.consume", "arguments")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 60, 0, 20, 0, 0, byte(len(m.Queue)))
 	dst = append(dst, m.Queue...)
 	dst = append(dst, byte(len(m.ConsumerTag)))
@@ -61,7 +58,7 @@ func (m *BasicConsumeView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicConsumeView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -142,7 +139,7 @@ func (m *BasicConsumeOkView) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.ConsumerTag) > maxShortLen {
 		return dst, tooLong("basic.consume-ok", "consumer-tag")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 60, 0, 21, byte(len(m.ConsumerTag)))
 	dst = append(dst, m.ConsumerTag...)
 	return dst, nil
@@ -151,7 +148,7 @@ func (m *BasicConsumeOkView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicConsumeOkView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -203,7 +200,7 @@ func (m *BasicCancelView) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.ConsumerTag) > maxShortLen {
 		return dst, tooLong("basic.cancel", "consumer-tag")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 60, 0, 30, byte(len(m.ConsumerTag)))
 	dst = append(dst, m.ConsumerTag...)
 	return append(dst, bit(m.NoWait)), nil
@@ -212,7 +209,7 @@ func (m *BasicCancelView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicCancelView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -268,7 +265,7 @@ func (m *BasicCancelOkView) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.ConsumerTag) > maxShortLen {
 		return dst, tooLong("basic.cancel-ok", "consumer-tag")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 60, 0, 31, byte(len(m.ConsumerTag)))
 	dst = append(dst, m.ConsumerTag...)
 	return dst, nil
@@ -277,7 +274,7 @@ func (m *BasicCancelOkView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicCancelOkView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -336,7 +333,7 @@ func (m *BasicPublishView) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.RoutingKey) > maxShortLen {
 		return dst, tooLong("basic.publish", "routing-key")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 60, 0, 40, 0, 0, byte(len(m.Exchange)))
 	dst = append(dst, m.Exchange...)
 	dst = append(dst, byte(len(m.RoutingKey)))
@@ -347,7 +344,7 @@ func (m *BasicPublishView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicPublishView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -429,7 +426,7 @@ func (m *BasicReturnView) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.RoutingKey) > maxShortLen {
 		return dst, tooLong("basic.return", "routing-key")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 60, 0, 50, byte(m.ReplyCode>>8), byte(m.ReplyCode), byte(len(m.ReplyText)))
 	dst = append(dst, m.ReplyText...)
 	dst = append(dst, byte(len(m.Exchange)))
@@ -442,7 +439,7 @@ func (m *BasicReturnView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicReturnView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -525,7 +522,7 @@ func (m *BasicDeliverView) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.RoutingKey) > maxShortLen {
 		return dst, tooLong("basic.deliver", "routing-key")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 60, 0, 60, byte(len(m.ConsumerTag)))
 	dst = append(dst, m.ConsumerTag...)
 	dst = binary.BigEndian.AppendUint64(dst, m.DeliveryTag)
@@ -539,7 +536,7 @@ func (m *BasicDeliverView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicDeliverView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -612,7 +609,7 @@ func (m *BasicGetView) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.Queue) > maxShortLen {
 		return dst, tooLong("basic.get", "queue")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 60, 0, 70, 0, 0, byte(len(m.Queue)))
 	dst = append(dst, m.Queue...)
 	return append(dst, bit(m.NoAck)), nil
@@ -621,7 +618,7 @@ func (m *BasicGetView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicGetView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -692,7 +689,7 @@ func (m *BasicGetOkView) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.RoutingKey) > maxShortLen {
 		return dst, tooLong("basic.get-ok", "routing-key")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 60, 0, 71)
 	dst = binary.BigEndian.AppendUint64(dst, m.DeliveryTag)
 	dst = append(dst, bit(m.Redelivered), byte(len(m.Exchange)))
@@ -706,7 +703,7 @@ func (m *BasicGetOkView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *BasicGetOkView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 

@@ -2,8 +2,6 @@
 
 package amqpcodec
 
-import "slices"
-
 // ChannelOpen is channel.open: opens the channel that the frame names.
 //
 // Clients send it.
@@ -18,7 +16,7 @@ func (m *ChannelOpen) size() int {
 
 // AppendTo appends the payload of the method's frame; see [Method].
 func (m *ChannelOpen) AppendTo(dst []byte) []byte {
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	return append(dst, 0, 20, 0, 10, 0)
 }
 
@@ -30,7 +28,7 @@ func (m *ChannelOpen) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ChannelOpen) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -69,7 +67,7 @@ func (m *ChannelOpenOk) size() int {
 
 // AppendTo appends the payload of the method's frame; see [Method].
 func (m *ChannelOpenOk) AppendTo(dst []byte) []byte {
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	return append(dst, 0, 20, 0, 11, 0, 0, 0, 0)
 }
 
@@ -81,7 +79,7 @@ func (m *ChannelOpenOk) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ChannelOpenOk) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -123,7 +121,7 @@ func (m *ChannelFlow) size() int {
 
 // AppendTo appends the payload of the method's frame; see [Method].
 func (m *ChannelFlow) AppendTo(dst []byte) []byte {
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	return append(dst, 0, 20, 0, 20, bit(m.Active))
 }
 
@@ -135,7 +133,7 @@ func (m *ChannelFlow) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ChannelFlow) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -178,7 +176,7 @@ func (m *ChannelFlowOk) size() int {
 
 // AppendTo appends the payload of the method's frame; see [Method].
 func (m *ChannelFlowOk) AppendTo(dst []byte) []byte {
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	return append(dst, 0, 20, 0, 21, bit(m.Active))
 }
 
@@ -190,7 +188,7 @@ func (m *ChannelFlowOk) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ChannelFlowOk) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -247,7 +245,7 @@ func (m *ChannelClose) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.ReplyText) > maxShortLen {
 		return dst, tooLong("channel.close", "reply-text")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 20, 0, 40, byte(m.ReplyCode>>8), byte(m.ReplyCode), byte(len(m.ReplyText)))
 	dst = append(dst, m.ReplyText...)
 	return append(dst, byte(m.ClassID>>8), byte(m.ClassID), byte(m.MethodID>>8), byte(m.MethodID)), nil
@@ -256,7 +254,7 @@ func (m *ChannelClose) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ChannelClose) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 

@@ -2,10 +2,7 @@
 
 package amqpcodec
 
-import (
-	"encoding/binary"
-	"slices"
-)
+import "encoding/binary"
 
 // ChannelCloseView is channel.close as a view: its strings and tables alias the payload; see [ChannelClose].
 type ChannelCloseView struct {
@@ -36,7 +33,7 @@ func (m *ChannelCloseView) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.ReplyText) > maxShortLen {
 		return dst, tooLong("channel.close", "reply-text")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 20, 0, 40, byte(m.ReplyCode>>8), byte(m.ReplyCode), byte(len(m.ReplyText)))
 	dst = append(dst, m.ReplyText...)
 	return append(dst, byte(m.ClassID>>8), byte(m.ClassID), byte(m.MethodID>>8), byte(m.MethodID)), nil
@@ -45,7 +42,7 @@ func (m *ChannelCloseView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ChannelCloseView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 

@@ -2,8 +2,6 @@
 
 package amqpcodec
 
-import "slices"
-
 // ConfirmSelect is confirm.select: asks the server to confirm every publish from now on.
 //
 // Clients send it. It is RabbitMQ's addition.
@@ -21,7 +19,7 @@ func (m *ConfirmSelect) size() int {
 
 // AppendTo appends the payload of the method's frame; see [Method].
 func (m *ConfirmSelect) AppendTo(dst []byte) []byte {
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	return append(dst, 0, 85, 0, 10, bit(m.NoWait))
 }
 
@@ -33,7 +31,7 @@ func (m *ConfirmSelect) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ConfirmSelect) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 

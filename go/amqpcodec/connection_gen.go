@@ -2,10 +2,7 @@
 
 package amqpcodec
 
-import (
-	"encoding/binary"
-	"slices"
-)
+import "encoding/binary"
 
 // ConnectionStart is connection.start: offers the server's protocol version, properties, login mechanisms and locales.
 //
@@ -44,7 +41,7 @@ func (m *ConnectionStart) AppendBinary(dst []byte) ([]byte, error) {
 		return dst, tooLong("connection.start", "locales")
 	}
 	start := len(dst)
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), guess(m.ServerProperties))
 	dst = append(dst, 0, 10, 0, 10, m.VersionMajor, m.VersionMinor)
 	var err error
 	if dst, err = appendMap(dst, m.ServerProperties, 0); err != nil {
@@ -58,7 +55,7 @@ func (m *ConnectionStart) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ConnectionStart) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), guess(m.ServerProperties)), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -113,7 +110,7 @@ func (m *ConnectionStartOk) AppendBinary(dst []byte) ([]byte, error) {
 		return dst, tooLong("connection.start-ok", "locale")
 	}
 	start := len(dst)
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), guess(m.ClientProperties))
 	dst = append(dst, 0, 10, 0, 11)
 	var err error
 	if dst, err = appendMap(dst, m.ClientProperties, 0); err != nil {
@@ -130,7 +127,7 @@ func (m *ConnectionStartOk) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ConnectionStartOk) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), guess(m.ClientProperties)), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -172,7 +169,7 @@ func (m *ConnectionSecure) AppendBinary(dst []byte) ([]byte, error) {
 	if !fitsLong(len(m.Challenge)) {
 		return dst, tooLong("connection.secure", "challenge")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 10, 0, 20)
 	dst = appendLong(dst, m.Challenge)
 	return dst, nil
@@ -181,7 +178,7 @@ func (m *ConnectionSecure) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ConnectionSecure) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -220,7 +217,7 @@ func (m *ConnectionSecureOk) AppendBinary(dst []byte) ([]byte, error) {
 	if !fitsLong(len(m.Response)) {
 		return dst, tooLong("connection.secure-ok", "response")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 10, 0, 21)
 	dst = appendLong(dst, m.Response)
 	return dst, nil
@@ -229,7 +226,7 @@ func (m *ConnectionSecureOk) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ConnectionSecureOk) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -264,7 +261,7 @@ func (m *ConnectionTune) size() int {
 
 // AppendTo appends the payload of the method's frame; see [Method].
 func (m *ConnectionTune) AppendTo(dst []byte) []byte {
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 10, 0, 30, byte(m.ChannelMax>>8), byte(m.ChannelMax))
 	dst = binary.BigEndian.AppendUint32(dst, m.FrameMax)
 	return append(dst, byte(m.Heartbeat>>8), byte(m.Heartbeat))
@@ -278,7 +275,7 @@ func (m *ConnectionTune) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ConnectionTune) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -327,7 +324,7 @@ func (m *ConnectionTuneOk) size() int {
 
 // AppendTo appends the payload of the method's frame; see [Method].
 func (m *ConnectionTuneOk) AppendTo(dst []byte) []byte {
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 10, 0, 31, byte(m.ChannelMax>>8), byte(m.ChannelMax))
 	dst = binary.BigEndian.AppendUint32(dst, m.FrameMax)
 	return append(dst, byte(m.Heartbeat>>8), byte(m.Heartbeat))
@@ -341,7 +338,7 @@ func (m *ConnectionTuneOk) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ConnectionTuneOk) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -394,7 +391,7 @@ func (m *ConnectionOpen) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.VirtualHost) > maxShortLen {
 		return dst, tooLong("connection.open", "virtual-host")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 10, 0, 40, byte(len(m.VirtualHost)))
 	dst = append(dst, m.VirtualHost...)
 	return append(dst, 0, 0), nil
@@ -403,7 +400,7 @@ func (m *ConnectionOpen) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ConnectionOpen) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -431,7 +428,7 @@ func (m *ConnectionOpenOk) size() int {
 
 // AppendTo appends the payload of the method's frame; see [Method].
 func (m *ConnectionOpenOk) AppendTo(dst []byte) []byte {
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	return append(dst, 0, 10, 0, 41, 0)
 }
 
@@ -443,7 +440,7 @@ func (m *ConnectionOpenOk) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ConnectionOpenOk) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -499,7 +496,7 @@ func (m *ConnectionClose) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.ReplyText) > maxShortLen {
 		return dst, tooLong("connection.close", "reply-text")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 10, 0, 50, byte(m.ReplyCode>>8), byte(m.ReplyCode), byte(len(m.ReplyText)))
 	dst = append(dst, m.ReplyText...)
 	return append(dst, byte(m.ClassID>>8), byte(m.ClassID), byte(m.MethodID>>8), byte(m.MethodID)), nil
@@ -508,7 +505,7 @@ func (m *ConnectionClose) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ConnectionClose) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -589,7 +586,7 @@ func (m *ConnectionBlocked) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.Reason) > maxShortLen {
 		return dst, tooLong("connection.blocked", "reason")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 10, 0, 60, byte(len(m.Reason)))
 	dst = append(dst, m.Reason...)
 	return dst, nil
@@ -598,7 +595,7 @@ func (m *ConnectionBlocked) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ConnectionBlocked) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -684,7 +681,7 @@ func (m *ConnectionUpdateSecret) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.Reason) > maxShortLen {
 		return dst, tooLong("connection.update-secret", "reason")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 10, 0, 70)
 	dst = appendLong(dst, m.NewSecret)
 	dst = append(dst, byte(len(m.Reason)))
@@ -695,7 +692,7 @@ func (m *ConnectionUpdateSecret) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ConnectionUpdateSecret) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 

@@ -2,10 +2,7 @@
 
 package amqpcodec
 
-import (
-	"encoding/binary"
-	"slices"
-)
+import "encoding/binary"
 
 // ConnectionStartView is connection.start as a view: its strings and tables alias the payload; see [ConnectionStart].
 type ConnectionStartView struct {
@@ -44,7 +41,7 @@ func (m *ConnectionStartView) AppendBinary(dst []byte) ([]byte, error) {
 	if !fitsLong(len(m.Locales)) {
 		return dst, tooLong("connection.start", "locales")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 10, 0, 10, m.VersionMajor, m.VersionMinor)
 	dst = appendLong(dst, m.ServerProperties)
 	dst = appendLong(dst, m.Mechanisms)
@@ -55,7 +52,7 @@ func (m *ConnectionStartView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ConnectionStartView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -143,7 +140,7 @@ func (m *ConnectionStartOkView) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.Locale) > maxShortLen {
 		return dst, tooLong("connection.start-ok", "locale")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 10, 0, 11)
 	dst = appendLong(dst, m.ClientProperties)
 	dst = append(dst, byte(len(m.Mechanism)))
@@ -157,7 +154,7 @@ func (m *ConnectionStartOkView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ConnectionStartOkView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -227,7 +224,7 @@ func (m *ConnectionSecureView) AppendBinary(dst []byte) ([]byte, error) {
 	if !fitsLong(len(m.Challenge)) {
 		return dst, tooLong("connection.secure", "challenge")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 10, 0, 20)
 	dst = appendLong(dst, m.Challenge)
 	return dst, nil
@@ -236,7 +233,7 @@ func (m *ConnectionSecureView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ConnectionSecureView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -286,7 +283,7 @@ func (m *ConnectionSecureOkView) AppendBinary(dst []byte) ([]byte, error) {
 	if !fitsLong(len(m.Response)) {
 		return dst, tooLong("connection.secure-ok", "response")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 10, 0, 21)
 	dst = appendLong(dst, m.Response)
 	return dst, nil
@@ -295,7 +292,7 @@ func (m *ConnectionSecureOkView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ConnectionSecureOkView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -345,7 +342,7 @@ func (m *ConnectionOpenView) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.VirtualHost) > maxShortLen {
 		return dst, tooLong("connection.open", "virtual-host")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 10, 0, 40, byte(len(m.VirtualHost)))
 	dst = append(dst, m.VirtualHost...)
 	return append(dst, 0, 0), nil
@@ -354,7 +351,7 @@ func (m *ConnectionOpenView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ConnectionOpenView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -417,7 +414,7 @@ func (m *ConnectionCloseView) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.ReplyText) > maxShortLen {
 		return dst, tooLong("connection.close", "reply-text")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 10, 0, 50, byte(m.ReplyCode>>8), byte(m.ReplyCode), byte(len(m.ReplyText)))
 	dst = append(dst, m.ReplyText...)
 	return append(dst, byte(m.ClassID>>8), byte(m.ClassID), byte(m.MethodID>>8), byte(m.MethodID)), nil
@@ -426,7 +423,7 @@ func (m *ConnectionCloseView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ConnectionCloseView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -490,7 +487,7 @@ func (m *ConnectionBlockedView) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.Reason) > maxShortLen {
 		return dst, tooLong("connection.blocked", "reason")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 10, 0, 60, byte(len(m.Reason)))
 	dst = append(dst, m.Reason...)
 	return dst, nil
@@ -499,7 +496,7 @@ func (m *ConnectionBlockedView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ConnectionBlockedView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -554,7 +551,7 @@ func (m *ConnectionUpdateSecretView) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.Reason) > maxShortLen {
 		return dst, tooLong("connection.update-secret", "reason")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 10, 0, 70)
 	dst = appendLong(dst, m.NewSecret)
 	dst = append(dst, byte(len(m.Reason)))
@@ -565,7 +562,7 @@ func (m *ConnectionUpdateSecretView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ConnectionUpdateSecretView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 

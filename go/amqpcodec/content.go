@@ -1,9 +1,6 @@
 package amqpcodec
 
-import (
-	"encoding/binary"
-	"slices"
-)
+import "encoding/binary"
 
 // contentHeaderSize is how many octets of a content header stand before the property flags.
 const contentHeaderSize = 12
@@ -32,11 +29,8 @@ type ContentHeaderView struct {
 // The error is a [DecodeError]: of a payload cut short, a weight, flags without a meaning, or octets behind the last
 // property.
 func (h *ContentHeaderView) Parse(payload []byte) error {
-	if len(payload) < contentHeaderSize {
-		return truncatedIn(payload, payload, 2, 2, 8)
-	}
-	if weight := binary.BigEndian.Uint16(payload[2:]); weight != 0 {
-		return &DecodeError{Offset: 2, Cause: ErrNonZeroWeight, Found: uint64(weight)}
+	if err := checkContentHeader(payload); err != nil {
+		return err
 	}
 	properties, err := ParseProperties(payload[contentHeaderSize:])
 	if err != nil {
@@ -45,6 +39,17 @@ func (h *ContentHeaderView) Parse(payload []byte) error {
 	h.ClassID = binary.BigEndian.Uint16(payload)
 	h.BodySize = binary.BigEndian.Uint64(payload[4:])
 	h.Properties = properties
+	return nil
+}
+
+// checkContentHeader sees to what comes before the properties.
+func checkContentHeader(payload []byte) error {
+	if len(payload) < contentHeaderSize {
+		return truncatedIn(payload, payload, 2, 2, 8)
+	}
+	if weight := binary.BigEndian.Uint16(payload[2:]); weight != 0 {
+		return &DecodeError{Offset: 2, Cause: ErrNonZeroWeight, Found: uint64(weight)}
+	}
 	return nil
 }
 
@@ -65,7 +70,7 @@ func (h *ContentHeaderView) Owned() (ContentHeader, error) {
 
 // AppendTo appends the payload of a header frame. The zero RawProperties are written as none.
 func (h *ContentHeaderView) AppendTo(dst []byte) []byte {
-	dst = slices.Grow(dst, contentHeaderSize+max(len(h.Properties), 2))
+	dst = withRoom(dst, contentHeaderSize+max(len(h.Properties), 2), 0)
 	dst = appendContentHeader(dst, h.ClassID, h.BodySize)
 	return h.Properties.AppendTo(dst)
 }
@@ -76,23 +81,28 @@ func (h *ContentHeaderView) AppendBinary(dst []byte) ([]byte, error) { return h.
 // AppendFrame appends a whole header frame. The error is that of a payload of more than 4 GiB.
 func (h *ContentHeaderView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst = slices.Grow(dst, FrameOverhead+contentHeaderSize+max(len(h.Properties), 2))
+	dst = withRoom(dst, FrameOverhead+contentHeaderSize+max(len(h.Properties), 2), 0)
 	dst = h.AppendTo(beginFrame(dst, FrameHeader, channel))
 	return endFrame(dst, start, nil)
 }
 
 // UnmarshalBinary reads the payload of a header frame, to an owned value. The error is as for [ContentHeaderView.Parse],
-// or that of malformed headers.
+// or that of malformed headers; after it the header has no meaning.
 func (h *ContentHeader) UnmarshalBinary(payload []byte) error {
-	var view ContentHeaderView
-	if err := view.Parse(payload); err != nil {
+	if err := checkContentHeader(payload); err != nil {
 		return err
 	}
-	owned, err := view.Owned()
+	var view PropertiesView
+	err := view.Parse(payload[contentHeaderSize:])
 	if err == nil {
-		*h = owned
+		err = view.own(&h.Properties)
 	}
-	return err
+	if err != nil {
+		return shifted(err, contentHeaderSize)
+	}
+	h.ClassID = binary.BigEndian.Uint16(payload)
+	h.BodySize = binary.BigEndian.Uint64(payload[4:])
+	return nil
 }
 
 // AppendTo appends the payload of a header frame. It panics where AppendBinary fails.
@@ -100,7 +110,11 @@ func (h *ContentHeader) AppendTo(dst []byte) []byte { return must(h.AppendBinary
 
 // AppendBinary appends the payload of a header frame. The error is that of a property that cannot be written.
 func (h *ContentHeader) AppendBinary(dst []byte) ([]byte, error) {
-	written, err := h.Properties.AppendBinary(appendContentHeader(dst, h.ClassID, h.BodySize))
+	written := dst
+	if cap(dst) == 0 {
+		written = make([]byte, 0, contentHeaderSize+h.Properties.size())
+	}
+	written, err := h.Properties.AppendBinary(appendContentHeader(written, h.ClassID, h.BodySize))
 	if err != nil {
 		return dst, err
 	}
@@ -110,6 +124,9 @@ func (h *ContentHeader) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole header frame. The error is as for AppendBinary.
 func (h *ContentHeader) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
+	if cap(dst) == 0 {
+		dst = make([]byte, 0, FrameOverhead+contentHeaderSize+h.Properties.size())
+	}
 	dst, err := h.AppendBinary(beginFrame(dst, FrameHeader, channel))
 	return endFrame(dst, start, err)
 }

@@ -15,7 +15,7 @@ import (
 // An error is an [EncodeError]: a type without a form, a key of more than 255 octets, a number that does not fit, or
 // nesting deeper than [MaxNesting], which a map that contains itself has. dst is then returned as it was.
 func AppendMap(dst []byte, table map[string]any) ([]byte, error) {
-	written, err := appendMap(dst, table, 0)
+	written, err := appendMap(withRoom(dst, 4, guess(table)), table, 0)
 	if err != nil {
 		return dst, err
 	}

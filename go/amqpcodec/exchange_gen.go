@@ -2,8 +2,6 @@
 
 package amqpcodec
 
-import "slices"
-
 // ExchangeDeclare is exchange.declare: makes an exchange, or checks that it is there as described.
 //
 // Clients send it.
@@ -47,7 +45,7 @@ func (m *ExchangeDeclare) AppendBinary(dst []byte) ([]byte, error) {
 		return dst, tooLong("exchange.declare", "type")
 	}
 	start := len(dst)
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), guess(m.Arguments))
 	dst = append(dst, 0, 40, 0, 10, 0, 0, byte(len(m.Exchange)))
 	dst = append(dst, m.Exchange...)
 	dst = append(dst, byte(len(m.Type)))
@@ -63,7 +61,7 @@ func (m *ExchangeDeclare) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ExchangeDeclare) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), guess(m.Arguments)), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -151,7 +149,7 @@ func (m *ExchangeDelete) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.Exchange) > maxShortLen {
 		return dst, tooLong("exchange.delete", "exchange")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 40, 0, 20, 0, 0, byte(len(m.Exchange)))
 	dst = append(dst, m.Exchange...)
 	return append(dst, bit(m.IfUnused)|bit(m.NoWait)<<1), nil
@@ -160,7 +158,7 @@ func (m *ExchangeDelete) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ExchangeDelete) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -256,7 +254,7 @@ func (m *ExchangeBind) AppendBinary(dst []byte) ([]byte, error) {
 		return dst, tooLong("exchange.bind", "routing-key")
 	}
 	start := len(dst)
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), guess(m.Arguments))
 	dst = append(dst, 0, 40, 0, 30, 0, 0, byte(len(m.Destination)))
 	dst = append(dst, m.Destination...)
 	dst = append(dst, byte(len(m.Source)))
@@ -274,7 +272,7 @@ func (m *ExchangeBind) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ExchangeBind) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), guess(m.Arguments)), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -373,7 +371,7 @@ func (m *ExchangeUnbind) AppendBinary(dst []byte) ([]byte, error) {
 		return dst, tooLong("exchange.unbind", "routing-key")
 	}
 	start := len(dst)
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), guess(m.Arguments))
 	dst = append(dst, 0, 40, 0, 40, 0, 0, byte(len(m.Destination)))
 	dst = append(dst, m.Destination...)
 	dst = append(dst, byte(len(m.Source)))
@@ -391,7 +389,7 @@ func (m *ExchangeUnbind) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ExchangeUnbind) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), guess(m.Arguments)), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 

@@ -2,8 +2,6 @@
 
 package amqpcodec
 
-import "slices"
-
 // ExchangeDeclareView is exchange.declare as a view: its strings and tables alias the payload; see [ExchangeDeclare].
 type ExchangeDeclareView struct {
 	// Name of an exchange; empty is the default exchange.
@@ -47,7 +45,7 @@ func (m *ExchangeDeclareView) AppendBinary(dst []byte) ([]byte, error) {
 	if !fitsLong(len(m.Arguments)) {
 		return dst, tooLong("exchange.declare", "arguments")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 40, 0, 10, 0, 0, byte(len(m.Exchange)))
 	dst = append(dst, m.Exchange...)
 	dst = append(dst, byte(len(m.Type)))
@@ -60,7 +58,7 @@ func (m *ExchangeDeclareView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ExchangeDeclareView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -147,7 +145,7 @@ func (m *ExchangeDeleteView) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.Exchange) > maxShortLen {
 		return dst, tooLong("exchange.delete", "exchange")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 40, 0, 20, 0, 0, byte(len(m.Exchange)))
 	dst = append(dst, m.Exchange...)
 	return append(dst, bit(m.IfUnused)|bit(m.NoWait)<<1), nil
@@ -156,7 +154,7 @@ func (m *ExchangeDeleteView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ExchangeDeleteView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -235,7 +233,7 @@ func (m *ExchangeBindView) AppendBinary(dst []byte) ([]byte, error) {
 	if !fitsLong(len(m.Arguments)) {
 		return dst, tooLong("exchange.bind", "arguments")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 40, 0, 30, 0, 0, byte(len(m.Destination)))
 	dst = append(dst, m.Destination...)
 	dst = append(dst, byte(len(m.Source)))
@@ -250,7 +248,7 @@ func (m *ExchangeBindView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ExchangeBindView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -347,7 +345,7 @@ func (m *ExchangeUnbindView) AppendBinary(dst []byte) ([]byte, error) {
 	if !fitsLong(len(m.Arguments)) {
 		return dst, tooLong("exchange.unbind", "arguments")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 40, 0, 40, 0, 0, byte(len(m.Destination)))
 	dst = append(dst, m.Destination...)
 	dst = append(dst, byte(len(m.Source)))
@@ -362,7 +360,7 @@ func (m *ExchangeUnbindView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *ExchangeUnbindView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 

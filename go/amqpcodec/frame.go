@@ -3,7 +3,6 @@ package amqpcodec
 import (
 	"encoding/binary"
 	"math"
-	"slices"
 	"strconv"
 )
 
@@ -84,14 +83,16 @@ func (f *Frame) AppendBinary(dst []byte) ([]byte, error) {
 	if !fitsLong(len(f.Payload)) {
 		return dst, tooLong("payload")
 	}
-	dst = slices.Grow(dst, FrameOverhead+len(f.Payload))
+	dst = withRoom(dst, FrameOverhead+len(f.Payload), 0)
 	dst = AppendFrameHeader(dst, f.Type, f.Channel, uint32(len(f.Payload)))
 	dst = append(dst, f.Payload...)
 	return append(dst, FrameEnd), nil
 }
 
 // MarshalBinary returns the frame in a slice of its own; [Frame.AppendBinary] takes one instead.
-func (f *Frame) MarshalBinary() ([]byte, error) { return f.AppendBinary(nil) }
+func (f *Frame) MarshalBinary() ([]byte, error) {
+	return f.AppendBinary(make([]byte, 0, f.Size()))
+}
 
 // UnmarshalBinary reads a slice that holds one frame and nothing else. The payload is copied, into the frame's present
 // payload slice where that has room; [ParseFrame] does without a copy.
@@ -125,7 +126,7 @@ func AppendHeartbeat(dst []byte) []byte {
 // a limit that leaves no room for a payload is taken as [FrameMinSize]. An empty body has no frames.
 func AppendBody(dst []byte, channel uint16, body []byte, frameMax uint32) []byte {
 	room := bodyRoom(frameMax)
-	dst = slices.Grow(dst, len(body)+FrameOverhead*((len(body)+room-1)/room))
+	dst = withRoom(dst, len(body)+FrameOverhead*((len(body)+room-1)/room), 0)
 	for len(body) > 0 {
 		piece := body[:min(len(body), room)]
 		dst = AppendFrameHeader(dst, FrameBody, channel, uint32(len(piece)))

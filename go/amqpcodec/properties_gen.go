@@ -4,7 +4,6 @@ package amqpcodec
 
 import (
 	"encoding/binary"
-	"slices"
 	"time"
 )
 
@@ -144,11 +143,12 @@ func (p *Properties) Present() PropertyFlags {
 	return flags
 }
 
-// size is at least the octets of all properties, without the entries of a map.
+// size is room enough for all properties, but for the entries of a map, which are guessed.
 func (p *Properties) size() int {
 	size := 26
 	size += len(p.ContentType)
 	size += len(p.ContentEncoding)
+	size += guess(p.Headers)
 	size += len(p.CorrelationID)
 	size += len(p.ReplyTo)
 	size += len(p.Expiration)
@@ -169,7 +169,9 @@ func (p *Properties) AppendTo(dst []byte) []byte {
 // cannot be written.
 func (p *Properties) AppendBinary(dst []byte) ([]byte, error) {
 	start, flags := len(dst), p.Present()
-	dst = slices.Grow(dst, p.size())
+	if cap(dst) == 0 {
+		dst = make([]byte, 0, p.size())
+	}
 	dst = append(dst, byte(flags>>8), byte(flags))
 	if flags&FlagContentType != 0 {
 		if len(p.ContentType) > maxShortLen {
@@ -343,7 +345,7 @@ func (p *PropertiesView) Present() PropertyFlags {
 	return flags
 }
 
-// size is at least the octets of all properties, without the entries of a map.
+// size is room enough for all properties, but for the entries of a map, which are guessed.
 func (p *PropertiesView) size() int {
 	size := 26
 	size += len(p.ContentType)
@@ -369,7 +371,9 @@ func (p *PropertiesView) AppendTo(dst []byte) []byte {
 // cannot be written.
 func (p *PropertiesView) AppendBinary(dst []byte) ([]byte, error) {
 	start, flags := len(dst), p.Present()
-	dst = slices.Grow(dst, p.size())
+	if cap(dst) == 0 {
+		dst = make([]byte, 0, p.size())
+	}
 	dst = append(dst, byte(flags>>8), byte(flags))
 	if flags&FlagContentType != 0 {
 		if len(p.ContentType) > maxShortLen {
@@ -549,7 +553,17 @@ func (p *PropertiesView) Parse(src []byte) error {
 
 // Owned returns the owned form. The error is that of malformed headers; its offset counts in the encoded properties.
 func (p *PropertiesView) Owned() (Properties, error) {
-	owned, flags := Properties{Flags: p.Flags}, p.Present()
+	var owned Properties
+	if err := p.own(&owned); err != nil {
+		return Properties{}, err
+	}
+	return owned, nil
+}
+
+// own sets the owned form.
+func (p *PropertiesView) own(owned *Properties) error {
+	flags := p.Present()
+	*owned = Properties{Flags: p.Flags}
 	text := ownedText(
 		p.ContentType,
 		p.ContentEncoding,
@@ -582,7 +596,7 @@ func (p *PropertiesView) Owned() (Properties, error) {
 			if flags&FlagContentEncoding != 0 {
 				offset += 1 + len(p.ContentEncoding)
 			}
-			return Properties{}, shifted(err, offset)
+			return shifted(err, offset)
 		}
 	}
 	owned.DeliveryMode = p.DeliveryMode
@@ -590,7 +604,7 @@ func (p *PropertiesView) Owned() (Properties, error) {
 	if flags&FlagTimestamp != 0 {
 		owned.Timestamp = unixTime(p.Timestamp)
 	}
-	return owned, nil
+	return nil
 }
 
 // ContentType returns the property content-type, and whether it is there.

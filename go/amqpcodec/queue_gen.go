@@ -2,10 +2,7 @@
 
 package amqpcodec
 
-import (
-	"encoding/binary"
-	"slices"
-)
+import "encoding/binary"
 
 // QueueDeclare is queue.declare: makes a queue, or checks that it is there as described.
 //
@@ -45,7 +42,7 @@ func (m *QueueDeclare) AppendBinary(dst []byte) ([]byte, error) {
 		return dst, tooLong("queue.declare", "queue")
 	}
 	start := len(dst)
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), guess(m.Arguments))
 	dst = append(dst, 0, 50, 0, 10, 0, 0, byte(len(m.Queue)))
 	dst = append(dst, m.Queue...)
 	dst = append(dst, bit(m.Passive)|bit(m.Durable)<<1|bit(m.Exclusive)<<2|bit(m.AutoDelete)<<3|bit(m.NoWait)<<4)
@@ -59,7 +56,7 @@ func (m *QueueDeclare) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *QueueDeclare) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), guess(m.Arguments)), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -105,7 +102,7 @@ func (m *QueueDeclareOk) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.Queue) > maxShortLen {
 		return dst, tooLong("queue.declare-ok", "queue")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 50, 0, 11, byte(len(m.Queue)))
 	dst = append(dst, m.Queue...)
 	dst = binary.BigEndian.AppendUint32(dst, m.MessageCount)
@@ -116,7 +113,7 @@ func (m *QueueDeclareOk) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *QueueDeclareOk) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -170,7 +167,7 @@ func (m *QueueBind) AppendBinary(dst []byte) ([]byte, error) {
 		return dst, tooLong("queue.bind", "routing-key")
 	}
 	start := len(dst)
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), guess(m.Arguments))
 	dst = append(dst, 0, 50, 0, 20, 0, 0, byte(len(m.Queue)))
 	dst = append(dst, m.Queue...)
 	dst = append(dst, byte(len(m.Exchange)))
@@ -188,7 +185,7 @@ func (m *QueueBind) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *QueueBind) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), guess(m.Arguments)), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -274,7 +271,7 @@ func (m *QueuePurge) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.Queue) > maxShortLen {
 		return dst, tooLong("queue.purge", "queue")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 50, 0, 30, 0, 0, byte(len(m.Queue)))
 	dst = append(dst, m.Queue...)
 	return append(dst, bit(m.NoWait)), nil
@@ -283,7 +280,7 @@ func (m *QueuePurge) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *QueuePurge) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -314,7 +311,7 @@ func (m *QueuePurgeOk) size() int {
 
 // AppendTo appends the payload of the method's frame; see [Method].
 func (m *QueuePurgeOk) AppendTo(dst []byte) []byte {
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 50, 0, 31)
 	dst = binary.BigEndian.AppendUint32(dst, m.MessageCount)
 	return dst
@@ -328,7 +325,7 @@ func (m *QueuePurgeOk) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *QueuePurgeOk) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -385,7 +382,7 @@ func (m *QueueDelete) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.Queue) > maxShortLen {
 		return dst, tooLong("queue.delete", "queue")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 50, 0, 40, 0, 0, byte(len(m.Queue)))
 	dst = append(dst, m.Queue...)
 	return append(dst, bit(m.IfUnused)|bit(m.IfEmpty)<<1|bit(m.NoWait)<<2), nil
@@ -394,7 +391,7 @@ func (m *QueueDelete) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *QueueDelete) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -425,7 +422,7 @@ func (m *QueueDeleteOk) size() int {
 
 // AppendTo appends the payload of the method's frame; see [Method].
 func (m *QueueDeleteOk) AppendTo(dst []byte) []byte {
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 50, 0, 41)
 	dst = binary.BigEndian.AppendUint32(dst, m.MessageCount)
 	return dst
@@ -439,7 +436,7 @@ func (m *QueueDeleteOk) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *QueueDeleteOk) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -503,7 +500,7 @@ func (m *QueueUnbind) AppendBinary(dst []byte) ([]byte, error) {
 		return dst, tooLong("queue.unbind", "routing-key")
 	}
 	start := len(dst)
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), guess(m.Arguments))
 	dst = append(dst, 0, 50, 0, 50, 0, 0, byte(len(m.Queue)))
 	dst = append(dst, m.Queue...)
 	dst = append(dst, byte(len(m.Exchange)))
@@ -520,7 +517,7 @@ func (m *QueueUnbind) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *QueueUnbind) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), guess(m.Arguments)), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 

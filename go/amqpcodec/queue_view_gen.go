@@ -2,10 +2,7 @@
 
 package amqpcodec
 
-import (
-	"encoding/binary"
-	"slices"
-)
+import "encoding/binary"
 
 // QueueDeclareView is queue.declare as a view: its strings and tables alias the payload; see [QueueDeclare].
 type QueueDeclareView struct {
@@ -45,7 +42,7 @@ func (m *QueueDeclareView) AppendBinary(dst []byte) ([]byte, error) {
 	if !fitsLong(len(m.Arguments)) {
 		return dst, tooLong("queue.declare", "arguments")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 50, 0, 10, 0, 0, byte(len(m.Queue)))
 	dst = append(dst, m.Queue...)
 	dst = append(dst, bit(m.Passive)|bit(m.Durable)<<1|bit(m.Exclusive)<<2|bit(m.AutoDelete)<<3|bit(m.NoWait)<<4)
@@ -56,7 +53,7 @@ func (m *QueueDeclareView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *QueueDeclareView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -135,7 +132,7 @@ func (m *QueueDeclareOkView) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.Queue) > maxShortLen {
 		return dst, tooLong("queue.declare-ok", "queue")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 50, 0, 11, byte(len(m.Queue)))
 	dst = append(dst, m.Queue...)
 	dst = binary.BigEndian.AppendUint32(dst, m.MessageCount)
@@ -146,7 +143,7 @@ func (m *QueueDeclareOkView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *QueueDeclareOkView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -221,7 +218,7 @@ func (m *QueueBindView) AppendBinary(dst []byte) ([]byte, error) {
 	if !fitsLong(len(m.Arguments)) {
 		return dst, tooLong("queue.bind", "arguments")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 50, 0, 20, 0, 0, byte(len(m.Queue)))
 	dst = append(dst, m.Queue...)
 	dst = append(dst, byte(len(m.Exchange)))
@@ -236,7 +233,7 @@ func (m *QueueBindView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *QueueBindView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -318,7 +315,7 @@ func (m *QueuePurgeView) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.Queue) > maxShortLen {
 		return dst, tooLong("queue.purge", "queue")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 50, 0, 30, 0, 0, byte(len(m.Queue)))
 	dst = append(dst, m.Queue...)
 	return append(dst, bit(m.NoWait)), nil
@@ -327,7 +324,7 @@ func (m *QueuePurgeView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *QueuePurgeView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -393,7 +390,7 @@ func (m *QueueDeleteView) AppendBinary(dst []byte) ([]byte, error) {
 	if len(m.Queue) > maxShortLen {
 		return dst, tooLong("queue.delete", "queue")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 50, 0, 40, 0, 0, byte(len(m.Queue)))
 	dst = append(dst, m.Queue...)
 	return append(dst, bit(m.IfUnused)|bit(m.IfEmpty)<<1|bit(m.NoWait)<<2), nil
@@ -402,7 +399,7 @@ func (m *QueueDeleteView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *QueueDeleteView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 
@@ -481,7 +478,7 @@ func (m *QueueUnbindView) AppendBinary(dst []byte) ([]byte, error) {
 	if !fitsLong(len(m.Arguments)) {
 		return dst, tooLong("queue.unbind", "arguments")
 	}
-	dst = slices.Grow(dst, m.size())
+	dst = withRoom(dst, m.size(), 0)
 	dst = append(dst, 0, 50, 0, 50, 0, 0, byte(len(m.Queue)))
 	dst = append(dst, m.Queue...)
 	dst = append(dst, byte(len(m.Exchange)))
@@ -495,7 +492,7 @@ func (m *QueueUnbindView) AppendBinary(dst []byte) ([]byte, error) {
 // AppendFrame appends a whole method frame; see [Method].
 func (m *QueueUnbindView) AppendFrame(dst []byte, channel uint16) ([]byte, error) {
 	start := len(dst)
-	dst, err := m.AppendBinary(beginFrame(slices.Grow(dst, FrameOverhead+m.size()), FrameMethod, channel))
+	dst, err := m.AppendBinary(beginFrame(withRoom(dst, FrameOverhead+m.size(), 0), FrameMethod, channel))
 	return endFrame(dst, start, err)
 }
 

@@ -3,6 +3,7 @@ package amqpcodec
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -34,7 +35,7 @@ func AppendShortString[T ~string | ~[]byte](dst []byte, value T) ([]byte, error)
 	if len(value) > maxShortLen {
 		return dst, tooLong("short string")
 	}
-	dst = append(dst, byte(len(value)))
+	dst = append(withRoom(dst, 1+len(value), 0), byte(len(value)))
 	return append(dst, value...), nil
 }
 
@@ -43,8 +44,27 @@ func AppendLongString[T ~string | ~[]byte](dst []byte, value T) ([]byte, error) 
 	if !fitsLong(len(value)) {
 		return dst, tooLong("long string")
 	}
-	return appendLong(dst, value), nil
+	return appendLong(withRoom(dst, 4+len(value), 0), value), nil
 }
+
+// withRoom returns dst with room for need octets more. When it has less, it gets room for further extra ones, which are a
+// guess: a buffer that is large enough is never given up for a guess.
+func withRoom(dst []byte, need, extra int) []byte {
+	if cap(dst)-len(dst) >= need {
+		return dst
+	}
+	return grown(dst, need+extra)
+}
+
+func grown(dst []byte, more int) []byte {
+	if cap(dst) == 0 {
+		return make([]byte, 0, more)
+	}
+	return slices.Grow(dst, more)
+}
+
+// guess is about how many octets the entries of a map take.
+func guess(table map[string]any) int { return 24 * len(table) }
 
 // cutOctet takes a number of 8 bits.
 func cutOctet(b []byte) (value uint8, rest []byte, ok bool) {
@@ -79,19 +99,21 @@ func appendLong[T ~string | ~[]byte](dst []byte, value T) []byte {
 	return append(dst, value...)
 }
 
-// ownedText copies the parts into one string: a method's strings cost one allocation together.
+// ownedText copies the parts into one string: the strings of a method or of properties cost one allocation together.
 func ownedText(parts ...[]byte) string {
 	size := 0
-	for _, part := range parts {
-		size += len(part)
+	for i := range parts {
+		size += len(parts[i])
 	}
 	if size == 0 {
 		return ""
 	}
 	var text strings.Builder
 	text.Grow(size)
-	for _, part := range parts {
-		text.Write(part)
+	for i := range parts {
+		if len(parts[i]) > 0 {
+			text.Write(parts[i])
+		}
 	}
 	return text.String()
 }

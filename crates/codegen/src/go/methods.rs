@@ -12,15 +12,8 @@ pub(super) fn render(class: &Class) -> Source {
         fields::visible(method).any(wide)
             || (!fields::has_view(method) && fields::visible(method).any(parsed))
     });
-    let grows = class.methods.iter().any(|method| !method.fields.is_empty());
-    let mut imports = Vec::new();
-    if needs_binary {
-        imports.push("encoding/binary");
-    }
-    if grows {
-        imports.push("slices");
-    }
-    let mut source = begin(&imports);
+    let imports: &[_] = if needs_binary { &["encoding/binary"] } else { &[] };
+    let mut source = begin(imports);
     for method in &class.methods {
         let name = type_name(class, method, Form::Owned);
         source.line("");
@@ -110,7 +103,7 @@ pub(super) fn writing(source: &mut Source, class: &Class, method: &Method, form:
         });
     } else {
         source.block(format!("func (m *{name}) AppendTo(dst []byte) []byte"), |source| {
-            source.line("dst = slices.Grow(dst, m.size())");
+            source.line("dst = withRoom(dst, m.size(), 0)");
             append_fields(source, class, method, form, false);
         });
     }
@@ -123,13 +116,14 @@ pub(super) fn writing(source: &mut Source, class: &Class, method: &Method, form:
             if form == Form::Owned && fields::has_table(method) {
                 source.line("start := len(dst)");
             }
-            source.line("dst = slices.Grow(dst, m.size())");
+            source.line(format!("dst = withRoom(dst, m.size(), {})", guess(method, form)));
             append_fields(source, class, method, form, true);
         });
     } else {
         source.block(signature, |source| source.line("return m.AppendTo(dst), nil"));
     }
-    append_frame(source, &name, "slices.Grow(dst, FrameOverhead+m.size())");
+    let room = format!("withRoom(dst, FrameOverhead+m.size(), {})", guess(method, form));
+    append_frame(source, &name, &room);
 }
 
 fn without_fields(source: &mut Source, class: &Class, method: &Method, name: &str) {
@@ -156,6 +150,15 @@ fn append_frame(source: &mut Source, name: &str, room: &str) {
             .line(format!("dst, err := m.AppendBinary(beginFrame({room}, FrameMethod, channel))"));
         source.line("return endFrame(dst, start, err)");
     });
+}
+
+/// About the octets of the entries of maps, as an expression.
+fn guess(method: &Method, form: Form) -> String {
+    let maps = fields::visible(method)
+        .filter(|field| form == Form::Owned && field.wire == Wire::Table)
+        .map(|field| format!("guess(m.{})", identifier(&field.name)));
+    let maps: Vec<_> = maps.collect();
+    if maps.is_empty() { "0".to_owned() } else { maps.join("+") }
 }
 
 /// The octets of the payload, without the entries of maps.

@@ -7,7 +7,7 @@ use crate::model::{Property, Protocol, Wire};
 use crate::source::Source;
 
 pub(super) fn render(protocol: &Protocol) -> Source {
-    let mut source = begin(&["encoding/binary", "slices", "time"]);
+    let mut source = begin(&["encoding/binary", "time"]);
     let properties = content_class(protocol).map_or(&[][..], |class| &class.properties);
     flags(&mut source, properties);
     infos(&mut source, properties);
@@ -103,16 +103,17 @@ fn present(source: &mut Source, properties: &[Property], form: Form) {
 
 fn size(source: &mut Source, properties: &[Property], form: Form) {
     source.line("");
-    source.line("// size is at least the octets of all properties, without the entries of a map.");
+    source.line("// size is room enough for all properties, but for the entries of a map, which are guessed.");
     source.block(format!("func (p *{}) size() int", type_name(form)), |source| {
         let fixed: usize = properties.iter().map(|property| fields::fixed_len(property.wire)).sum();
-        let variable = properties.iter().filter(|property| {
-            fields::is_variable(property.wire)
-                && (form == Form::View || property.wire != Wire::Table)
-        });
         source.line(format!("size := {}", 2 + fixed));
-        for property in variable {
-            source.line(format!("size += len(p.{})", identifier(&property.name)));
+        for property in properties.iter().filter(|property| fields::is_variable(property.wire)) {
+            let member = identifier(&property.name);
+            source.line(if form == Form::Owned && property.wire == Wire::Table {
+                format!("size += guess(p.{member})")
+            } else {
+                format!("size += len(p.{member})")
+            });
         }
         source.line("return size");
     });
@@ -130,7 +131,7 @@ fn append(source: &mut Source, properties: &[Property], form: Form) {
     source.line("// cannot be written.");
     source.block(format!("func (p *{name}) AppendBinary(dst []byte) ([]byte, error)"), |source| {
         source.line("start, flags := len(dst), p.Present()");
-        source.line("dst = slices.Grow(dst, p.size())");
+        source.block("if cap(dst) == 0", |source| source.line("dst = make([]byte, 0, p.size())"));
         source.line("dst = append(dst, byte(flags>>8), byte(flags))");
         for property in properties {
             source.block(format!("if flags&{} != 0", flag(property)), |source| {
@@ -212,9 +213,19 @@ fn to_owned(source: &mut Source, properties: &[Property]) {
     source.line("");
     source.line("// Owned returns the owned form. The error is that of malformed headers; its offset counts in the encoded properties.");
     source.block("func (p *PropertiesView) Owned() (Properties, error)", |source| {
+        source.line("var owned Properties");
+        source.block("if err := p.own(&owned); err != nil", |source| {
+            source.line("return Properties{}, err");
+        });
+        source.line("return owned, nil");
+    });
+    source.line("");
+    source.line("// own sets the owned form.");
+    source.block("func (p *PropertiesView) own(owned *Properties) error", |source| {
         let strings = properties.iter().filter(|property| property.wire == Wire::ShortStr);
         let strings: Vec<_> = strings.map(|property| identifier(&property.name)).collect();
-        source.line("owned, flags := Properties{Flags: p.Flags}, p.Present()");
+        source.line("flags := p.Present()");
+        source.line("*owned = Properties{Flags: p.Flags}");
         own_strings(source, "p", &strings);
         for property in properties.iter().filter(|p| p.wire != Wire::ShortStr) {
             let member = identifier(&property.name);
@@ -228,7 +239,7 @@ fn to_owned(source: &mut Source, properties: &[Property]) {
                 _ => source.line(format!("owned.{member} = p.{member}")),
             }
         }
-        source.line("return owned, nil");
+        source.line("return nil");
     });
 }
 
@@ -249,7 +260,7 @@ fn owned_table(source: &mut Source, property: &Property, properties: &[Property]
                     });
                 });
             }
-            source.line("return Properties{}, shifted(err, offset)");
+            source.line("return shifted(err, offset)");
         });
     });
 }

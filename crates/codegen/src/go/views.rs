@@ -9,11 +9,9 @@ use crate::source::Source;
 pub(super) fn render(class: &Class) -> Source {
     let methods = || class.methods.iter().filter(|method| fields::has_view(method));
     let number = |field: &Field| matches!(field.wire, Wire::Short | Wire::Long | Wire::LongLong);
-    let mut imports = vec!["slices"];
-    if methods().any(|method| fields::visible(method).any(number)) {
-        imports.insert(0, "encoding/binary");
-    }
-    let mut source = begin(&imports);
+    let needs_binary = methods().any(|method| fields::visible(method).any(number));
+    let imports: &[_] = if needs_binary { &["encoding/binary"] } else { &[] };
+    let mut source = begin(imports);
     for method in methods() {
         let owned = type_name(class, method, Form::Owned);
         let name = type_name(class, method, Form::View);
