@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+# The receiving end of the throughput test: binds a PULL socket, counts messages and prints their rate.
+#
+#   ruby -I lib examples/local_thr.rb tcp://127.0.0.1:5555 100 1000000 [WARMUP_COUNT] [--zero-copy]
+
+require_relative 'perf'
+
+def drain_into_message(perf, socket, rounds)
+  message = ZMQ::Message.new
+  rounds.times { perf.check(socket.recvmsg(message)) }
+  message.close
+end
+
+def drain_into_string(perf, socket, rounds)
+  string = +''
+  rounds.times { perf.check(socket.recv_string(string)) }
+end
+
+Perf.run(ZMQ::PULL, :bind) do |perf, socket|
+  drain = perf.zero_copy? ? :drain_into_message : :drain_into_string
+  send(drain, perf, socket, perf.warmup + 1)
+  elapsed_us, objects = perf.measure { send(drain, perf, socket, perf.count - 1) }
+
+  rate = (perf.count - 1) / elapsed_us * 1_000_000
+  puts "message size: #{perf.size_bytes} [B]"
+  puts "message count: #{perf.count}"
+  puts "mean throughput: #{rate.round} [msg/s]"
+  puts "mean throughput: #{(rate * perf.size_bytes * 8 / 1_000_000).round(3)} [Mb/s]"
+  puts "objects: #{(objects.to_f / perf.count).round(2)} [per receive]"
+end

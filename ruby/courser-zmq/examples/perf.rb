@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+require 'ffi-rzmq'
+
+# What the four measuring programs share. They use nothing but the interface of ffi-rzmq, so that they run with either
+# gem: `ruby -I lib examples/local_lat.rb ...` with this one.
+class Perf
+  USAGE = "usage: #{$PROGRAM_NAME} ENDPOINT SIZE_BYTES COUNT [WARMUP_COUNT] [--zero-copy]"
+
+  attr_reader :size_bytes, :count, :warmup
+
+  # Parses the arguments, opens the socket and yields it with them; closes everything afterwards.
+  def self.run(type, attach)
+    arguments = ARGV - ['--zero-copy']
+    abort USAGE unless arguments.size.between?(3, 4)
+
+    perf = new(*arguments.drop(1).map { |text| Integer(text) }, zero_copy: ARGV.include?('--zero-copy'))
+    perf.with_socket(type, attach, arguments.first) { |socket| yield perf, socket }
+  end
+
+  def initialize(size_bytes, count, warmup = 0, zero_copy: false)
+    @size_bytes = size_bytes
+    @count = count
+    @warmup = warmup
+    @zero_copy = zero_copy
+  end
+
+  def zero_copy?
+    @zero_copy
+  end
+
+  def with_socket(type, attach, endpoint)
+    context = ZMQ::Context.new
+    socket = context.socket(type)
+    check(socket.public_send(attach, endpoint))
+    yield socket
+    check(socket.close)
+    context.terminate
+  end
+
+  def payload
+    'x' * size_bytes
+  end
+
+  # Stops when a call failed.
+  def check(code)
+    raise "#{ZMQ::Util.error_string} (#{ZMQ::Util.errno})" unless ZMQ::Util.resultcode_ok?(code)
+  end
+
+  # Runs the block and returns how many microseconds and how many new objects it took.
+  def measure
+    objects = allocated
+    start_us = now_us
+    yield
+    [now_us - start_us, allocated - objects]
+  end
+
+  private
+
+  def now_us
+    Process.clock_gettime(Process::CLOCK_MONOTONIC, :float_microsecond)
+  end
+
+  # JRuby does not count objects.
+  def allocated
+    RUBY_ENGINE == 'ruby' ? GC.stat(:total_allocated_objects) : 0
+  end
+end

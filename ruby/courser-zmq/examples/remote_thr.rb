@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+# The sending end of the throughput test: connects a PUSH socket and sends as fast as it is let.
+#
+#   ruby -I lib examples/remote_thr.rb tcp://127.0.0.1:5555 100 1000000 [WARMUP_COUNT] [--zero-copy]
+#
+# Zero-copy stands here for messages that are written where libzmq keeps them: with strings, each send copies.
+
+require_relative 'perf'
+
+Perf.run(ZMQ::PUSH, :connect) do |perf, socket|
+  rounds = perf.warmup + perf.count
+  if perf.zero_copy?
+    source = ZMQ::Message.new(perf.payload)
+    message = ZMQ::Message.new
+    rounds.times do
+      message.copy(source.pointer)
+      perf.check(socket.sendmsg(message))
+    end
+    [source, message].each(&:close)
+  else
+    string = perf.payload
+    rounds.times { perf.check(socket.send_string(string)) }
+  end
+end

@@ -1,0 +1,161 @@
+# frozen_string_literal: true
+
+module ZMQ
+  # A ZeroMQ socket. It belongs to one thread at a time.
+  #
+  # Each operation comes in two kinds: those that return a code, 0 or more for success and -1 for a failure that
+  # {Util.errno} explains, and those that raise ({Raising}).
+  class Socket
+    include OptionAccess
+    include Waiting
+    include Sending
+    include Receiving
+    include Raising
+
+    # @return [FFI::Pointer, nil] libzmq's socket, nil once closed
+    attr_reader :socket
+    # @return [String] its type, such as "REQ"
+    attr_reader :name
+
+    # @return [Socket, nil] nil when it could not be made
+    def self.create(context_ptr, type, opts = {})
+      new(context_ptr, type, opts)
+    rescue StandardError
+      nil
+    end
+
+    # @param context_ptr [Context, FFI::Pointer]
+    # @param type [Integer] such as {ZMQ::REQ}
+    # @param opts [Hash] `:receiver_class`: the class of received messages, {Message} unless given; another one needs the
+    #   methods of {Message}
+    # @raise [ContextError]
+    def initialize(context_ptr, type, opts = {})
+      @receiver_class = opts[:receiver_class] || Message
+      @custom_receiver = ![Message, ManagedMessage].include?(@receiver_class)
+      context = context_ptr.is_a?(Context) ? context_ptr.pointer : context_ptr
+      @socket = make_socket(context, type)
+      @name = SocketTypeNameMap[type]
+      @inbox = Native.new_message
+      @direct_waits = 0
+      @kept = nil
+      @ended = false
+      manage(context)
+    end
+
+    # @param address [String] such as "tcp://127.0.0.1:5555"
+    # @return [Integer] 0 or -1
+    def bind(address)
+      code(LibZMQ.zmq_bind(@socket, address))
+    end
+
+    # @param address [String]
+    # @return [Integer] 0 or -1
+    def connect(address)
+      code(LibZMQ.zmq_connect(@socket, address))
+    end
+
+    # @param endpoint [String]
+    # @return [Integer] 0 or -1
+    def unbind(endpoint)
+      code(LibZMQ.zmq_unbind(@socket, endpoint))
+    end
+
+    # @param endpoint [String]
+    # @return [Integer] 0 or -1
+    def disconnect(endpoint)
+      code(LibZMQ.zmq_disconnect(@socket, endpoint))
+    end
+
+    # Closes the socket. What it still has to send goes out in the background for as long as {LINGER} or, where that was
+    # not set, {ZMQ.default_linger_ms} says. Closing again does nothing.
+    #
+    # @return [Integer] 0 or -1
+    def close
+      return 0 unless @socket
+
+      abandon
+      ObjectSpace.undefine_finalizer(self)
+      @handle ? @handle.close : 0
+    end
+
+    # @return [Boolean]
+    def closed?
+      @socket.nil?
+    end
+
+    # Reports what happens to the socket's connections.
+    #
+    # @param events [Integer] which kinds of event
+    # @yieldparam monitor [Monitor] closed when the block ends
+    # @return [Object, Monitor] what the block returned, or the monitor where there is no block
+    # @raise [ZeroMQError]
+    def monitor(events = EVENT_ALL)
+      monitor = Monitor.new(self, events)
+      return monitor unless block_given?
+
+      begin
+        yield monitor
+      ensure
+        monitor.close
+      end
+    end
+
+    # @return [String]
+    def inspect
+      "#<#{self.class} #{name}#{' closed' if closed?}>"
+    end
+
+    # What it is released by.
+    # @api private
+    attr_reader :handle
+
+    # Forgets the native socket: it was closed, or it is the parent process's.
+    # @api private
+    def abandon
+      @socket = nil
+      @descriptor = nil
+      @descriptor_item = nil
+    end
+
+    # Closes the socket for its context, which is being terminated.
+    # @api private
+    def end_with_context
+      @ended = true
+      close
+    end
+
+    # The finalizer. Made here so that it does not hold the object it is for.
+    # @api private
+    def self.dropper(handle)
+      proc { Lifecycle.drop(handle) }
+    end
+
+    private
+
+    def make_socket(context, type)
+      raise ContextError.new('zmq_socket', 0, ETERM, 'the context is terminated') if context.nil? || context.null?
+
+      socket = LibZMQ.zmq_socket(context, type)
+      return socket unless socket.nil? || socket.null?
+
+      raise ContextError.new('zmq_socket', 0, Util.errno, Util.error_string)
+    end
+
+    def manage(context)
+      return unless @socket.is_a?(FFI::Pointer)
+
+      @handle = SocketHandle.new(self, @socket, ContextHandle.of(context))
+      ObjectSpace.define_finalizer(self, self.class.dropper(@handle))
+    end
+
+    # @return [Integer] a result code, with the right error where the socket was closed by its context
+    def code(result)
+      result == -1 ? failed : result
+    end
+
+    # @return [-1]
+    def failed
+      @ended && FFI.errno == ENOTSOCK ? Util.fail_with(ETERM) : -1
+    end
+  end
+end

@@ -1,0 +1,175 @@
+# frozen_string_literal: true
+
+module ZMQ
+  class Socket
+    # The same operations for programs that prefer exceptions to result codes, with whole messages and with timeouts in
+    # seconds. Interrupted waits go on once Ruby has run its signal handlers.
+    module Raising
+      # @param endpoint [String] such as "tcp://127.0.0.1:*"
+      # @return [String] what it was bound to, with the port that was chosen
+      # @raise [SocketError]
+      def bind!(endpoint)
+        raise_failure('zmq_bind') if bind(endpoint) == -1
+        last_endpoint
+      end
+
+      # @return [self]
+      # @raise [SocketError]
+      def connect!(endpoint)
+        raise_failure('zmq_connect') if connect(endpoint) == -1
+        self
+      end
+
+      # @return [self]
+      # @raise [SocketError]
+      def unbind!(endpoint)
+        raise_failure('zmq_unbind') if unbind(endpoint) == -1
+        self
+      end
+
+      # @return [self]
+      # @raise [SocketError]
+      def disconnect!(endpoint)
+        raise_failure('zmq_disconnect') if disconnect(endpoint) == -1
+        self
+      end
+
+      # Sends a message of one or more parts.
+      #
+      # @param parts [Array<String, Message>] a {Message} is not copied, and is empty afterwards
+      # @param timeout [Numeric, nil] seconds to wait for room; nil leaves it to {SNDTIMEO}
+      # @return [self]
+      # @raise [TimeoutError, TerminatedError, SocketError]
+      def send_message(*parts, timeout: nil)
+        raise ArgumentError, 'a message has at least one part' if parts.empty?
+
+        deadline = timeout && Deadline.after(timeout)
+        last = parts.size - 1
+        parts.each_with_index { |part, index| send_part(part, index == last ? 0 : SNDMORE, deadline) }
+        self
+      end
+
+      # Sends a message: a String, a {Message} or an Array of them.
+      #
+      # @return [self]
+      def <<(message)
+        send_message(*message)
+      end
+
+      # Receives one part.
+      #
+      # @param timeout [Numeric, nil] seconds to wait; nil leaves it to {RCVTIMEO}
+      # @return [String]
+      # @raise [TimeoutError, TerminatedError, SocketError]
+      def receive(timeout: nil)
+        receive_part(timeout && Deadline.after(timeout))
+      end
+
+      # Receives all parts of a message.
+      #
+      # @param timeout [Numeric, nil] seconds to wait; nil leaves it to {RCVTIMEO}
+      # @return [Array<String>]
+      # @raise [TimeoutError, TerminatedError, SocketError]
+      def receive_message(timeout: nil)
+        parts = [receive_part(timeout && Deadline.after(timeout))]
+        parts << receive_part(nil) while more_parts?
+        parts
+      end
+
+      # Receives one part without copying it.
+      #
+      # @param message [Message] what to receive into
+      # @param timeout [Numeric, nil] seconds to wait; nil leaves it to {RCVTIMEO}
+      # @return [Message] the same
+      # @raise [TimeoutError, TerminatedError, SocketError]
+      def receive_into(message, timeout: nil)
+        deadline = timeout && Deadline.after(timeout)
+        uninterrupted('zmq_msg_recv') { fetch_within(message.address, deadline) }
+        message
+      end
+
+      # Receives messages until the context is terminated or, given a timeout, none came in time.
+      #
+      # @param timeout [Numeric, nil] seconds to wait for each; nil waits for ever
+      # @yieldparam parts [Array<String>] as one argument for each part
+      # @return [self, Enumerator] without a block, an enumerator
+      # @raise [SocketError]
+      def each_message(timeout: nil)
+        return enum_for(:each_message, timeout: timeout) unless block_given?
+
+        loop do
+          parts = begin
+            receive_message(timeout: timeout)
+          rescue TerminatedError, TimeoutError
+            break
+          end
+          yield(*parts)
+        end
+        self
+      end
+
+      # Sends a request and waits for its reply, as a REQ socket does.
+      #
+      # @param parts [Array<String, Message>]
+      # @param timeout [Numeric, nil] seconds for both together
+      # @return [Array<String>]
+      # @raise [TimeoutError, TerminatedError, SocketError]
+      def request(*parts, timeout: nil)
+        deadline = timeout && Deadline.after(timeout)
+        send_message(*parts, timeout: timeout)
+        receive_message(timeout: deadline&.remaining)
+      end
+
+      private
+
+      def send_part(part, flags, deadline)
+        return dispatch_message(part, flags, deadline) if part.is_a?(Message)
+        return uninterrupted('zmq_send') { send_string(part, flags) } unless deadline
+
+        message = Message.new(part)
+        begin
+          dispatch_message(message, flags, deadline)
+        ensure
+          message.close
+        end
+      end
+
+      def dispatch_message(message, flags, deadline)
+        uninterrupted('zmq_msg_send') do
+          deadline ? dispatch_until(message.address, flags, deadline) : sendmsg(message, flags)
+        end
+      end
+
+      def receive_part(deadline)
+        rc = uninterrupted('zmq_msg_recv') { fetch_within(@inbox, deadline) }
+        bytes = Native::WINDOW.get_bytes(Native.zmq_msg_data(@inbox) - 1, rc)
+        Native.zmq_msg_move(@inbox, Native::BLANK) if rc > KEEP_BYTES_MAX
+        bytes
+      end
+
+      def fetch_within(pointer, deadline)
+        return fetch(pointer, 0) unless deadline
+        return take_kept(pointer) if @kept
+
+        fetch_until(pointer, deadline)
+      end
+
+      # Repeats a call for as long as signals interrupt it.
+      def uninterrupted(source)
+        loop do
+          rc = yield
+          return rc unless rc == -1
+
+          raise_failure(source) unless FFI.errno == EINTR
+        end
+      end
+
+      def raise_failure(source)
+        failed
+        code = FFI.errno
+        kind = { EAGAIN => TimeoutError, ETERM => TerminatedError }.fetch(code, SocketError)
+        raise kind.new(source, -1, code, Util.message_of(code))
+      end
+    end
+  end
+end

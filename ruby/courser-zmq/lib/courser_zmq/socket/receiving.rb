@@ -1,0 +1,141 @@
+# frozen_string_literal: true
+
+module ZMQ
+  class Socket
+    # Receiving with result codes: -1 says that it failed and {Util.errno} why.
+    #
+    # A receive tries without blocking first. Where that found nothing, the next few skip the attempt and wait at once,
+    # because a program that waited for one message usually has to wait for the next.
+    module Receiving
+      # How many receives wait at once after one that found nothing.
+      DIRECT_WAITS = 31
+      # A received message larger than this is freed as soon as it was copied, and not by the next receive.
+      KEEP_BYTES_MAX = 65_536
+
+      # Receives one part into a message.
+      #
+      # @param message [Message]
+      # @param flags [Integer] 0 or {DONTWAIT}
+      # @return [Integer] bytes received, or -1
+      def recvmsg(message, flags = 0)
+        pointer = message.address
+        pointer ? fetch(pointer, flags) : Util.fail_with(EFAULT)
+      end
+
+      # Receives one part into a string, replacing what is in it.
+      #
+      # @param string [String]
+      # @param flags [Integer] 0 or {DONTWAIT}
+      # @return [Integer] bytes received, or -1
+      def recv_string(string, flags = 0)
+        return recv_string_by_class(string, flags) if @custom_receiver
+
+        rc = fetch(@inbox, flags)
+        return rc if rc == -1
+
+        string.replace(Native::WINDOW.get_bytes(Native.zmq_msg_data(@inbox) - 1, rc))
+        Native.zmq_msg_move(@inbox, Native::BLANK) if rc > KEEP_BYTES_MAX
+        rc
+      end
+
+      # Receives all parts of a message and appends them to `list` as strings.
+      #
+      # @param list [Array<String>]
+      # @param flag [Integer] 0 or {DONTWAIT}
+      # @return [Integer] bytes of the last part, or -1; then `list` is as it was
+      def recv_strings(list, flag = 0)
+        parts = []
+        rc = recvmsgs(parts, flag)
+        parts.each do |part|
+          list << part.copy_out_string
+          part.close
+        end
+        rc
+      end
+
+      # Receives all parts of a message and appends them to `list` as messages.
+      #
+      # @param list [Array<Message>] of the socket's `receiver_class`
+      # @param flag [Integer] 0 or {DONTWAIT}
+      # @return [Integer] bytes of the last part, or -1; then `list` is empty
+      def recvmsgs(list, flag = 0)
+        rc = recv_part(list, flag)
+        rc = recv_part(list, flag) while rc != -1 && more_parts?
+        list.each(&:close).clear if rc == -1
+        rc
+      end
+
+      # Receives all parts of a message that carries an envelope, as those of DEALER and ROUTER sockets do: the parts up
+      # to and with the first empty one go to `routing_envelope`, the others to `list`.
+      #
+      # @param list [Array<Message>]
+      # @param routing_envelope [Array<Message>]
+      # @param flag [Integer] 0 or {DONTWAIT}
+      # @return [Integer] bytes of the last part, or -1
+      def recv_multipart(list, routing_envelope, flag = 0)
+        parts = []
+        rc = recvmsgs(parts, flag)
+        return rc if rc == -1
+
+        delimiter = parts.index { |part| part.size.zero? } || (parts.size - 1)
+        routing_envelope.concat(parts[0..delimiter])
+        list.concat(parts[(delimiter + 1)..])
+        rc
+      end
+
+      private
+
+      # Receives one part into the `zmq_msg_t` at `msg`, waiting if it has to and may.
+      def fetch(msg, flags)
+        return take_kept(msg) if @kept
+
+        if @direct_waits < 1 || (flags & DONTWAIT) == DONTWAIT
+          rc = Native.zmq_msg_recv(msg, @socket, flags | DONTWAIT)
+          return rc unless rc == -1
+          return failed if (flags & DONTWAIT) == DONTWAIT || FFI.errno != EAGAIN
+
+          @direct_waits = DIRECT_WAITS
+        else
+          @direct_waits -= 1
+        end
+        rc = wait_and_fetch(msg)
+        rc == -1 ? failed : rc
+      end
+
+      # Puts a message aside that arrived just when its receiver was interrupted.
+      def keep(msg)
+        @kept = Native.new_message
+        Native.zmq_msg_move(@kept, msg)
+      end
+
+      def take_kept(msg)
+        Native.zmq_msg_move(msg, @kept)
+        @kept = nil
+        Native.zmq_msg_size(msg)
+      end
+
+      def recv_part(list, flag)
+        message = @receiver_class.new
+        rc = recvmsg(message, flag & DONTWAIT)
+        rc == -1 ? close_quietly(message) : list << message
+        rc
+      end
+
+      # Receives through a class that the program supplied, which may do more than hold bytes.
+      def recv_string_by_class(string, flags)
+        message = @receiver_class.new
+        rc = recvmsg(message, flags)
+        string.replace(message.copy_out_string) unless rc == -1
+        close_quietly(message)
+        rc
+      end
+
+      # Closes a message without losing the error that is to be reported.
+      def close_quietly(message)
+        code = FFI.errno
+        message.close
+        Util.fail_with(code)
+      end
+    end
+  end
+end

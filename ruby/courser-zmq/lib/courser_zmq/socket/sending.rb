@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+module ZMQ
+  class Socket
+    # Sending with result codes: -1 says that it failed and {Util.errno} why.
+    #
+    # A send tries without blocking first and waits only where the socket has no room or no peer.
+    module Sending
+      # Sends a message. libzmq takes its content over: afterwards the message is empty and may be used again or closed.
+      #
+      # @param message [Message]
+      # @param flags [Integer] {DONTWAIT}, {SNDMORE}, both or 0
+      # @return [Integer] bytes sent, or -1; then the message still has its content
+      def sendmsg(message, flags = 0)
+        pointer = message.address
+        return Util.fail_with(EFAULT) unless pointer
+
+        rc = Native.zmq_msg_send(pointer, @socket, flags | DONTWAIT)
+        rc == -1 ? wait_or_fail(pointer, flags) : rc
+      end
+
+      # Sends a copy of a string.
+      #
+      # @param string [String]
+      # @param flags [Integer] {DONTWAIT}, {SNDMORE}, both or 0
+      # @return [Integer] bytes sent, or -1
+      # @raise [TypeError] when it is no string
+      def send_string(string, flags = 0)
+        rc = Native.zmq_send(@socket, string, string.bytesize, flags | DONTWAIT)
+        rc == -1 ? send_copy(string, flags) : rc
+      rescue NoMethodError
+        raise if string.respond_to?(:bytesize)
+
+        raise TypeError, "no implicit conversion of #{string.class} into String"
+      end
+
+      # Sends strings as the parts of one message.
+      #
+      # @param parts [Array<String>]
+      # @param flags [Integer] {DONTWAIT} or 0
+      # @return [Integer] bytes of the last part, or -1
+      def send_strings(parts, flags = 0)
+        send_parts(parts, flags) { |part, part_flags| send_string(part, part_flags) }
+      end
+
+      # Sends messages as the parts of one message.
+      #
+      # @param parts [Array<Message>]
+      # @param flags [Integer] {DONTWAIT} or 0
+      # @return [Integer] bytes of the last part, or -1
+      def sendmsgs(parts, flags = 0)
+        send_parts(parts, flags) { |part, part_flags| sendmsg(part, part_flags) }
+      end
+
+      # Sends a message and closes it, whether that succeeded or not.
+      #
+      # @param message [Message]
+      # @param flags [Integer] {DONTWAIT}, {SNDMORE}, both or 0
+      # @return [Integer] bytes sent, or -1
+      def send_and_close(message, flags = 0)
+        rc = sendmsg(message, flags)
+        rc == -1 ? close_quietly(message) : message.close
+        rc
+      end
+
+      private
+
+      def send_parts(parts, flags)
+        return Util.fail_with(EINVAL) if parts.nil? || parts.empty?
+
+        flags = DONTWAIT if (flags & DONTWAIT) == DONTWAIT
+        last = parts.size - 1
+        parts.each_with_index do |part, index|
+          rc = yield(part, index == last ? flags : flags | SNDMORE)
+          return rc if rc == -1 || index == last
+        end
+      end
+
+      # Goes on where an attempt to send without blocking failed.
+      def wait_or_fail(pointer, flags)
+        return failed if (flags & DONTWAIT) == DONTWAIT || FFI.errno != EAGAIN
+
+        rc = wait_and_dispatch(pointer, flags)
+        rc == -1 ? failed : rc
+      end
+
+      # The same for a string. It is copied first: while the thread waits, others may change the string.
+      def send_copy(string, flags)
+        return failed if (flags & DONTWAIT) == DONTWAIT || FFI.errno != EAGAIN
+
+        message = Message.new(string)
+        rc = wait_and_dispatch(message.pointer, flags)
+        rc == -1 ? close_quietly(message) : message.close
+        rc == -1 ? failed : rc
+      end
+    end
+  end
+end

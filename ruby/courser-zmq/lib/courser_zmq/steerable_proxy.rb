@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+module ZMQ
+  # A proxy in a thread of its own that can be paused, resumed, asked for its counts and stopped.
+  #
+  # @example
+  #   proxy = ZMQ::SteerableProxy.new(frontend, backend).start
+  #   proxy.pause
+  #   proxy.resume
+  #   proxy.stop
+  #
+  # From {#start} to {#stop} the sockets are the proxy's; afterwards they are the program's again, to be closed by it.
+  class SteerableProxy
+    # What has passed through a proxy, each way, in messages and bytes.
+    Statistics = Struct.new(:frontend_messages_in, :frontend_bytes_in, :frontend_messages_out, :frontend_bytes_out,
+                            :backend_messages_in, :backend_bytes_in, :backend_messages_out, :backend_bytes_out)
+
+    # Seconds that the proxy's thread may take to answer.
+    ANSWER_TIMEOUT = 5
+
+    # Marks sockets as being in use for as long as the block runs.
+    #
+    # @api private
+    def self.occupying(*sockets)
+      handles = sockets.compact.map(&:handle)
+      handles.each { |handle| handle.busy = true }
+      yield
+    ensure
+      handles.each { |handle| handle.busy = false }
+    end
+
+    # @param frontend [Socket]
+    # @param backend [Socket]
+    # @param capture [Socket, nil] gets a copy of every message
+    # @raise [NotSupportedError] when libzmq has no steerable proxy
+    def initialize(frontend, backend, capture: nil)
+      unless LibZMQ.respond_to?(:zmq_proxy_steerable)
+        raise NotSupportedError.new('zmq_proxy_steerable', -1, ENOTSUP, 'libzmq has no steerable proxy')
+      end
+
+      @sockets = [frontend, backend, capture]
+    end
+
+    # Starts passing messages.
+    #
+    # @return [self]
+    def start
+      context = @sockets.first.handle.context.pointer
+      endpoint = "inproc://courser-zmq-proxy-#{object_id}"
+      @far = Socket.new(context, PAIR)
+      @far.bind!(endpoint)
+      @near = Socket.new(context, PAIR)
+      @near.connect!(endpoint)
+      @thread = Thread.new { run }
+      self
+    end
+
+    # Stops reading from both sides until {#resume}.
+    #
+    # @return [self]
+    def pause
+      command('PAUSE')
+    end
+
+    # @return [self]
+    def resume
+      command('RESUME')
+    end
+
+    # @return [Statistics]
+    # @raise [TimeoutError] when the proxy does not answer
+    def statistics
+      command('STATISTICS')
+      Statistics.new(*@near.receive_message(timeout: ANSWER_TIMEOUT).map { |part| part.unpack1('Q') })
+    end
+
+    # Ends the proxy and waits until it has let go of its sockets.
+    #
+    # @return [nil]
+    def stop
+      return unless @thread
+
+      @near.send_string('TERMINATE', DONTWAIT) if running?
+      @thread.join
+      [@near, @far].each(&:close)
+      @thread = nil
+    end
+
+    # Waits until it ends by itself, which it does when the context is terminated.
+    #
+    # @param seconds [Numeric, nil] at most
+    # @return [self, nil] nil when the time was up
+    def join(seconds = nil)
+      @thread.join(seconds) && self
+    end
+
+    # @return [Boolean]
+    def running?
+      !@thread.nil? && @thread.alive?
+    end
+
+    private
+
+    def run
+      pointers = [*@sockets, @far].map { |socket| socket&.socket }
+      self.class.occupying(*@sockets, @far) do
+        loop { break unless LibZMQ.zmq_proxy_steerable(*pointers) == -1 && Util.errno == EINTR }
+      end
+    end
+
+    def command(name)
+      @near.send_message(name, timeout: ANSWER_TIMEOUT)
+      self
+    end
+  end
+end
