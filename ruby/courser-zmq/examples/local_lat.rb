@@ -11,15 +11,15 @@ Perf.run(ZMQ::REP, :bind) do |perf, socket|
   if perf.zero_copy?
     message = ZMQ::Message.new
     rounds.times do
-      perf.check(socket.recvmsg(message))
-      perf.check(socket.sendmsg(message))
+      perf.stop if socket.recvmsg(message) == -1
+      perf.stop if socket.sendmsg(message) == -1
     end
     message.close
   else
     string = +''
     rounds.times do
-      perf.check(socket.recv_string(string))
-      perf.check(socket.send_string(string))
+      perf.stop if socket.recv_string(string) == -1
+      perf.stop if socket.send_string(string) == -1
     end
   end
 end

@@ -8,16 +8,16 @@ require_relative 'perf'
 
 def play_with_messages(perf, socket, message, rounds)
   rounds.times do
-    perf.check(socket.sendmsg(message))
-    perf.check(socket.recvmsg(message))
+    perf.stop if socket.sendmsg(message) == -1
+    perf.stop if socket.recvmsg(message) == -1
   end
 end
 
 def play_with_strings(perf, socket, string, rounds)
   reply = +''
   rounds.times do
-    perf.check(socket.send_string(string))
-    perf.check(socket.recv_string(reply))
+    perf.stop if socket.send_string(string) == -1
+    perf.stop if socket.recv_string(reply) == -1
     raise "message of #{reply.bytesize} bytes" unless reply.bytesize == perf.size_bytes
   end
 end

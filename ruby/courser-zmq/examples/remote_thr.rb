@@ -15,11 +15,11 @@ Perf.run(ZMQ::PUSH, :connect) do |perf, socket|
     message = ZMQ::Message.new
     rounds.times do
       message.copy(source.pointer)
-      perf.check(socket.sendmsg(message))
+      perf.stop if socket.sendmsg(message) == -1
     end
     [source, message].each(&:close)
   else
     string = perf.payload
-    rounds.times { perf.check(socket.send_string(string)) }
+    rounds.times { perf.stop if socket.send_string(string) == -1 }
   end
 end

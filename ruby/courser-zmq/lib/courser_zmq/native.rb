@@ -25,12 +25,16 @@ module ZMQ
     attach_function :wait_send, :zmq_msg_send, %i[pointer pointer int], :int, blocking: true
     attach_function :wait_recv, :zmq_msg_recv, %i[pointer pointer int], :int, blocking: true
 
-    # The C library's `poll` on file descriptors: the one wait that touches no socket.
-    module Descriptors
-      extend FFI::Library
-      ffi_lib FFI::Library::LIBC
-      attach_function :poll, %i[pointer ulong int], :int, blocking: true
-    end
+    ffi_lib FFI::Library::LIBC
+    attach_function :poll, %i[pointer ulong int], :int, blocking: true
+    attach_function :overwrite, :memcpy, [:buffer_out, ADDRESS, :size_t], :void
+
+    # A received message larger than this is freed as soon as it was copied, and not by the next receive.
+    KEEP_BYTES_MAX = 65_536
+    # From this size on, overwriting a string of the right length costs less than making a new one.
+    OVERWRITE_BYTES_MIN = 64
+    # MRI hands a string's own memory to native code; other Rubies hand it a copy.
+    OVERWRITES = RUBY_ENGINE == 'ruby'
 
     # All memory from address 1 on. Reading through it at `address - 1` takes bytes out of a message without a pointer
     # object for every message (address 0 would make it the null pointer, which FFI refuses to read).
@@ -53,5 +57,31 @@ module ZMQ
 
     # An empty message. Moving it into another one frees what that held, in one call; it stays empty itself.
     BLANK = new_message
+
+    # Copies a received message into a string.
+    #
+    # @param msg [FFI::Pointer] a `zmq_msg_t`
+    # @param size [Integer] bytes of the message
+    # @param string [String] gets the bytes and binary encoding
+    def self.copy_out(msg, size, string)
+      address = zmq_msg_data(msg)
+      if OVERWRITES && size == string.bytesize && size >= OVERWRITE_BYTES_MIN
+        string.setbyte(0, 0) # so that it shares its memory with no other string
+        overwrite(string, address, size)
+        string.force_encoding(Encoding::BINARY) # also makes it forget what it knew of its old bytes
+      else
+        string.replace(WINDOW.get_bytes(address - 1, size))
+      end
+      zmq_msg_move(msg, BLANK) if size > KEEP_BYTES_MAX
+    end
+
+    # @param msg [FFI::Pointer] a `zmq_msg_t`
+    # @param size [Integer] bytes of the message
+    # @return [String] a copy of a received message, of binary encoding
+    def self.bytes_of(msg, size)
+      bytes = WINDOW.get_bytes(zmq_msg_data(msg) - 1, size)
+      zmq_msg_move(msg, BLANK) if size > KEEP_BYTES_MAX
+      bytes
+    end
   end
 end

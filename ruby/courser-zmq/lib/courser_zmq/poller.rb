@@ -138,12 +138,12 @@ module ZMQ
     #
     # @return [Integer] -1 when a signal interrupted it
     def wait_once(items, deadline)
-      if Socket::Waiting.scheduler
+      if Socket::Waiting::FIBERS.current_scheduler
         wait_beside_the_scheduler(items, deadline)
       elsif Lifecycle::JRUBY
         wait_on_jvm(items, deadline)
       else
-        Native::Descriptors.poll(native_descriptors(items), items.size, deadline.remaining_ms)
+        Native.poll(native_descriptors(items), items.size, deadline.remaining_ms)
       end
     end
 
@@ -165,7 +165,7 @@ module ZMQ
 
     # The JVM watches descriptors slowly but can be interrupted; libzmq the other way round. So libzmq goes first.
     def wait_on_jvm(items, deadline)
-      slice_ms = Socket::Waiting::SLICE_MS
+      slice_ms = Socket::WaitingOnJvm::SLICE_MS
       slice_ms = [slice_ms, deadline.remaining_ms].min unless deadline.never?
       return 0 if LibZMQ.zmq_poll(@poll_items.address, size, slice_ms).positive? || deadline.passed?
 

@@ -31,7 +31,7 @@ module ZMQ
 
     # Neither JRuby nor a fiber's scheduler can interrupt libzmq's own loop, so there it runs in a thread of its own.
     def run(frontend, backend, capture)
-      return run_steered(frontend, backend, capture) if Lifecycle::JRUBY || Socket::Waiting.scheduler
+      return run_steered(frontend, backend, capture) if Lifecycle::JRUBY || Socket::Waiting::FIBERS.current_scheduler
 
       pointers = [frontend, backend, capture].map { |socket| socket&.socket }
       SteerableProxy.occupying(frontend, backend, capture) do

@@ -8,6 +8,7 @@ module ZMQ
   class Socket
     include OptionAccess
     include Waiting
+    include(Lifecycle::JRUBY ? WaitingOnJvm : WaitingInLibzmq)
     include Sending
     include Receiving
     include Raising
@@ -36,6 +37,7 @@ module ZMQ
       @socket = make_socket(context, type)
       @name = SocketTypeNameMap[type]
       @inbox = Native.new_message
+      @eager = !@custom_receiver
       @direct_waits = 0
       @kept = nil
       @ended = false

@@ -142,9 +142,7 @@ module ZMQ
 
       def receive_part(deadline)
         rc = uninterrupted('zmq_msg_recv') { fetch_within(@inbox, deadline) }
-        bytes = Native::WINDOW.get_bytes(Native.zmq_msg_data(@inbox) - 1, rc)
-        Native.zmq_msg_move(@inbox, Native::BLANK) if rc > KEEP_BYTES_MAX
-        bytes
+        Native.bytes_of(@inbox, rc)
       end
 
       def fetch_within(pointer, deadline)

@@ -9,8 +9,6 @@ module ZMQ
     module Receiving
       # How many receives wait at once after one that found nothing.
       DIRECT_WAITS = 31
-      # A received message larger than this is freed as soon as it was copied, and not by the next receive.
-      KEEP_BYTES_MAX = 65_536
 
       # Receives one part into a message.
       #
@@ -19,22 +17,29 @@ module ZMQ
       # @return [Integer] bytes received, or -1
       def recvmsg(message, flags = 0)
         pointer = message.address
-        pointer ? fetch(pointer, flags) : Util.fail_with(EFAULT)
+        return Util.fail_with(EFAULT) unless pointer
+        return fetch(pointer, flags) unless @eager
+
+        rc = Native.zmq_msg_recv(pointer, @socket, flags | DONTWAIT)
+        rc == -1 ? missed(pointer, flags) : rc
       end
 
-      # Receives one part into a string, replacing what is in it.
+      # Receives one part into a string, replacing what is in it. A string that is as long as the message already, as one
+      # received into before often is, is overwritten in place.
       #
       # @param string [String]
       # @param flags [Integer] 0 or {DONTWAIT}
       # @return [Integer] bytes received, or -1
       def recv_string(string, flags = 0)
-        return recv_string_by_class(string, flags) if @custom_receiver
+        if @eager
+          rc = Native.zmq_msg_recv(@inbox, @socket, flags | DONTWAIT)
+          rc = missed(@inbox, flags) if rc == -1
+        else
+          return recv_string_by_class(string, flags) if @custom_receiver
 
-        rc = fetch(@inbox, flags)
-        return rc if rc == -1
-
-        string.replace(Native::WINDOW.get_bytes(Native.zmq_msg_data(@inbox) - 1, rc))
-        Native.zmq_msg_move(@inbox, Native::BLANK) if rc > KEEP_BYTES_MAX
+          rc = fetch(@inbox, flags)
+        end
+        Native.copy_out(@inbox, rc, string) unless rc == -1
         rc
       end
 
@@ -89,16 +94,24 @@ module ZMQ
       def fetch(msg, flags)
         return take_kept(msg) if @kept
 
-        if @direct_waits < 1 || (flags & DONTWAIT) == DONTWAIT
+        if @direct_waits < 1 || flags == DONTWAIT
           rc = Native.zmq_msg_recv(msg, @socket, flags | DONTWAIT)
-          return rc unless rc == -1
-          return failed if (flags & DONTWAIT) == DONTWAIT || FFI.errno != EAGAIN
-
-          @direct_waits = DIRECT_WAITS
-        else
-          @direct_waits -= 1
+          return rc == -1 ? missed(msg, flags) : rc
         end
-        rc = wait_and_fetch(msg)
+        @direct_waits -= 1
+        @eager = !@custom_receiver if @direct_waits < 1
+        rc = fetch_when_there(msg)
+        rc == -1 ? failed : rc
+      end
+
+      # Goes on where an attempt to receive without blocking failed.
+      def missed(msg, flags)
+        return failed if (flags & DONTWAIT) == DONTWAIT || FFI.errno != EAGAIN
+
+        @direct_waits = DIRECT_WAITS
+        @eager = false
+        @handle.owner = Thread.current
+        rc = fetch_when_there(msg)
         rc == -1 ? failed : rc
       end
 
@@ -106,6 +119,7 @@ module ZMQ
       def keep(msg)
         @kept = Native.new_message
         Native.zmq_msg_move(@kept, msg)
+        @eager = false
       end
 
       def take_kept(msg)

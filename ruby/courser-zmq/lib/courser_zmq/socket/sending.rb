@@ -80,7 +80,8 @@ module ZMQ
       def wait_or_fail(pointer, flags)
         return failed if (flags & DONTWAIT) == DONTWAIT || FFI.errno != EAGAIN
 
-        rc = wait_and_dispatch(pointer, flags)
+        @handle.owner = Thread.current
+        rc = dispatch_when_possible(pointer, flags)
         rc == -1 ? failed : rc
       end
 
@@ -88,10 +89,7 @@ module ZMQ
       def send_copy(string, flags)
         return failed if (flags & DONTWAIT) == DONTWAIT || FFI.errno != EAGAIN
 
-        message = Message.new(string)
-        rc = wait_and_dispatch(message.pointer, flags)
-        rc == -1 ? close_quietly(message) : message.close
-        rc == -1 ? failed : rc
+        send_and_close(Message.new(string), flags)
       end
     end
   end

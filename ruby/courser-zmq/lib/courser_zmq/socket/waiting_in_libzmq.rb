@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+module ZMQ
+  class Socket
+    # Waiting inside libzmq, whose calls end when Ruby signals the thread: what MRI does.
+    #
+    # @api private
+    module WaitingInLibzmq
+      private
+
+      # Receives once something is there; RCVTIMEO limits the wait.
+      #
+      # An exception that interrupts the wait (a timeout, a kill) may come just after a message was received; then the
+      # message is kept for the next receive. For that to be told, `msg` has to be empty to begin with.
+      #
+      # @param msg [FFI::Pointer] a `zmq_msg_t`
+      # @return [Integer] as `zmq_msg_recv`
+      def fetch_when_there(msg)
+        return fetch_until(msg, deadline_of(RCVTIMEO)) if Waiting::FIBERS.current_scheduler
+
+        Native.zmq_msg_move(msg, Native::BLANK)
+        @handle.busy = true
+        rc = Native.wait_recv(msg, @socket, 0)
+      ensure
+        @handle.busy = false
+        keep(msg) if rc.nil? && Native.zmq_msg_size(msg).positive?
+      end
+
+      # Sends once there is room; SNDTIMEO limits the wait.
+      #
+      # @param msg [FFI::Pointer] a `zmq_msg_t`
+      # @return [Integer] as `zmq_msg_send`
+      def dispatch_when_possible(msg, flags)
+        return dispatch_until(msg, flags, deadline_of(SNDTIMEO)) if Waiting::FIBERS.current_scheduler
+
+        @handle.busy = true
+        Native.wait_send(msg, @socket, flags)
+      ensure
+        @handle.busy = false
+      end
+    end
+  end
+end
