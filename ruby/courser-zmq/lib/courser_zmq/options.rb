@@ -31,8 +31,14 @@ module ZMQ
       key: %w[CURVE_PUBLICKEY CURVE_SECRETKEY CURVE_SERVERKEY]
     }.freeze
 
+    # Further names of some of them.
+    ALIASES = %w[
+      IDENTITY DELAY_ATTACH_ON_CONNECT FAIL_UNROUTABLE ROUTER_BEHAVIOR CONNECT_RID XPUB_VERBOSE_UNSUBSCRIBE
+    ].freeze
+
     KIND_OF = KINDS.flat_map { |kind, names| names.map { |name| [ZMQ.const_get(name), kind] } }.to_h.freeze
-    private_constant :KINDS
+    NUMBER_OF = (KINDS.values.flatten + ALIASES).to_h { |name| [name, ZMQ.const_get(name)] }.freeze
+    private_constant :KINDS, :ALIASES, :NUMBER_OF
 
     # Bytes of the longest string option that is read in one piece.
     TEXT_BYTES_MAX = 1024
@@ -55,18 +61,12 @@ module ZMQ
     def self.number(option)
       return option if option.is_a?(Integer)
 
-      name = option.to_s.upcase
-      number = ZMQ.const_get(name) if name.match?(/\A[A-Z][A-Z0-9_]*\z/) && ZMQ.const_defined?(name)
-      raise ArgumentError, "no socket option named #{option.inspect}" unless KIND_OF.key?(number)
-
-      number
+      NUMBER_OF.fetch(option.to_s.upcase) { raise ArgumentError, "no socket option named #{option.inspect}" }
     end
   end
 
-  # rubocop:disable Naming/ConstantName
   IntegerSocketOptions = Options.of_kind(:int)
   LongLongSocketOptions = Options.of_kind(:int64)
   StringSocketOptions = Options.of_kind(:bytes, :text, :key)
   SocketOptions = Options::KIND_OF.keys.sort.freeze
-  # rubocop:enable Naming/ConstantName
 end

@@ -2,8 +2,8 @@
 
 module ZMQ
   # :nodoc:
-  LIBPATH = "#{File.expand_path('..', __dir__)}#{File::SEPARATOR}"
-  PATH = "#{File.dirname(LIBPATH)}#{File::SEPARATOR}"
+  LIBPATH = "#{File.expand_path('..', __dir__)}#{File::SEPARATOR}".freeze
+  PATH = "#{File.dirname(LIBPATH)}#{File::SEPARATOR}".freeze
 
   class << self
     # @return [String] the release of ffi-rzmq whose interface this is

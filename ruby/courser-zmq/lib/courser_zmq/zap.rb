@@ -83,13 +83,8 @@ module ZMQ
     # @return [self]
     # @raise [ZeroMQError] when the context has another handler already
     def start
-      socket = Socket.new(@context, REP)
-      begin
-        socket.bind!(ENDPOINT)
-      rescue SocketError
-        socket.close
-        raise
-      end
+      socket = @context.open(:rep, bind: ENDPOINT)
+      @socket = socket
       @thread = Thread.new { answer(socket) }
       self
     end
@@ -98,9 +93,13 @@ module ZMQ
     #
     # @return [nil]
     def stop
-      @thread&.kill
-      @thread&.join
+      return unless @thread
+
+      @thread.kill.join
       @thread = nil
+      @socket.unbind(ENDPOINT) # at once, where closing alone would leave the place taken for a moment
+      @socket.close
+      nil
     end
 
     # @param request [Request]
@@ -115,7 +114,6 @@ module ZMQ
 
     def answer(socket)
       socket.each_message { |*frames| socket.send_message(*reply_to(frames)) }
-    ensure
       socket.close
     end
 

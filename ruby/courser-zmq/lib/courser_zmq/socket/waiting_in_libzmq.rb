@@ -16,11 +16,13 @@ module ZMQ
       # @param msg [FFI::Pointer] a `zmq_msg_t`
       # @return [Integer] as `zmq_msg_recv`
       def fetch_when_there(msg)
-        return fetch_until(msg, deadline_of(RCVTIMEO)) if Waiting::FIBERS.current_scheduler
-
         Native.zmq_msg_move(msg, Native::BLANK)
         @handle.busy = true
-        rc = Native.wait_recv(msg, @socket, 0)
+        rc = if Waiting::FIBERS.current_scheduler
+               fetch_until(msg, deadline_of(RCVTIMEO))
+             else
+               Native.wait_recv(msg, @socket, 0)
+             end
       ensure
         @handle.busy = false
         keep(msg) if rc.nil? && Native.zmq_msg_size(msg).positive?

@@ -1,0 +1,151 @@
+# frozen_string_literal: true
+
+RSpec.describe 'interrupts' do
+  let(:lonely_puller) { new_socket(ZMQ::PULL).tap { |socket| socket.bind!('tcp://127.0.0.1:*') } }
+  let(:lonely_pusher) { new_socket(ZMQ::PUSH).tap { |socket| socket.bind!('tcp://127.0.0.1:*') } }
+  let(:poller) { ZMQ::Poller.new.tap { |made| made.register_readable(lonely_puller) } }
+
+  waits = {
+    'recv_string' => -> { lonely_puller.recv_string(+'') },
+    'recvmsg' => -> { lonely_puller.recvmsg(ZMQ::Message.new) },
+    'recv_strings' => -> { lonely_puller.recv_strings([]) },
+    'receive' => -> { lonely_puller.receive },
+    'receive with a timeout' => -> { lonely_puller.receive(timeout: 60) },
+    'send_string' => -> { lonely_pusher.send_string('a') },
+    'sendmsg' => -> { lonely_pusher.sendmsg(ZMQ::Message.new('a')) },
+    'send_message with a timeout' => -> { lonely_pusher.send_message('a', timeout: 60) },
+    'poll' => -> { poller.poll },
+    'poll with a timeout' => -> { poller.poll(60_000) }
+  }
+
+  waits.each do |name, wait|
+    describe "a waiting #{name}" do
+      it 'ends with Timeout' do
+        taken = seconds do
+          expect { Timeout.timeout(0.2) { instance_exec(&wait) } }.to raise_error(Timeout::Error)
+        end
+        expect(taken).to be < 1.5
+      end
+
+      it 'ends with Thread#kill' do
+        thread = Thread.new { instance_exec(&wait) }
+        sleep 0.2
+        expect(seconds { thread.kill.join(5) }).to be < 1.5
+        expect(thread).not_to be_alive
+      end
+
+      it 'ends with Thread#raise' do
+        thread = Thread.new do
+          instance_exec(&wait)
+        rescue IOError => e
+          e.message
+        end
+        sleep 0.2
+        thread.raise(IOError, 'enough')
+        expect(thread.join(1.5)&.value).to eq('enough')
+      end
+    end
+  end
+
+  it 'do not lose the messages that come at the same time' do
+    puller, pusher = connected(ZMQ::PULL, ZMQ::PUSH, transport: :tcp)
+    total = 400
+    worker = Thread.new { total.times { |number| pusher.send_string(number.to_s) && sleep(rand / 200) } }
+    received = []
+    deadline = now + 25
+    while received.size < total && now < deadline
+      begin
+        Timeout.timeout(rand / 200) { loop { received << puller.receive } }
+      rescue Timeout::Error
+        next
+      end
+    end
+    worker.join
+    expect(received.size).to be >= total - 2
+    expect(received).to eq(received.uniq)
+  end
+
+  it 'keep a message for the next receive, of any kind' do
+    first, second = connected(ZMQ::PAIR, ZMQ::PAIR)
+    message = ZMQ::Message.new('kept')
+    receives = [-> { second.recv_string(string = +'') && string }, -> { second.receive },
+                -> { second.receive(timeout: 1) }, -> { second.receive_into(ZMQ::Message.new).copy_out_string },
+                -> { second.recv_strings(list = []) && list[0] }, -> { receive_now(second) }]
+    receives.each do |receive|
+      message.copy_in_string('kept')
+      second.send(:keep, message.pointer)
+      first.send_string('next')
+      expect([receive.call, receive.call]).to eq(%w[kept next])
+    end
+  end
+
+  describe 'a signal', :mri do
+    it 'makes a waiting recv_string return -1 with EINTR once its handler has run' do
+      result = run_ruby(<<~CODE)
+        require 'ffi-rzmq'
+        socket = ZMQ::Context.new.socket(ZMQ::PULL)
+        trap(:USR1) { puts 'trapped' }
+        Thread.new { sleep 0.3; Process.kill(:USR1, Process.pid) }
+        puts socket.recv_string(+''), ZMQ::Util.errno == ZMQ::EINTR
+      CODE
+      expect(result.output.split).to eq(%w[trapped -1 true])
+    end
+
+    it 'does not end a waiting receive, proxy or termination' do
+      result = run_ruby(<<~CODE)
+        require 'ffi-rzmq'
+        context = ZMQ::Context.new
+        puller = context.open(:pull, bind: 'inproc://a')
+        pusher = context.open(:push, connect: 'inproc://a')
+        trap(:USR1) { puts 'trapped' }
+        Thread.new { 3.times { sleep 0.2; Process.kill(:USR1, Process.pid) }; pusher << 'late' }
+        puts puller.receive
+        Thread.new { sleep 0.2; Process.kill(:USR1, Process.pid); sleep 0.2; context.terminate }
+        ZMQ::Proxy.new(puller, pusher)
+        puts 'proxy ended'
+        other = ZMQ::Context.new
+        Thread.new { s = other.socket(ZMQ::PULL); sleep 0.4; s.close }
+        sleep 0.1
+        Thread.new { sleep 0.1; Process.kill(:USR1, Process.pid) }
+        puts other.terminate
+      CODE
+      expect([result.output.split("\n"), result.errors])
+        .to eq([['trapped', 'trapped', 'trapped', 'late', 'trapped', 'proxy ended', 'trapped', '0'], ''])
+    end
+
+    it 'may close sockets and terminate contexts in its handler' do
+      result = run_ruby(<<~CODE)
+        require 'ffi-rzmq'
+        context = ZMQ::Context.new
+        socket = context.socket(ZMQ::PULL)
+        trap(:INT) do
+          puts socket.close, context.terminate
+          exit
+        end
+        Thread.new { sleep 0.3; Process.kill(:INT, Process.pid) }
+        loop { socket.recv_string(+'') }
+      CODE
+      expect([result.output.split, result.errors, result.status.exitstatus]).to eq([%w[0 0], '', 0])
+    end
+  end
+
+  it 'such as Ctrl-C end a program that waits' do
+    %w[socket.recv_string(+'') socket.receive poller.poll ZMQ::Proxy.new(socket,other)].each do |wait|
+      result = run_ruby(<<~CODE)
+        require 'ffi-rzmq'
+        context = ZMQ::Context.new
+        socket = context.socket(ZMQ::PULL)
+        other = context.socket(ZMQ::PUSH)
+        poller = ZMQ::Poller.new
+        poller.register_readable(socket)
+        Thread.new { sleep 0.5; Process.kill(:INT, Process.pid) }
+        begin
+          #{wait}
+        rescue Interrupt
+          puts 'interrupted'
+        end
+      CODE
+      expect(result.output).to eq("interrupted\n"), "#{wait}: #{result.errors}"
+    end
+  end
+end

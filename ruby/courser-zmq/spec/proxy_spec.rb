@@ -1,0 +1,114 @@
+# frozen_string_literal: true
+
+RSpec.describe 'proxies' do
+  # Runs the block with a proxy between a PULL and a PUSH socket, which a thread of its own closes in the end.
+  def with_streamer(kind, capture: false)
+    ends = Array.new(3) { endpoint }
+    ready = Queue.new
+    thread = Thread.new do
+      sockets = [ZMQ::PULL, ZMQ::PUSH, ZMQ::PUB].zip(ends).map { |type, place| bound(type, place) }
+      ready << true
+      kind.new(*sockets.first(capture ? 3 : 2))
+      sockets.each(&:close)
+    end
+    ready.pop
+    yield ends
+    context.terminate
+    thread.join(5) or raise 'the proxy does not end'
+  end
+
+  def bound(type, place)
+    context.socket(type).tap { |socket| socket.bind(place) }
+  end
+
+  [ZMQ::Device, ZMQ::Proxy].each do |kind|
+    describe kind do
+      it 'passes messages on until the context ends' do
+        with_streamer(kind) do |front, back|
+          pusher = new_socket(ZMQ::PUSH).connect!(front)
+          puller = new_socket(ZMQ::PULL).connect!(back)
+          pusher.send_strings(%w[hello world])
+          expect(puller.receive_message(timeout: 5)).to eq(%w[hello world])
+        end
+      end
+
+      it 'captures them' do
+        with_streamer(kind, capture: true) do |front, back, side|
+          witness = new_socket(ZMQ::SUB, subscribe: '').connect!(side)
+          sleep 0.1
+          pusher = new_socket(ZMQ::PUSH).connect!(front)
+          puller = new_socket(ZMQ::PULL).connect!(back)
+          pusher.send_string('hello')
+          expect([puller, witness].map { |socket| socket.receive(timeout: 5) }).to eq(%w[hello hello])
+        end
+      end
+
+      it 'takes nothing but sockets' do
+        socket = new_socket(ZMQ::PULL)
+        [[1, 2], [socket, nil], [nil, socket], [socket, socket, 3]].each do |arguments|
+          expect { kind.new(*arguments) }.to raise_error(ArgumentError)
+          expect(kind.create(*arguments)).to be_nil
+        end
+      end
+
+      it 'is ended by a kill, and its sockets can be used again' do
+        front = new_socket(ZMQ::PULL)
+        back = new_socket(ZMQ::PUSH)
+        place = front.bind!(endpoint)
+        thread = Thread.new { kind.new(front, back) }
+        sleep 0.3
+        thread.kill
+        expect(thread.join(5)).to eq(thread)
+        new_socket(ZMQ::PUSH).connect!(place) << 'hello'
+        expect(front.receive(timeout: 5)).to eq('hello')
+      end
+    end
+  end
+
+  describe ZMQ::SteerableProxy do
+    let(:front) { new_socket(ZMQ::PULL) }
+    let(:back) { new_socket(ZMQ::PUSH) }
+    let(:pusher) { new_socket(ZMQ::PUSH) }
+    let(:puller) { new_socket(ZMQ::PULL) }
+    let!(:proxy) do
+      pusher.connect!(front.bind!(endpoint))
+      puller.connect!(back.bind!(endpoint))
+      described_class.new(front, back).start
+    end
+
+    after { proxy.stop }
+
+    it 'passes messages, pauses, resumes and stops' do
+      pusher << 'a'
+      expect(puller.receive(timeout: 5)).to eq('a')
+      proxy.pause
+      sleep 0.1
+      pusher << 'b'
+      expect { puller.receive(timeout: 0.2) }.to raise_error(ZMQ::TimeoutError)
+      proxy.resume
+      expect(puller.receive(timeout: 5)).to eq('b')
+      expect(proxy).to be_running
+      expect(proxy.stop).to be_nil
+      expect([proxy.running?, proxy.stop]).to eq([false, nil])
+      pusher << 'c'
+      expect(front.receive(timeout: 5)).to eq('c')
+    end
+
+    it 'counts' do
+      3.times { pusher << 'hello' }
+      3.times { puller.receive(timeout: 5) }
+      counts = proxy.statistics
+      expect([counts.frontend_messages_in, counts.frontend_bytes_in]).to eq([3, 15])
+      expect([counts.backend_messages_out, counts.backend_bytes_out, counts.frontend_messages_out]).to eq([3, 15, 0])
+    end
+
+    it 'ends with the context' do
+      expect(proxy.join(0.05)).to be_nil
+      terminator = Thread.new { context.terminate }
+      expect(proxy.join(5)).to equal(proxy)
+      [front, back, pusher, puller].each(&:close)
+      proxy.stop
+      expect(terminator.join(5)).to eq(terminator)
+    end
+  end
+end

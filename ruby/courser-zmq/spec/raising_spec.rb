@@ -1,0 +1,161 @@
+# frozen_string_literal: true
+
+RSpec.describe ZMQ::Socket::Raising do
+  let(:sockets) { connected(ZMQ::PAIR, ZMQ::PAIR) }
+  let(:first) { sockets[0] }
+  let(:second) { sockets[1] }
+
+  it 'raises where an endpoint is refused' do
+    { bind!: 'zmq_bind', connect!: 'zmq_connect', unbind!: 'zmq_unbind', disconnect!: 'zmq_disconnect' }
+      .each do |operation, source|
+        expect { first.public_send(operation, 'nonsense') }.to raise_error(ZMQ::SocketError) { |error|
+          expect(error.source).to eq(source)
+        }
+      end
+  end
+
+  it 'chains' do
+    puller = new_socket(ZMQ::PULL)
+    place = puller.bind!('tcp://127.0.0.1:*')
+    pusher = new_socket(ZMQ::PUSH).connect!(place).disconnect!(place).connect!(place)
+    expect(pusher << 'a' << %w[b c]).to equal(pusher)
+    expect(Array.new(2) { puller.receive_message(timeout: 5) }).to eq([%w[a], %w[b c]])
+    expect(puller.unbind!(place)).to equal(puller)
+  end
+
+  describe '#send_message' do
+    it 'sends strings and messages as parts' do
+      message = ZMQ::Message.new('b')
+      expect(first.send_message('a', message, 'c', timeout: 5)).to equal(first)
+      first.send_message('d')
+      first << message
+      expect(Array.new(3) { second.receive_message(timeout: 5) }).to eq([%w[a b c], %w[d], ['']])
+      message.close
+    end
+
+    it 'raises a TimeoutError when the time is up' do
+      lonely = new_socket(ZMQ::PUSH)
+      expect(seconds { expect { lonely.send_message('a', timeout: 0.1) }.to raise_error(ZMQ::TimeoutError) }).to be < 2
+      lonely.set!(sndtimeo: 50)
+      expect(seconds { expect { lonely.send_message('a') }.to raise_error(ZMQ::TimeoutError) }).to be_between(0.04, 0.5)
+      expect { lonely.send_message(ZMQ::Message.new('a')) }.to raise_error(ZMQ::TimeoutError, &:eagain?)
+    end
+
+    it 'waits for room as long as it may' do
+      pusher = new_socket(ZMQ::PUSH)
+      place = pusher.bind!(endpoint)
+      worker = Thread.new { pusher.send_message('a', timeout: 5) }
+      sleep 0.2
+      puller = new_socket(ZMQ::PULL).connect!(place)
+      expect(puller.receive(timeout: 5)).to eq('a')
+      worker.join
+    end
+
+    it 'raises a SocketError out of turn' do
+      requester = new_socket(ZMQ::REQ).connect!(new_socket(ZMQ::REP).bind!(endpoint))
+      requester << 'a'
+      expect { requester << 'b' }.to raise_error(ZMQ::SocketError, &:efsm?)
+    end
+
+    it 'wants at least one part, and strings' do
+      expect { first.send_message }.to raise_error(ArgumentError)
+      expect { first.send_message(nil) }.to raise_error(TypeError)
+    end
+  end
+
+  describe '#receive, #receive_message, #receive_into' do
+    it 'give a part, all parts, or a part in a message' do
+      2.times { first << %w[a b c] }
+      message = ZMQ::Message.new
+      expect([second.receive, second.more_parts?, second.receive_message]).to eq(['a', true, %w[b c]])
+      expect(second.receive_into(message)).to equal(message)
+      expect([message.copy_out_string, second.receive_message(timeout: 1)]).to eq(['a', %w[b c]])
+      message.close
+    end
+
+    it 'raise a TimeoutError when the time is up' do
+      [0, 0.05, 0.3].each do |timeout|
+        %i[receive receive_message].each do |operation|
+          taken = seconds { expect { second.public_send(operation, timeout: timeout) }.to raise_error(ZMQ::TimeoutError) }
+          expect(taken).to be_between(timeout * 0.95, timeout + 1)
+        end
+      end
+      second.set!(rcvtimeo: 20)
+      expect { second.receive }.to raise_error(ZMQ::TimeoutError)
+      expect { second.receive_into(ZMQ::Message.new, timeout: 0.01) }.to raise_error(ZMQ::TimeoutError)
+    end
+
+    it 'give what comes in time' do
+      worker = Thread.new { sleep(0.2) and first << 'late' }
+      expect(second.receive(timeout: 5)).to eq('late')
+      worker.join
+    end
+
+    it 'raise a TerminatedError when the context ends' do
+      worker = Thread.new do
+        socket = context.socket(ZMQ::PULL)
+        begin
+          socket.receive(timeout: 10)
+        rescue ZMQ::TerminatedError => e
+          e
+        ensure
+          socket.close
+        end
+      end
+      sleep 0.2
+      context.terminate
+      expect(worker.value).to be_a(ZMQ::TerminatedError).and be_eterm
+    end
+
+    it 'give large parts' do
+      first << ('x' * 200_000)
+      expect(second.receive(timeout: 5).bytesize).to eq(200_000)
+    end
+
+    it 'use two objects at most', :mri do
+      expect(objects_per_round { first.send_string('x' * 100) && second.receive }).to be <= 4
+    end
+  end
+
+  describe '#each_message' do
+    it 'gives the parts of each message until none comes in time' do
+      [%w[a 1], %w[b 2], %w[c]].each { |parts| first << parts }
+      seen = []
+      expect(second.each_message(timeout: 0.05) { |name, value| seen << [name, value] }).to equal(second)
+      expect(seen).to eq([%w[a 1], %w[b 2], ['c', nil]])
+    end
+
+    it 'ends with the context' do
+      worker = Thread.new do
+        socket = context.socket(ZMQ::PULL)
+        socket.each_message { raise 'there is none' }
+        socket.close
+      end
+      sleep 0.2
+      context.terminate
+      expect(worker.join(5)).to eq(worker)
+    end
+
+    it 'is an enumerator without a block' do
+      3.times { |number| first << number.to_s }
+      expect(second.each_message.first(2)).to eq(%w[0 1])
+      expect(second.each_message(timeout: 0.05).map(&:to_i)).to eq([2])
+    end
+
+    it 'lets errors of the block through' do
+      first << 'a'
+      expect { second.each_message { raise ZMQ::TimeoutError.new('mine', -1, 0, '') } }.to raise_error(ZMQ::TimeoutError)
+    end
+  end
+
+  describe '#request' do
+    it 'sends and waits for the reply' do
+      replier = new_socket(ZMQ::REP)
+      requester = new_socket(ZMQ::REQ).connect!(replier.bind!(endpoint))
+      worker = Thread.new { replier << replier.receive_message.map(&:upcase) }
+      expect(requester.request('a', 'b', timeout: 5)).to eq(%w[A B])
+      worker.join
+      expect { requester.request('a', timeout: 0.1) }.to raise_error(ZMQ::TimeoutError)
+    end
+  end
+end

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require 'open3'
+require 'rbconfig'
+
+# Programs run in a process of their own.
+module Programs
+  LIB = File.expand_path('../../lib', __dir__)
+  # The command that starts the Ruby under test.
+  RUBY = ENV.fetch('COURSER_TEST_RUBY', RbConfig.ruby).split.freeze
+
+  Result = Struct.new(:output, :errors, :status, :seconds)
+
+  # Runs a Ruby program with this gem and waits for its end, which has to come within `limit` seconds.
+  def run_ruby(code, limit: 20, lib: LIB)
+    load_path = lib ? ['-I', lib] : []
+    run(*RUBY, *load_path, '-e', "$stdout.sync = true\n#{code}", limit: limit)
+  end
+
+  def run(*command, limit: 20)
+    started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    Open3.popen3(*command) do |input, output, errors, waiter|
+      input.close
+      reading = [output, errors].map { |io| Thread.new { io.read } }
+      unless waiter.join(limit)
+        Process.kill(:KILL, waiter.pid)
+        raise "still running after #{limit} s: #{reading.map(&:value).join}"
+      end
+      Result.new(*reading.map(&:value), waiter.value, Process.clock_gettime(Process::CLOCK_MONOTONIC) - started)
+    end
+  end
+
+  # By how many kilobytes the process's memory grows while the block runs.
+  def resident_growth_kb
+    before = resident_kb
+    yield
+    GC.start
+    resident_kb - before
+  end
+
+  def resident_kb
+    File.read('/proc/self/status')[/VmRSS:\s+(\d+)/, 1].to_i
+  end
+
+  # How many objects a run of the block makes, in the mean.
+  def objects_per_round(rounds = 1000)
+    10.times { yield }
+    before = GC.stat(:total_allocated_objects)
+    rounds.times { yield }
+    (GC.stat(:total_allocated_objects) - before) / rounds.to_f
+  end
+end
