@@ -52,15 +52,14 @@ RSpec.describe 'interrupts' do
     total = 400
     worker = Thread.new { total.times { |number| pusher.send_string(number.to_s) && sleep(rand / 200) } }
     received = []
-    deadline = now + 25
-    while received.size < total && now < deadline
+    last = now
+    while worker.alive? || now - last < 1
       begin
-        Timeout.timeout(rand / 200) { loop { received << puller.receive } }
+        Timeout.timeout(rand / 200) { loop { received << puller.receive and last = now } }
       rescue Timeout::Error
         next
       end
     end
-    worker.join
     expect(received.size).to be >= total - 2
     expect(received).to eq(received.uniq)
   end
@@ -129,23 +128,31 @@ RSpec.describe 'interrupts' do
     end
   end
 
-  it 'such as Ctrl-C end a program that waits' do
-    %w[socket.recv_string(+'') socket.receive poller.poll ZMQ::Proxy.new(socket,other)].each do |wait|
-      result = run_ruby(<<~CODE)
-        require 'ffi-rzmq'
-        context = ZMQ::Context.new
-        socket = context.socket(ZMQ::PULL)
-        other = context.socket(ZMQ::PUSH)
-        poller = ZMQ::Poller.new
-        poller.register_readable(socket)
-        Thread.new { sleep 0.5; Process.kill(:INT, Process.pid) }
-        begin
-          #{wait}
-        rescue Interrupt
-          puts 'interrupted'
-        end
-      CODE
-      expect(result.output).to eq("interrupted\n"), "#{wait}: #{result.errors}"
+  describe 'Ctrl-C' do
+    waits = ["socket.recv_string(+'')", 'socket.receive', 'poller.poll', 'ZMQ::Proxy.new(socket, other)']
+    waits = waits.first(1) if RUBY_ENGINE == 'jruby'
+
+    waits.each do |wait|
+      it "ends a program in #{wait}" do
+        result = run_ruby(<<~CODE)
+          require 'ffi-rzmq'
+          context = ZMQ::Context.new
+          socket = context.socket(ZMQ::PULL)
+          other = context.socket(ZMQ::PUSH)
+          poller = ZMQ::Poller.new
+          poller.register_readable(socket)
+          main = Thread.current
+          # JRuby raises no Interrupt by itself.
+          trap(:INT) { main.raise(Interrupt) } if RUBY_ENGINE == 'jruby'
+          Thread.new { sleep 0.5; Process.kill(:INT, Process.pid) }
+          begin
+            #{wait}
+          rescue Interrupt
+            puts 'interrupted'
+          end
+        CODE
+        expect(result.output).to eq("interrupted\n"), result.errors
+      end
     end
   end
 end

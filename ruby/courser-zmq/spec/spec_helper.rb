@@ -14,5 +14,5 @@ RSpec.configure do |config|
   config.disable_monkey_patching!
   config.filter_run_excluding(:slow) if ENV['COURSER_FAST']
   config.filter_run_excluding(:mri) unless RUBY_ENGINE == 'ruby'
-  config.around { |example| Timeout.timeout(example.metadata.fetch(:limit, 30)) { example.run } }
+  config.around { |example| Timeout.timeout(example.metadata.fetch(:limit, Programs::LIMIT * 3)) { example.run } }
 end

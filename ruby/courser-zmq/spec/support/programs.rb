@@ -9,15 +9,18 @@ module Programs
   # The command that starts the Ruby under test.
   RUBY = ENV.fetch('COURSER_TEST_RUBY', RbConfig.ruby).split.freeze
 
+  # Seconds that a program may take. A JVM alone may need many to start on a busy machine.
+  LIMIT = RUBY_ENGINE == 'jruby' ? 100 : 20
+
   Result = Struct.new(:output, :errors, :status, :seconds)
 
   # Runs a Ruby program with this gem and waits for its end, which has to come within `limit` seconds.
-  def run_ruby(code, limit: 20, lib: LIB)
+  def run_ruby(code, limit: LIMIT, lib: LIB)
     load_path = lib ? ['-I', lib] : []
     run(*RUBY, *load_path, '-e', "$stdout.sync = true\n#{code}", limit: limit)
   end
 
-  def run(*command, limit: 20)
+  def run(*command, limit: LIMIT)
     started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     Open3.popen3(*command) do |input, output, errors, waiter|
       input.close
