@@ -7,8 +7,8 @@ Gem::Specification.new do |spec|
   spec.version = ZMQ::GEM_VERSION
   spec.authors = ['The Courser authors']
   spec.summary = 'ZeroMQ for Ruby through FFI, a drop-in for ffi-rzmq'
-  spec.description = 'Bindings to libzmq for MRI and JRuby: the interface of ffi-rzmq 2.0, faster and without its hangs, ' \
-                     'and one with blocks, exceptions and timeouts beside it.'
+  spec.description = 'Bindings to libzmq for MRI and JRuby: the interface of ffi-rzmq 2.0, faster and without its ' \
+                     'hangs, and one with blocks, exceptions and timeouts beside it.'
   spec.license = 'MIT'
   spec.required_ruby_version = '>= 3.0'
   spec.files = Dir['lib/**/*.rb', 'examples/*.rb', 'README.md']

@@ -5,7 +5,7 @@ require 'ffi-rzmq'
 # What the four measuring programs share. They use nothing but the interface of ffi-rzmq, so that they run with either
 # gem: `ruby -I lib examples/local_lat.rb ...` with this one.
 class Perf
-  USAGE = "usage: #{$PROGRAM_NAME} ENDPOINT SIZE_BYTES COUNT [WARMUP_COUNT] [--zero-copy]"
+  USAGE = "usage: #{$PROGRAM_NAME} ENDPOINT SIZE_BYTES COUNT [WARMUP_COUNT] [--zero-copy]".freeze
 
   attr_reader :size_bytes, :count, :warmup
 

@@ -2,15 +2,19 @@
 
 require 'ffi'
 
-# ZeroMQ for Ruby, on the system's libzmq through FFI. It has the whole interface of the ffi-rzmq gem, and one with blocks,
-# exceptions and timeouts beside it.
+# ZeroMQ for Ruby, on the system's libzmq through FFI. It has the whole interface of the ffi-rzmq gem, and one with
+# blocks, exceptions and timeouts beside it.
 module ZMQ
 end
 
 require 'courser_zmq/lib_c'
-require 'courser_zmq/lib_zmq'
-require 'courser_zmq/constants'
-require 'courser_zmq/lib_zmq_types'
+require 'courser_zmq/lib_zmq/loading'
+require 'courser_zmq/lib_zmq/functions'
+require 'courser_zmq/lib_zmq/types'
+require 'courser_zmq/constants/sockets'
+require 'courser_zmq/constants/options'
+require 'courser_zmq/constants/events'
+require 'courser_zmq/constants/errors'
 require 'courser_zmq/version'
 require 'courser_zmq/paths'
 require 'courser_zmq/options'
@@ -21,6 +25,7 @@ require 'courser_zmq/message'
 require 'courser_zmq/deadline'
 require 'courser_zmq/lifecycle'
 require 'courser_zmq/handles'
+require 'courser_zmq/socket/option_values'
 require 'courser_zmq/socket/option_access'
 require 'courser_zmq/socket/waiting'
 require 'courser_zmq/socket/waiting_in_libzmq'
@@ -33,6 +38,7 @@ require 'courser_zmq/context'
 require 'courser_zmq/io_extensions'
 require 'courser_zmq/poll_item'
 require 'courser_zmq/poll_items'
+require 'courser_zmq/poller/waiting'
 require 'courser_zmq/poller'
 require 'courser_zmq/proxy'
 require 'courser_zmq/steerable_proxy'

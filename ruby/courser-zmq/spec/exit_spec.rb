@@ -31,9 +31,9 @@ RSpec.describe 'the end of a program' do
   end
 
   it 'comes although other threads wait on sockets', :mri do
-    ends("3.times { Thread.new { context.socket(ZMQ::PULL).recv_string(+'') } }; sleep 0.2")
-    ends("s = context.socket(ZMQ::PULL); Thread.new { s.recv_string(+'') }; sleep 0.2")
-    ends("a = context.socket(ZMQ::PULL); b = context.socket(ZMQ::PUSH); Thread.new { ZMQ::Proxy.new(a, b) }; sleep 0.2")
+    ends('3.times { Thread.new { context.socket(ZMQ::PULL).recv_string(+"") } }; sleep 0.2')
+    ends('s = context.socket(ZMQ::PULL); Thread.new { s.recv_string(+"") }; sleep 0.2')
+    ends('a = context.socket(ZMQ::PULL); b = context.socket(ZMQ::PUSH); Thread.new { ZMQ::Proxy.new(a, b) }; sleep 0.2')
   end
 
   it 'comes by exit, by an exception and in a thread', :mri do

@@ -14,18 +14,22 @@ RSpec.describe 'interoperation with the C API' do
 
   # Runs the peer bound, gives its endpoint to the block and returns what it printed.
   def with_bound_peer(type, *steps)
-    IO.popen([@peer, ZMQ.const_get(type).to_s, 'bind', 'tcp://127.0.0.1:*', *steps]) do |io|
+    output = IO.popen([@peer, ZMQ.const_get(type).to_s, 'bind', 'tcp://127.0.0.1:*', *steps]) do |io|
       yield io.gets.chomp
-      io.read.split("\n", -1)[0..-2]
-    end.tap { expect(Process.last_status).to be_success }
+      io.read
+    end
+    expect(Process.last_status).to be_success
+    output.lines.map(&:chomp)
   end
 
   # Runs the peer connected to `endpoint` while the block runs and returns what it printed.
   def with_connected_peer(type, endpoint, *steps)
-    IO.popen([@peer, ZMQ.const_get(type).to_s, 'connect', endpoint, *steps]) do |io|
+    output = IO.popen([@peer, ZMQ.const_get(type).to_s, 'connect', endpoint, *steps]) do |io|
       yield
-      io.read.split("\n", -1)[0..-2]
+      io.read
     end
+    expect(Process.last_status).to be_success
+    output.lines.map(&:chomp)
   end
 
   it 'REQ here, REP there' do

@@ -64,6 +64,16 @@ RSpec.describe 'interrupts' do
     expect(received).to eq(received.uniq)
   end
 
+  it 'leave a kept message to be seen by a poll' do
+    first, second = connected(ZMQ::PAIR, ZMQ::PAIR)
+    second.send(:keep, ZMQ::Message.new('kept').pointer)
+    poller = ZMQ::Poller.new
+    poller.register_readable(second)
+    poller.register_writable(first)
+    expect([poller.poll(1000), poller.readables, second.get(:events)]).to eq([2, [second], 3])
+    expect([receive_now(second), poller.poll(1000), poller.readables]).to eq(['kept', 1, []])
+  end
+
   it 'keep a message for the next receive, of any kind' do
     first, second = connected(ZMQ::PAIR, ZMQ::PAIR)
     message = ZMQ::Message.new('kept')

@@ -69,7 +69,7 @@ RSpec.describe LibZMQ do
   end
 
   it 'is loaded by each of its names' do
-    program = "%w[ffi-rzmq ffi-rzmq-core courser-zmq].each { |name| require name }; print ZMQ::VERSION"
+    program = '%w[ffi-rzmq ffi-rzmq-core courser-zmq].each { |name| require name }; print ZMQ::VERSION'
     result = run_ruby(program)
     expect([result.output, result.errors.lines.grep_v(/warning: (sun.misc|A terminally|Please|A restricted)/)[0]])
       .to eq(['2.0.7', nil])

@@ -28,7 +28,8 @@ RSpec.describe ZMQ::Monitor do
       place = server.bind!('tcp://127.0.0.1:*')
       event = watched.next_event(timeout: 5)
       expect(event.to_a).to match([ZMQ::EVENT_LISTENING, be_positive, place])
-      expect([event.name, event.failure?, event.error, event.to_s]).to eq([:listening, false, nil, "listening #{place}"])
+      expect([event.name, event.failure?, event.error]).to eq([:listening, false, nil])
+      expect(event.to_s).to eq("listening #{place}")
     end
   end
 

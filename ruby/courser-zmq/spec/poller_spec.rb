@@ -126,7 +126,7 @@ RSpec.describe ZMQ::Poller do
       poller.register_readable(router)
       dealer.send_string('test')
       poller.poll(1000)
-      receive_now(router) && receive_now(router)
+      expect(router.receive_message(timeout: 1).last).to eq('test')
       expect([poller.poll(0), poller.readables]).to eq([0, []])
     end
 
@@ -263,17 +263,22 @@ RSpec.describe ZMQ::Poller do
   end
 
   def tls_pair
-    key = OpenSSL::PKey::RSA.new(2048)
-    certificate = certificate_for(key)
     listener = TCPServer.new('127.0.0.1', 0)
     client = OpenSSL::SSL::SSLSocket.new(TCPSocket.new('127.0.0.1', listener.addr[1]))
-    settings = OpenSSL::SSL::SSLContext.new.tap { |it| (it.key = key) && (it.cert = certificate) }
-    server = OpenSSL::SSL::SSLSocket.new(listener.accept, settings)
+    server = OpenSSL::SSL::SSLSocket.new(listener.accept, tls_settings)
     connecting = Thread.new { client.connect }
     server.accept
     connecting.join
     listener.close
     [server, client]
+  end
+
+  def tls_settings
+    key = OpenSSL::PKey::RSA.new(2048)
+    OpenSSL::SSL::SSLContext.new.tap do |settings|
+      settings.key = key
+      settings.cert = certificate_for(key)
+    end
   end
 
   def certificate_for(key)

@@ -5,20 +5,20 @@ RSpec.describe 'proxies' do
   def with_streamer(kind, capture: false)
     ends = Array.new(3) { endpoint }
     ready = Queue.new
-    thread = Thread.new do
-      sockets = [ZMQ::PULL, ZMQ::PUSH, ZMQ::PUB].zip(ends).map { |type, place| bound(type, place) }
-      ready << true
-      kind.new(*sockets.first(capture ? 3 : 2))
-      sockets.each(&:close)
-    end
+    thread = Thread.new { run_streamer(kind, ends.first(capture ? 3 : 2), ready) }
     ready.pop
     yield ends
     context.terminate
     thread.join(5) or raise 'the proxy does not end'
   end
 
-  def bound(type, place)
-    context.socket(type).tap { |socket| socket.bind(place) }
+  def run_streamer(kind, ends, ready)
+    sockets = ends.zip([ZMQ::PULL, ZMQ::PUSH, ZMQ::PUB]).map do |place, type|
+      context.socket(type).tap { |socket| socket.bind(place) }
+    end
+    ready << true
+    kind.new(*sockets)
+    sockets.each(&:close)
   end
 
   [ZMQ::Device, ZMQ::Proxy].each do |kind|

@@ -129,8 +129,9 @@ RSpec.describe ZMQ::ZapHandler do
     [['nonsense'], %w[2.0 1 open 127.0.0.1 x NULL], %w[1.0 1]].each do |frames|
       expect(asker.request(*frames, timeout: 5)).to include('500')
     end
-    expect(asker.request('1.0', '7', 'open', '127.0.0.1', '', 'NULL', timeout: 5)).to eq(['1.0', '7', '200', 'OK', '', ''])
-    expect(asker.request('1.0', '7', 'open', '127.0.0.1', '', 'CURVE', 'short', timeout: 5)[2]).to eq('400')
+    request = ['1.0', '7', 'open', '127.0.0.1', '']
+    expect(asker.request(*request, 'NULL', timeout: 5)).to eq(['1.0', '7', '200', 'OK', '', ''])
+    expect(asker.request(*request, 'CURVE', 'short', timeout: 5)[2]).to eq('400')
   end
 
   it 'is the only one of its context' do

@@ -49,9 +49,9 @@ module ZMQ
       ObjectSpace.define_finalizer(self, self.class.dropper(@handle))
     end
 
-    # Ends the context. Sockets that this thread made, or whose thread has ended, are closed; other threads get ETERM from
-    # the calls they are in and have to close theirs, which this waits for, as it does for messages still to be sent (see
-    # {ZMQ.default_linger_ms}).
+    # Ends the context. Sockets that this thread made, or whose thread has ended, are closed; other threads get ETERM
+    # from the calls they are in and have to close theirs, which this waits for, as it does for messages still to be
+    # sent (see {ZMQ.default_linger_ms}).
     #
     # It can be interrupted, and called again to wait on.
     #
@@ -83,15 +83,15 @@ module ZMQ
     # @return [Object, Socket] what the block returned, or the socket where there is no block
     # @raise [ZeroMQError]
     def open(type, bind: [], connect: [], **options)
-      socket = Socket.new(@context, type.is_a?(Integer) ? type : ZMQ.const_get(type.to_s.upcase))
-      ready = false
-      socket.set!(**options)
-      Array(bind).each { |endpoint| socket.bind!(endpoint) }
-      Array(connect).each { |endpoint| socket.connect!(endpoint) }
-      ready = true
-      block_given? ? yield(socket) : socket
-    ensure
-      socket.close if socket && (block_given? || !ready)
+      socket = Socket.new(@context, type.is_a?(Integer) ? type : Socket.type_number(type))
+      socket.set_up(bind, connect, options)
+      return socket unless block_given?
+
+      begin
+        yield socket
+      ensure
+        socket.close
+      end
     end
 
     # @return [Boolean]

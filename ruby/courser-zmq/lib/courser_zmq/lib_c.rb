@@ -11,5 +11,5 @@ module LibC
   attach_function :memcpy, %i[pointer pointer size_t], :pointer
 
   # The address of `free`, given to libzmq so that it releases a message's buffer without calling back into Ruby.
-  Free = library.find_symbol('free') # rubocop:disable Naming/ConstantName
+  Free = library.find_symbol('free')
 end

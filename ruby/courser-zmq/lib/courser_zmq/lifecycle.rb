@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+# How long the end of a socket, a context and a program may take, and what sees to it.
 module ZMQ
   class << self
     # Milliseconds that a closed socket goes on sending what it holds when the program has not set {LINGER}; -1 is for
@@ -18,8 +19,8 @@ module ZMQ
   self.default_linger_ms = 30_000
   self.exit_linger_ms = 1_000
 
-  # What is alive: contexts and their sockets. It lets them be released in the right order whoever lets go of them, be it
-  # the program, the garbage collector, the end of the process or a fork.
+  # What is alive: contexts and their sockets. It lets them be released in the right order whoever lets go of them, be
+  # it the program, the garbage collector, the end of the process or a fork.
   #
   # Nothing here takes a lock, so all of it may run in a signal handler. What the garbage collector drops is handed to a
   # thread of its own, because a finalizer runs in the midst of whatever code happens to be running and must not wait.

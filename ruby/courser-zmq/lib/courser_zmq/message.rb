@@ -4,8 +4,8 @@ module ZMQ
   # A `zmq_msg_t`: a message that stays in libzmq's memory until somebody asks for its bytes.
   #
   # Received into, it can be looked at through {#data} and {#size}, passed on to another socket or read with
-  # {#copy_out_string}; only the last copies. Sent, it is empty afterwards, because libzmq took the bytes. One object may
-  # be received into and sent any number of times, with no allocation at all.
+  # {#copy_out_string}; only the last copies. Sent, it is empty afterwards, because libzmq took the bytes. One object
+  # may be received into and sent any number of times, with no allocation at all.
   #
   # {#close} frees what it holds. Nothing else does: use {ManagedMessage} to leave that to the garbage collector.
   class Message

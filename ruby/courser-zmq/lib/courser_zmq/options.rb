@@ -3,8 +3,8 @@
 module ZMQ
   # What each socket option holds, so that a value can be carried to libzmq and back.
   #
-  # `:int` is a C int, `:int64` eight bytes, `:bytes` a string of any bytes, `:text` a string that libzmq hands back with
-  # its closing zero byte, `:key` a CURVE key, which libzmq takes as 32 bytes or as 40 characters of Z85.
+  # `:int` is a C int, `:int64` eight bytes, `:bytes` a string of any bytes, `:text` a string that libzmq hands back
+  # with its closing zero byte, `:key` a CURVE key, which libzmq takes as 32 bytes or as 40 characters of Z85.
   module Options
     KINDS = {
       int: %w[

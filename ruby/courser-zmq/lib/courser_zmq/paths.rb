@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
+# Where this library is.
 module ZMQ
-  # :nodoc:
   LIBPATH = "#{File.expand_path('..', __dir__)}#{File::SEPARATOR}".freeze
   PATH = "#{File.dirname(LIBPATH)}#{File::SEPARATOR}".freeze
 
@@ -11,8 +11,8 @@ module ZMQ
       VERSION
     end
 
-    # @return [String] the folder of this library, joined with `args`; with a block, what the block returned, run with that
-    #   folder in front of the load path
+    # @return [String] the folder of this library, joined with `args`; with a block, what the block returned, run with
+    #   that folder in front of the load path
     def libpath(*args, &block)
       path_below(LIBPATH, args, &block)
     end

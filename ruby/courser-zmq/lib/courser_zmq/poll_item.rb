@@ -98,6 +98,12 @@ module ZMQ
       pollable.respond_to?(:posix_fileno) ? pollable : pollable.io
     end
 
+    # @return [Boolean] whether it is a socket that is watched for messages and has put one aside
+    # @api private
+    def kept?
+      pollable.is_a?(Socket) && pollable.kept? && events.anybits?(POLLIN)
+    end
+
     # @return [Boolean] whether it was a socket that has been closed, whose memory is gone
     # @api private
     def gone?

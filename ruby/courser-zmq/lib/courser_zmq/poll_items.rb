@@ -71,6 +71,18 @@ module ZMQ
       end
     end
 
+    # Adds the sockets that have put a message aside, of which libzmq knows nothing any more.
+    #
+    # @param ready [Integer] how many items libzmq found ready
+    # @return [Integer] how many are
+    def add_kept(ready)
+      kept = @items.each_value.select(&:kept?)
+      return ready if kept.empty?
+
+      kept.each { |item| item.poll_item[:revents] |= POLLIN }
+      @items.each_value.count { |item| item.poll_item[:revents] != 0 }
+    end
+
     # @return [Boolean] whether a socket among them has been closed
     def gone?
       @items.any? { |_, item| item.gone? }

@@ -25,22 +25,24 @@ module ZMQ
       nil
     end
 
+    # @param name [Symbol, String] such as `:req`
+    # @return [Integer]
+    # @raise [ArgumentError] when there is no type of that name
+    def self.type_number(name)
+      SocketTypeNameMap.key(name.to_s.upcase) or raise ArgumentError, "no socket type named #{name.inspect}"
+    end
+
     # @param context_ptr [Context, FFI::Pointer]
     # @param type [Integer] such as {ZMQ::REQ}
-    # @param opts [Hash] `:receiver_class`: the class of received messages, {Message} unless given; another one needs the
-    #   methods of {Message}
+    # @param opts [Hash] `:receiver_class`: the class of received messages, {Message} unless given; another one has to
+    #   have its methods
     # @raise [ContextError]
     def initialize(context_ptr, type, opts = {})
-      @receiver_class = opts[:receiver_class] || Message
-      @custom_receiver = ![Message, ManagedMessage].include?(@receiver_class)
       context = context_ptr.is_a?(Context) ? context_ptr.pointer : context_ptr
       @socket = make_socket(context, type)
       @name = SocketTypeNameMap[type]
-      @inbox = Native.new_message
-      @eager = !@custom_receiver
-      @direct_waits = 0
-      @kept = nil
       @ended = false
+      prepare_receiving(opts[:receiver_class] || Message)
       manage(context)
     end
 
@@ -110,6 +112,23 @@ module ZMQ
     # What it is released by.
     # @api private
     attr_reader :handle
+
+    # @return [Boolean] whether a message was put aside for the next receive
+    # @api private
+    def kept?
+      !@kept.nil?
+    end
+
+    # Sets options, binds and connects; where that fails, the socket is closed.
+    # @api private
+    def set_up(bind, connect, options)
+      set!(**options)
+      Array(bind).each { |endpoint| bind!(endpoint) }
+      Array(connect).each { |endpoint| connect!(endpoint) }
+    rescue StandardError
+      close
+      raise
+    end
 
     # Forgets the native socket: it was closed, or it is the parent process's.
     # @api private

@@ -4,7 +4,7 @@ module ZMQ
   # Error numbers and their texts, result codes, keys and ports.
   class Util
     # The ports that {bind_to_random_tcp_port} chooses from.
-    RANDOM_PORTS = (10_000..65_534).freeze
+    RANDOM_PORTS = (10_000..65_534)
 
     # A new pair of CURVE keys, each as 40 characters of Z85.
     #

@@ -46,8 +46,9 @@ TYPES.each { |type| show("name of #{type}") { ZMQ::SocketTypeNameMap[ZMQ.const_g
 
 # RCVMORE comes last: with ffi-rzmq, AFFINITY and MAXMSGSIZE cannot be read after it.
 READABLE = %w[
-  AFFINITY MAXMSGSIZE EVENTS LINGER RCVTIMEO SNDTIMEO RECONNECT_IVL TYPE BACKLOG RECONNECT_IVL_MAX RCVHWM SNDHWM RATE RECOVERY_IVL SNDBUF
-  RCVBUF IPV4ONLY TCP_KEEPALIVE TCP_KEEPALIVE_CNT TCP_KEEPALIVE_IDLE TCP_KEEPALIVE_INTVL MULTICAST_HOPS IMMEDIATE
+  AFFINITY MAXMSGSIZE EVENTS LINGER RCVTIMEO SNDTIMEO RECONNECT_IVL TYPE BACKLOG RECONNECT_IVL_MAX RCVHWM SNDHWM RATE
+  RECOVERY_IVL SNDBUF RCVBUF IPV4ONLY TCP_KEEPALIVE TCP_KEEPALIVE_CNT TCP_KEEPALIVE_IDLE TCP_KEEPALIVE_INTVL
+  MULTICAST_HOPS IMMEDIATE
   IDENTITY LAST_ENDPOINT IPV6 MECHANISM PLAIN_SERVER CURVE_SERVER ZAP_DOMAIN PLAIN_USERNAME PLAIN_PASSWORD RCVMORE
 ].freeze
 TYPES.each do |type|
@@ -123,7 +124,7 @@ show('result codes') { [-1, 0, 1].map { |rc| ZMQ::Util.resultcode_ok?(rc) } }
 show('keys') { ZMQ::Util.curve_keypair.map(&:size) }
 show('checks') { [ZMQ::Util.error_check('zmq_ctx_new', 0), ZMQ::Util.error_check('zmq_ctx_new', -1)] }
 show('version') { [ZMQ.version, ZMQ::VERSION, LibZMQ.version, LibZMQ.version4?, LibZMQ.version_string] }
-show('errors') { [ZMQ::ContextError, ZMQ::MessageError, ZMQ::NotSupportedError].map { |kind| [kind, kind.superclass] } }
+show('errors') { [ZMQ::ContextError, ZMQ::MessageError, ZMQ::NotSupportedError].map(&:superclass) }
 show('libpath') { [ZMQ.libpath('a').end_with?('/a'), ZMQ.path('a').end_with?('/a')] }
 show('IO') { $stdout.posix_fileno }
 show('terminate') { [@context.terminate, @context.terminate, @context.pointer] }

@@ -22,14 +22,20 @@ module Programs
 
   def run(*command, limit: LIMIT)
     started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    output, errors, status = capture(command, limit)
+    Result.new(output, errors, status, Process.clock_gettime(Process::CLOCK_MONOTONIC) - started)
+  end
+
+  def capture(command, limit)
     Open3.popen3(*command) do |input, output, errors, waiter|
       input.close
       reading = [output, errors].map { |io| Thread.new { io.read } }
-      unless waiter.join(limit)
-        Process.kill(:KILL, waiter.pid)
-        raise "still running after #{limit} s: #{reading.map(&:value).join}"
-      end
-      Result.new(*reading.map(&:value), waiter.value, Process.clock_gettime(Process::CLOCK_MONOTONIC) - started)
+      ended = waiter.join(limit)
+      Process.kill(:KILL, waiter.pid) unless ended
+      texts = reading.map(&:value)
+      raise "still running after #{limit} s: #{texts.join}" unless ended
+
+      [*texts, waiter.value]
     end
   end
 
@@ -46,10 +52,10 @@ module Programs
   end
 
   # How many objects a run of the block makes, in the mean.
-  def objects_per_round(rounds = 1000)
-    10.times { yield }
+  def objects_per_round(rounds = 1000, &round)
+    10.times(&round)
     before = GC.stat(:total_allocated_objects)
-    rounds.times { yield }
+    rounds.times(&round)
     (GC.stat(:total_allocated_objects) - before) / rounds.to_f
   end
 end

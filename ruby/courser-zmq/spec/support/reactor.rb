@@ -20,7 +20,7 @@ class Reactor
   end
 
   def run
-    until [@readable, @writable, @waiting].all?(&:empty?) && @blocked.zero? && @ready.empty?
+    while busy?
       readable, writable, = IO.select([*@readable.keys, @wake_reader], @writable.keys, [], next_timeout)
       @wake_reader.read_nonblock(1000, exception: false) if readable&.delete(@wake_reader)
       resume(readable, @readable)
@@ -67,6 +67,10 @@ class Reactor
   end
 
   private
+
+  def busy?
+    @blocked.positive? || !@ready.empty? || ![@readable, @writable, @waiting].all?(&:empty?)
+  end
 
   def now
     Process.clock_gettime(Process::CLOCK_MONOTONIC)

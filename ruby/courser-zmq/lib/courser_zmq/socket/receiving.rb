@@ -24,8 +24,8 @@ module ZMQ
         rc == -1 ? missed(pointer, flags) : rc
       end
 
-      # Receives one part into a string, replacing what is in it. A string that is as long as the message already, as one
-      # received into before often is, is overwritten in place.
+      # Receives one part into a string, replacing what is in it. A string that is as long as the message already, as
+      # one received into before often is, is overwritten in place.
       #
       # @param string [String]
       # @param flags [Integer] 0 or {DONTWAIT}
@@ -89,6 +89,15 @@ module ZMQ
       end
 
       private
+
+      def prepare_receiving(receiver_class)
+        @receiver_class = receiver_class
+        @custom_receiver = ![Message, ManagedMessage].include?(receiver_class)
+        @inbox = Native.new_message
+        @eager = !@custom_receiver # whether the next receive may go the shortest way
+        @direct_waits = 0 # how many of the next receives wait at once
+        @kept = nil # a message put aside
+      end
 
       # Receives one part into the `zmq_msg_t` at `msg`, waiting if it has to and may.
       def fetch(msg, flags)

@@ -69,11 +69,9 @@ module ZMQ
         return Util.fail_with(EINVAL) if parts.nil? || parts.empty?
 
         flags = DONTWAIT if (flags & DONTWAIT) == DONTWAIT
-        last = parts.size - 1
-        parts.each_with_index do |part, index|
-          rc = yield(part, index == last ? flags : flags | SNDMORE)
-          return rc if rc == -1 || index == last
-        end
+        *first, last = parts
+        first.each { |part| return -1 if yield(part, flags | SNDMORE) == -1 }
+        yield(last, flags)
       end
 
       # Goes on where an attempt to send without blocking failed.

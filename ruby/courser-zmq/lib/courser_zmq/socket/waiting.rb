@@ -5,14 +5,14 @@ require 'io/wait'
 
 module ZMQ
   class Socket
-    # How a socket waits on its event descriptor, outside of libzmq: for a fiber of a scheduler, which must not be stalled,
-    # and for a deadline of the caller's own. How it waits otherwise depends on the Ruby: {WaitingInLibzmq} and
-    # {WaitingOnJvm}.
+    # How a socket waits on its event descriptor, outside of libzmq: for a fiber of a scheduler, which must not be
+    # stalled, and for a deadline of the caller's own. How it waits otherwise depends on the Ruby: {WaitingInLibzmq}
+    # and {WaitingOnJvm}.
     #
     # @api private
     module Waiting
-      # Seconds after which a fiber looks at its socket again: another fiber that uses the same socket may have taken the
-      # event that the descriptor would have told of.
+      # Seconds after which a fiber looks at its socket again: another fiber that uses the same socket may have taken
+      # the event that the descriptor would have told of.
       FIBER_LOOK_AGAIN = 0.05
 
       # What Ruby 3.0 has in place of `Fiber.current_scheduler`.

@@ -2,8 +2,8 @@
 
 module ZMQ
   class Socket
-    # Waiting on JRuby, which cannot interrupt native code: inside libzmq for a moment, because waking up is quickest there,
-    # then on the descriptor, where the JVM sees to interrupts.
+    # Waiting on JRuby, which cannot interrupt native code: inside libzmq for a moment, because waking up is quickest
+    # there, then on the descriptor, where the JVM sees to interrupts.
     #
     # @api private
     module WaitingOnJvm

@@ -1,38 +1,7 @@
 # frozen_string_literal: true
 
-# libzmq as it is: one Ruby method for each C function, with the C function's name, arguments and return value. `ZMQ`
-# is built on it; a program may call it where it wants the C API itself.
-#
-# A function that can block releases the interpreter's lock for as long as it runs; the others keep it, because giving
-# it back and taking it again costs more than they do.
+# libzmq's functions.
 module LibZMQ
-  extend FFI::Library
-
-  # Where libzmq may be, in the order of trying. `COURSER_ZMQ_LIBRARY` names one file instead.
-  LIBRARY_NAMES = if ENV['COURSER_ZMQ_LIBRARY']
-                    [ENV['COURSER_ZMQ_LIBRARY']].freeze
-                  else
-                    %w[libzmq.so.5 libzmq.so libzmq.5.dylib libzmq.dylib /opt/homebrew/lib/libzmq.5.dylib
-                       /usr/local/lib/libzmq.5.dylib libzmq].freeze
-                  end
-
-  HOW_TO_INSTALL = <<~TEXT
-    libzmq, the ZeroMQ library, could not be loaded. Install it:
-      Debian, Ubuntu   apt-get install libzmq5
-      Fedora, RHEL     dnf install zeromq
-      Alpine           apk add libzmq
-      macOS            brew install zeromq
-    or name its file in the environment variable COURSER_ZMQ_LIBRARY.
-  TEXT
-
-  begin
-    # Resolved now and into the global namespace: libzmq's own dependencies are not all linked by it.
-    ffi_lib_flags :now, :global
-    ffi_lib LIBRARY_NAMES
-  rescue LoadError => e
-    raise LoadError, "#{HOW_TO_INSTALL}(#{e.message.lines.map(&:strip).reject(&:empty?).join('; ')})"
-  end
-
   # name => [arguments, result]
   FUNCTIONS = {
     zmq_version: [%i[pointer pointer pointer], :void],
@@ -98,6 +67,7 @@ module LibZMQ
     zmq_send: [%i[pointer pointer size_t int], :int],
     zmq_recv: [%i[pointer pointer size_t int], :int],
     zmq_poll: [%i[pointer int long], :int],
+    zmq_poller_wait_all: [%i[pointer pointer int long], :int],
     zmq_proxy: [%i[pointer pointer pointer], :int],
     zmq_proxy_steerable: [%i[pointer pointer pointer pointer], :int],
     zmq_sleep: [%i[int], :void]
@@ -132,7 +102,6 @@ module LibZMQ
   attach_all FUNCTIONS
   attach_all BLOCKING_FUNCTIONS, blocking: true
   attach_all DRAFT_FUNCTIONS
-  attach_function :zmq_poller_wait_all, %i[pointer pointer int long], :int, blocking: true if respond_to?(:zmq_poller_new)
   attach_function :send_const, :zmq_send_const, %i[pointer pointer size_t int], :int, blocking: true
 
   # Sends a buffer that stays where it is and unchanged until the program ends; libzmq does not copy it.

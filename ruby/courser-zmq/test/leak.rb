@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+# Sends and receives many messages in every way there is and watches the memory of the process: it must not grow.
+#
+#   ruby -I lib test/leak.rb [MESSAGES]
+#
+# MESSAGES is 10,000,000 unless given. Ends with status 1 when the memory grew by more than GROWTH_MAX_KB after the
+# first tenth, during which caches and the garbage collector settle.
+
+require 'ffi-rzmq'
+
+GROWTH_MAX_KB = 8_192
+SIZE_BYTES = 500
+
+# One way to bring a message from one socket to the other.
+class Way
+  attr_reader :name
+
+  def initialize(name, &round)
+    @name = name
+    @round = round
+  end
+
+  def run(count)
+    count.times(&@round)
+  end
+end
+
+def resident_kb
+  GC.start
+  File.read('/proc/self/status')[/VmRSS:\s+(\d+)/, 1].to_i
+end
+
+def check(code)
+  raise ZMQ::Util.error_string if code == -1
+end
+
+context = ZMQ::Context.new
+first, second = Array.new(2) { context.socket(ZMQ::PAIR) }
+check(first.bind('inproc://leak'))
+check(second.connect('inproc://leak'))
+
+string = 'x' * SIZE_BYTES
+received = +''
+reused = ZMQ::Message.new
+poller = ZMQ::Poller.new
+poller.register_readable(second)
+
+WAYS = [
+  Way.new('string to string') { check(first.send_string(string)) || check(second.recv_string(received)) },
+  Way.new('string to new string') { check(first.send_string(string)) || check(second.recv_string(+'')) },
+  Way.new('parts') { check(first.send_strings([string, string])) || check(second.recv_strings([])) },
+  Way.new('message reused') do
+    check(reused.copy_in_string(string)) || check(first.sendmsg(reused)) || check(second.recvmsg(reused))
+  end,
+  Way.new('message closed') do
+    message = ZMQ::Message.new
+    check(first.send_and_close(ZMQ::Message.new(string))) || check(second.recvmsg(message)) || check(message.close)
+  end,
+  Way.new('managed message') do
+    check(first.sendmsg(ZMQ::ManagedMessage.new(string))) || check(second.recvmsg(ZMQ::ManagedMessage.new))
+  end,
+  Way.new('exceptions and timeouts') { (first << string) && second.receive(timeout: 1) },
+  Way.new('poll') { (first << string) && check(poller.poll(1000)) || check(second.recv_string(received)) },
+  Way.new('refused') { second.recv_string(received, ZMQ::DONTWAIT) }
+].freeze
+
+total = Integer(ARGV.fetch(0, 10_000_000))
+per_step = [total / 10 / WAYS.size, 1].max
+sizes = Array.new(10) do |step|
+  WAYS.each { |way| way.run(per_step) }
+  resident_kb.tap { |kilobytes| puts "#{per_step * WAYS.size * (step + 1)} messages: #{kilobytes} KB" }
+end
+
+grown = sizes.last - sizes.first
+puts "grown by #{grown} KB after the first tenth"
+[first, second].each(&:close)
+context.terminate
+exit(grown <= GROWTH_MAX_KB)
