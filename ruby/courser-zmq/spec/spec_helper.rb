@@ -11,6 +11,7 @@ RSpec.configure do |config|
   config.include Sockets
   config.include Programs
   config.order = :random
+  config.fail_if_no_examples = true
   config.disable_monkey_patching!
   config.filter_run_excluding(:slow) if ENV['COURSER_FAST']
   config.filter_run_excluding(:mri) unless RUBY_ENGINE == 'ruby'
