@@ -1,5 +1,7 @@
 //! The `courser` command.
 
+mod open_files;
+
 use anyhow::Context;
 use clap::Parser;
 use courser::{Config, Server, TEMPLATE, banner};
@@ -100,6 +102,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         .init();
+    open_files::raise_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(serve(config))
 }

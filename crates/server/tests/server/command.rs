@@ -86,6 +86,20 @@ fn the_environment_of_the_process_counts() {
 }
 
 #[test]
+fn a_low_limit_of_open_files_is_raised_as_far_as_allowed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "ulimit -Sn 64 && exec \"$0\" --listen 127.0.0.1:0"]);
+    command.arg(Process::command().get_program()).current_dir(folder.path());
+    let broker = Process::start_with(command);
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", broker.id()));
+    let limits = limits.expect("a running process");
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).expect("a line");
+    let values: Vec<&str> = line.split_whitespace().skip(3).take(2).collect();
+    assert_eq!(values[0], values[1], "soft and hard limit");
+}
+
+#[test]
 fn the_banner_says_where_it_listens_and_what_to_try_next() {
     let folder = tempfile::tempdir().expect("a folder");
     let broker = Process::start(&folder);

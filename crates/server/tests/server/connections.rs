@@ -1,6 +1,6 @@
 //! Sockets that speak AMQP badly, too late, not at all, or in large numbers.
 
-use crate::support::{Client, Heard, PATIENCE, TestServer, wait_until};
+use crate::support::{Client, Heard, PATIENCE, Process, TestServer, short, wait_until};
 use courser_codec::{Method, queue};
 use courser_connection::client::Config;
 use std::net::SocketAddr;
@@ -164,6 +164,31 @@ async fn many_connections_come_and_go() {
     other.publish("q", b"y").await;
     assert_eq!(clients[0].bodies(2).await, [b"x", b"y"]);
     server.stop().await;
+}
+
+#[tokio::test]
+async fn connections_that_have_gone_leave_nothing_behind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let broker = Process::start(&folder);
+    let exclusive = Method::from(queue::Declare { exclusive: true, ..Default::default() });
+    let mut resident = Vec::new();
+    for _ in 0..12 {
+        for _ in 0..100 {
+            let mut client = Client::connect(broker.address).await;
+            let answer = client.call(exclusive).await;
+            assert!(matches!(answer, Heard::DeclareOk { .. }), "{answer:?}");
+            client.consume("", false).await;
+            let bind = queue::Bind { exchange: short("amq.fanout"), ..Default::default() };
+            assert_eq!(client.call(bind).await, Heard::Reply("queue.bind-ok"));
+            let message = client.encode("amq.fanout", "", &[7; 3000]);
+            client.stream.write_all(&message).await.expect("an open connection");
+            assert_eq!(client.bodies(1).await.len(), 1);
+        }
+        resident.push(broker.resident_bytes());
+    }
+    let grown = resident[11].saturating_sub(resident[1]) / 1024;
+    // One that holds 3,000 octets for each of the last 1,000 connections would have 3 MiB more.
+    assert!(grown < 1500, "{grown} KiB more after 1,000 connections: {resident:?}");
 }
 
 #[tokio::test]

@@ -189,12 +189,6 @@ impl Client {
         bodies
     }
 
-    /// What the broker has said already.
-    pub async fn try_next(&mut self) -> Option<Heard> {
-        let soon = std::time::Duration::from_millis(1);
-        tokio::time::timeout(soon, self.next_at_any_time()).await.ok()
-    }
-
     /// Closes the connection, and waits for the broker to agree.
     pub async fn close(&mut self) {
         self.machine.close(200, "done", Instant::now());

@@ -3,7 +3,7 @@
 mod client;
 mod process;
 
-pub use client::{Client, Heard};
+pub use client::{Client, Heard, short};
 pub use process::Process;
 
 use courser::{Config, Server};
