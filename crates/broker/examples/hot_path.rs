@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release -p courser-broker --example hot_path` prints nanoseconds; with the name of one measurement and
 //! a number of rounds behind it, only that one runs. `bench/broker/instructions` counts instructions with it.
+#![allow(clippy::disallowed_methods, reason = "it measures")]
 
 use courser_broker::wire::WireBuffer;
 use courser_broker::{Batch, Broker, Fault, Identity, Inbound, Limits, Session};

@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release -p courser-connection --example message_cost`, or under `valgrind --tool=callgrind` with the
 //! number of rounds as an argument (20, say) for exact instruction counts, and the name of one measurement as another.
+#![allow(clippy::disallowed_methods, reason = "it measures")]
 
 use std::hint::black_box;
 use std::sync::Arc;

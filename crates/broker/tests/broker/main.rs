@@ -1,4 +1,5 @@
 //! What clients see of the broker, by subject: sessions are driven directly, without sockets.
+#![allow(clippy::disallowed_methods, reason = "somebody has to tell the time")]
 
 mod support;
 

@@ -1,0 +1,137 @@
+//! Who may depend on whom in this workspace, held against `cargo metadata`.
+//!
+//! Only what a crate is built with counts; its tests and examples may use what they like.
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+/// What each crate is built with, as far as it is ours: all that it may be.
+const ALLOWED: [(&str, &[&str]); 6] = [
+    ("courser-codec", &[]),
+    ("courser-connection", &["courser-codec"]),
+    ("courser-store", &[]),
+    ("courser-broker", &["courser-codec", "courser-store"]),
+    ("courser-journal", &["courser-store"]),
+    ("courser-client", &["courser-codec", "courser-connection"]),
+];
+
+/// These do no I/O and have no tasks, whatever they are built with.
+const WITHOUT_IO: [&str; 4] =
+    ["courser-codec", "courser-connection", "courser-store", "courser-broker"];
+
+/// Runtimes, sockets and system calls.
+const IO: [&str; 9] = [
+    "tokio",
+    "mio",
+    "socket2",
+    "async-std",
+    "smol",
+    "rustix",
+    "nix",
+    "signal-hook",
+    "courser-journal",
+];
+
+/// Who is built with the broker.
+const ABOVE_THE_BROKER: [&str; 3] = ["courser", "courser-management", "courser-sim"];
+
+/// Packages by what they are built with, ours and others', directly.
+struct Workspace {
+    ours: BTreeSet<String>,
+    names: BTreeMap<String, String>,
+    built_with: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Workspace {
+    fn read() -> Self {
+        let host = run("rustc", &["-vV"]);
+        let host = host.lines().find_map(|line| line.strip_prefix("host: ")).expect("a host");
+        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        let metadata = run(
+            env!("CARGO"),
+            &[
+                "metadata",
+                "--format-version=1",
+                "--filter-platform",
+                host,
+                "--manifest-path",
+                manifest,
+            ],
+        );
+        let metadata: Value = serde_json::from_str(&metadata).expect("JSON");
+        let text = |value: &Value| value.as_str().expect("a text").to_owned();
+        let list = |value: &Value| value.as_array().expect("a list").clone();
+        let ours = list(&metadata["workspace_members"]).iter().map(text).collect();
+        let packages = list(&metadata["packages"]);
+        let names = packages.iter().map(|one| (text(&one["id"]), text(&one["name"]))).collect();
+        let is_built = |dependency: &&Value| {
+            list(&dependency["dep_kinds"]).iter().any(|kind| kind["kind"].is_null())
+        };
+        let nodes = list(&metadata["resolve"]["nodes"]);
+        let built_with = nodes.iter().map(|node| {
+            let dependencies = list(&node["deps"]);
+            let built = dependencies.iter().filter(is_built).map(|one| text(&one["pkg"]));
+            (text(&node["id"]), built.collect())
+        });
+        Workspace { ours, names, built_with: built_with.collect() }
+    }
+
+    /// The names of our packages, by which the rules speak.
+    fn ours(&self) -> impl Iterator<Item = &str> {
+        self.ours.iter().map(|id| &*self.names[id])
+    }
+
+    /// The names of all packages that one of ours is built with, however indirectly.
+    fn all_built_with(&self, name: &str) -> BTreeSet<&str> {
+        let mut pending: Vec<&String> =
+            self.ours.iter().filter(|id| self.names[*id] == name).collect();
+        let mut found = BTreeSet::new();
+        while let Some(id) = pending.pop() {
+            for dependency in self.built_with.get(id).into_iter().flatten() {
+                if found.insert(&*self.names[dependency]) {
+                    pending.push(dependency);
+                }
+            }
+        }
+        found
+    }
+}
+
+fn run(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().expect("the program runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn each_crate_is_built_with_no_more_of_ours_than_its_layer_allows() {
+    let workspace = Workspace::read();
+    let ours: BTreeSet<&str> = workspace.ours().collect();
+    for (name, allowed) in ALLOWED {
+        assert!(ours.contains(name), "{name} is not there any more: take it out of the rules");
+        let used: Vec<&str> = workspace.all_built_with(name).intersection(&ours).copied().collect();
+        let beyond: Vec<&&str> = used.iter().filter(|one| !allowed.contains(*one)).collect();
+        assert!(beyond.is_empty(), "{name} must not be built with {beyond:?}");
+    }
+}
+
+#[test]
+fn the_inner_crates_do_no_io() {
+    let workspace = Workspace::read();
+    for name in WITHOUT_IO {
+        let used = workspace.all_built_with(name);
+        let io: Vec<&&str> = IO.iter().filter(|one| used.contains(**one)).collect();
+        assert!(io.is_empty(), "{name} must not be built with {io:?}");
+    }
+}
+
+#[test]
+fn clients_tools_and_bindings_are_not_built_with_the_broker() {
+    let workspace = Workspace::read();
+    for name in workspace.ours().filter(|name| !ABOVE_THE_BROKER.contains(name)) {
+        let used = workspace.all_built_with(name);
+        let above = used.contains("courser") || used.contains("courser-broker");
+        assert!(!above, "{name} must not be built with the broker");
+    }
+}
