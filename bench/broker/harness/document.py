@@ -32,6 +32,8 @@ def tables(measured: dict) -> str:
         if latency := _latency(measured, load):
             parts += [latency]
         parts += [_memory(measured, load)]
+        if written := _written(measured, load):
+            parts += [written]
     parts.append(_remarks(measured))
     return "\n\n".join(parts) + "\n"
 
@@ -86,7 +88,8 @@ def _latency(measured: dict, load: str) -> str:
     if not rows:
         return ""
     text = "Latency at a fixed rate, in microseconds:\n\n" + _table(["latency", "broker", "p50", "p99", "p99.9"], rows)
-    p50, p99 = (results.median(measured["runs"], "sync_floor", at) for at in ("p50_us", "p99_us"))
+    of_load = [run for run in measured["runs"] if run["load"] == load]
+    p50, p99 = (results.median(of_load, "sync_floor", at) for at in ("p50_us", "p99_us"))
     if p50:
         text += "\n\nFloor of anything durable: 4 KiB written and fdatasynced, measured before each durable run, "
         text += f"p50 {p50:,.0f}, p99 {p99:,.0f}."
@@ -102,6 +105,22 @@ def _memory(measured: dict, load: str) -> str:
         rows.append([workload, *("" if peak is None else f"{peak / 2**20:.0f}" for peak in peaks), goal])
     header = ["workload", *(_title(measured, name) for name in names), "goal"]
     return "Peak resident memory, in MiB:\n\n" + _table(header, rows)
+
+
+def _written(measured: dict, load: str) -> str:
+    names = results.present(measured, "name")
+    rows = []
+    for workload in results.present(measured, "workload"):
+        if WORKLOADS[workload].durable:
+            cells = [results.of(measured, load, workload, name) for name in names]
+            octets = [results.median(runs, "written_bytes_per_message") for runs in cells]
+            rows.append([workload, *(_number(count / WORKLOADS[workload].size_bytes) for count in octets)])
+    header = ["workload", *(_title(measured, name) for name in names)]
+    return (
+        "Octets written to the disk, by whatever ran, for each octet of a published body:\n\n" + _table(header, rows)
+        if rows
+        else ""
+    )
 
 
 def _remarks(measured: dict) -> str:

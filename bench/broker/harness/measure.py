@@ -31,6 +31,7 @@ class Sample:
     load_cpu_s: float
     machine_cpu_s: float
     stolen_s: float
+    written_bytes: int
 
 
 def run(serving: Serving, load, workload: Workload, timing: loads.Timing, log: Path) -> dict:
@@ -76,6 +77,7 @@ def figures(window: list[Sample]) -> dict:
         "stolen_cores": (last.stolen_s - first.stolen_s) / seconds,
         "consumed_per_s": consumed / seconds,
         "published_per_s": published / seconds,
+        "written_bytes_per_message": (last.written_bytes - first.written_bytes) / max(published, 1),
         "stalled_s": sum(sample.consumed_per_s < usual * STALL_FRACTION for sample in window[1:]),
         "frozen_s": longest_s if longest_s > STALL_S else 0,
     }
@@ -118,7 +120,8 @@ def _watch(
             text.append(line)
             if found := loads.rates(line):
                 used = process.cpu_s(broker.pids), process.cpu_s([load.pid]), *process.machine_cpu_s()
-                samples.append(Sample(time.monotonic(), found["published"], found["consumed"], *used))
+                written = process.disk_written_bytes(log.parent)
+                samples.append(Sample(time.monotonic(), found["published"], found["consumed"], *used, written))
     finally:
         status = _end(load)
         log.write_text("".join(text))

@@ -4,6 +4,7 @@ import os
 import re
 from pathlib import Path
 
+SECTOR_BYTES = 512
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -45,6 +46,17 @@ def peak_rss_bytes(pids: list[int]) -> int:
             continue
         total += int(match[1]) * 1024 if match else 0
     return total
+
+
+def disk_written_bytes(folder: Path) -> int:
+    """Octets written to the disk of this folder, by anybody. What /proc/PID/io counts for one process is of no use: it
+    takes a small write into a large folio of the page cache for a write of all of it, and sockets for files."""
+    device = folder.stat().st_dev
+    try:
+        fields = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat").read_text().split()
+    except OSError:
+        return 0
+    return int(fields[6]) * SECTOR_BYTES
 
 
 def _stat(pid: int) -> list[str] | None:
