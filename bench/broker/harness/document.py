@@ -140,6 +140,7 @@ def _remarks(measured: dict) -> str:
             title = brokers.TITLES[run["name"]]
             which = f"round {run['round']}, {run['workload']}, {title}, {loads.TITLES[run['load']]}"
             lines.append(f"- {which}: {'; '.join(what)}")
+    lines += [f"- {failed}" for failed in measured["failed"]]
     return "\n".join(lines)
 
 

@@ -34,16 +34,22 @@ class Sample:
     written_bytes: int
 
 
+class Failed(Exception):
+    """A run without figures."""
+
+
 def run(serving: Serving, load, workload: Workload, timing: loads.Timing, log: Path) -> dict:
-    """Measures one workload once."""
+    """Measures one workload once; raises `Failed`."""
     with serving as broker:
         command = load.command(workload, timing, broker.uri)
         samples, text, problems = _watch(command, broker, timing, log)
         latencies, trouble = load.outcome(text)
         peak_rss_bytes = process.peak_rss_bytes(broker.pids)
+        if not process.is_alive(broker.pids[0]):
+            raise Failed(f"the broker has ended by itself; the load said\n{text[-2000:]}")
     window = _window(samples, timing)
     if len(window) < 2:
-        raise SystemExit(f"error: the load printed no rates; see {log}\n{text[-2000:]}")
+        raise Failed(f"the load printed no rates:\n{text[-2000:]}")
     return {
         "broker": broker.version,
         "command": shown(command),

@@ -20,6 +20,12 @@ def tree(root_pid: int) -> list[int]:
     return found
 
 
+def is_alive(pid: int) -> bool:
+    """Whether the process has not ended; one that nobody has waited for yet has."""
+    fields = _stat(pid)
+    return fields is not None and fields[0] not in "ZX"
+
+
 def cpu_s(pids: list[int]) -> float:
     """User and system time that the processes have used, in seconds. One that has ended counts nothing."""
     ticks = 0
