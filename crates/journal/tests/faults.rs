@@ -23,8 +23,8 @@ fn frames_of_a_lost_tail_do_not_come_back_behind_new_ones() {
         // Three frames of one length: where a new one ends, an old one may start.
         for fill in [1, 2, 3] {
             append(&journal, &[&[fill; 2000]], LAZY);
+            journal.flush_once();
         }
-        journal.flush_once();
         disk.set_faults(Faults { power_off_after: Some(0), ..Faults::default() });
         drop(journal);
         disk.lose_power();

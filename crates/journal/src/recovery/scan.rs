@@ -73,8 +73,10 @@ impl Scanner {
         Ok(Found::Frame(header, payload))
     }
 
-    /// Goes on at the next valid frame, wherever it is, and returns its position.
+    /// Goes on at the next valid frame, wherever it is, and returns its position. Whatever is at
+    /// [`Scanner::at`] is not shorter than a frame's header.
     pub fn find_valid_frame(&mut self) -> io::Result<Option<Lsn>> {
+        self.at = self.at.plus(FRAME_HEADER_LEN as u64);
         while let Some((lsn, valid)) = self.find_frame()? {
             self.at = lsn;
             if valid.is_some() {

@@ -62,6 +62,8 @@ impl Image {
         };
         let mut choice = Rng::new(rng.number());
         let chance = 1 + rng.below(4);
+        // Some disks keep or lose what was written at once as a whole.
+        let whole_writes = rng.one_in(3);
         for (index, change) in self.changes.drain(..).enumerate() {
             let keep = (index as u64) < keep_all_up_to;
             match change {
@@ -70,7 +72,8 @@ impl Image {
                 }
                 Change::Size(_) => {}
                 Change::Write { offset, octets } => {
-                    let mut at = 0;
+                    let keep = keep || (whole_writes && choice.one_in(chance));
+                    let mut at = if whole_writes && !keep { octets.len() } else { 0 };
                     while at < octets.len() {
                         let sector_end = SECTOR - (offset + at as u64) % SECTOR;
                         let end = octets.len().min(at + sector_end as usize);

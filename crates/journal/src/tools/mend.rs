@@ -137,38 +137,46 @@ impl<'a> Mender<'a> {
         Ok(survey(&mut Scanner::new(file, id, start, from, end))?.end)
     }
 
-    /// Replaces what is at `at`, up to the next valid frame, by a gap.
+    /// Replaces what is at `at`, up to the next valid frame, by a gap, and every other such place
+    /// further on in the segment.
     fn take_out(&self, path: &Path, start: Lsn, at: Lsn) -> io::Result<String> {
         let id = self.id()?;
         let file = self.disk.open(path, OpenMode::Write)?;
-        let mut end = start.plus(file.size_bytes()?);
-        if let Some(next) = self.next(start) {
-            let path = self.dir.join(names::segment(next));
-            if let Ok(header) = read_segment_header(self.disk, &path, next, u64::MAX) {
-                end = header.previous_end;
-            }
-        }
-        let search_from = at.plus(FRAME_HEADER_LEN as u64);
-        let mut scanner = Scanner::new(Arc::clone(&file), id, start, search_from, end);
-        let gap_end = match scanner.find_valid_frame()? {
-            Some(found) => found,
-            None if self.next(start).is_some() => end,
-            // The newest segment: everything that the checkpoint saw is gone.
-            None => match self.checkpoint {
-                Some((_, durable)) if durable > at => durable.min(end),
-                _ => end,
-            },
+        let size_bytes = file.size_bytes()?;
+        let end = match self.next(start) {
+            Some(next) => self.previous_end(next).unwrap_or(start.plus(size_bytes)),
+            None => start.plus(size_bytes),
         };
-        let len = gap_end.0.saturating_sub(at.0);
-        if len < FRAME_HEADER_LEN as u64 {
-            // No gap fits in before the end of the file: the log goes on in another one.
-            return self.stand_in(start.plus(file.size_bytes()?));
+        let found = survey(&mut Scanner::new(Arc::clone(&file), id, start, at, end))?;
+        let mut gaps = found.bad;
+        if gaps.is_empty() {
+            // Nothing valid follows: up to where the next segment says that there was something,
+            // or, in the newest one, up to what the checkpoint saw.
+            let seen = self.checkpoint.map_or(end, |(_, durable)| durable.min(end));
+            let gap_end = if self.next(start).is_some() || seen <= at { end } else { seen };
+            if gap_end.0 < at.0 + FRAME_HEADER_LEN as u64 {
+                // No gap fits in before the end of the file: the log goes on in another one.
+                return self.stand_in(start.plus(size_bytes));
+            }
+            gaps.push(at..gap_end);
         }
-        let offset = at.0 - start.0;
-        self.keep(path, &*file, offset, len)?;
-        write_gap(&*file, id, start, at..gap_end)?;
+        let mut taken_bytes = 0;
+        for gap in &gaps {
+            let len = gap.end.0 - gap.start.0;
+            self.keep(path, &*file, gap.start.0 - start.0, len)?;
+            write_gap(&*file, id, start, gap.clone())?;
+            taken_bytes += len;
+        }
         file.sync_data()?;
-        Ok(format!("took {len} octets at offset {offset} out of the log"))
+        let (places, offset) = (gaps.len(), at.0 - start.0);
+        Ok(format!("took {taken_bytes} octets out of the log, in {places} places from {offset} on"))
+    }
+
+    /// Where the segment before the one that starts at `next` ends, as that one says.
+    fn previous_end(&self, next: Lsn) -> Option<Lsn> {
+        let path = self.dir.join(names::segment(next));
+        let header = read_segment_header(self.disk, &path, next, u64::MAX);
+        header.ok().map(|header| header.previous_end)
     }
 
     /// Copies a range of a file to one beside it.
@@ -219,11 +227,7 @@ impl<'a> Mender<'a> {
         let gap_end = match next {
             None => durable.min(header.end()),
             Some(next) if next > header.end() => header.end(),
-            Some(next) => {
-                let path = self.dir.join(names::segment(next));
-                let after = read_segment_header(self.disk, &path, next, u64::MAX);
-                after.map_or(header.end(), |after| after.previous_end.min(header.end()))
-            }
+            Some(next) => self.previous_end(next).map_or(header.end(), |end| end.min(header.end())),
         };
         let path = self.dir.join(names::segment(header.start));
         let file = self.disk.open(&path, OpenMode::Create)?;
