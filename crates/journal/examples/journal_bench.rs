@@ -5,14 +5,17 @@
 //! ```
 //!
 //! Prints the floor that the disk sets (4 KiB and fdatasync, on a pre-written file and appending
-//! to one), then what the journal makes of it.
+//! to one), then what the journal makes of it. What an append or a read costs its thread is CPU
+//! time, which other work on the machine changes little. Octets written are those of the whole
+//! device, so nothing else should write to it meanwhile. (`write_bytes` of `/proc/self/io` will
+//! not do: where the page cache has large folios it counts all of a folio for each octet written.)
 
 use courser_journal::{AppendMode, Batch, Journal, Options, ReadCache, RealDisk};
 use std::{
     env,
     fs::{self, File},
     hint::black_box,
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, MetadataExt},
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
@@ -73,6 +76,13 @@ fn checkpoint(journal: &Journal) {
     journal.checkpoint(start, &mut |_| {}, &mut |_| Ok(())).expect("a checkpoint can be made");
 }
 
+/// How long this thread had a CPU.
+fn cpu_time() -> Duration {
+    let stat = fs::read_to_string("/proc/thread-self/schedstat").expect("/proc is there");
+    let nanos = stat.split(' ').next().and_then(|number| number.parse().ok());
+    Duration::from_nanos(nanos.expect("a number is there"))
+}
+
 /// What an append costs its caller, while the log thread keeps up.
 fn append_cost(dir: &Path) {
     let journal = open(dir);
@@ -81,20 +91,22 @@ fn append_cost(dir: &Path) {
     for per_batch in [1, 16, 64] {
         let mut took = Duration::ZERO;
         let rounds = 64_000 / per_batch;
-        for round in 0..rounds {
-            let started = Instant::now();
-            for _ in 0..per_batch {
-                batch.push(&[black_box(&[2; 24]), black_box(&body)]);
+        for _ in 0..rounds * per_batch / 4000 {
+            let started = cpu_time();
+            for _ in 0..4000 / per_batch {
+                for _ in 0..per_batch {
+                    batch.push(&[black_box(&[2; 24]), black_box(&body)]);
+                }
+                journal.append(&mut batch, LAZY).expect("a batch can be appended");
             }
-            journal.append(&mut batch, LAZY).expect("a batch can be appended");
-            took += started.elapsed();
+            took += cpu_time() - started;
             // Not the back-pressure of the disk is measured here.
-            if round % (4096 / per_batch) == 0 {
-                journal.wait_durable(journal.end()).expect("a batch can be synced");
-            }
+            journal.wait_durable(journal.end()).expect("a batch can be synced");
         }
         let each = took.as_nanos() / (rounds * per_batch) as u128;
-        println!("push and append, {per_batch} records of 1 KiB a batch: {each} ns a record");
+        println!(
+            "push and append, {per_batch} records of 1 KiB a batch: {each} ns of CPU a record"
+        );
         checkpoint(&journal);
     }
 }
@@ -124,11 +136,14 @@ fn synced(dir: &Path, per_batch: usize) {
     println!("{per_batch} records of 1 KiB a sync: {rate:.0} records/s, {}", percentiles(took));
 }
 
-/// Octets that this process had written to the disk.
-fn written_bytes() -> u64 {
-    let io = fs::read_to_string("/proc/self/io").expect("/proc is there");
-    let line = io.lines().find_map(|line| line.strip_prefix("write_bytes: "));
-    line.and_then(|number| number.parse().ok()).expect("a number is there")
+/// Octets that were ever written to the device that `dir` is on.
+fn written_bytes(dir: &Path) -> u64 {
+    let device = fs::metadata(dir).expect("the folder is there").dev();
+    let (major, minor) = (device >> 8 & 0xfff, device & 0xff | device >> 12 & 0xf_ff00);
+    let stat = fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/stat"));
+    let stat = stat.expect("the folder is on a device");
+    let sectors = stat.split_whitespace().nth(6).and_then(|number| number.parse::<u64>().ok());
+    sectors.expect("a number is there") * 512
 }
 
 /// Octets written for each octet of a record, in a journal whose segments are in use again.
@@ -153,9 +168,9 @@ fn amplification(dir: &Path) {
     };
     run(1 << 30, 1 << 20);
     for in_flight in [100 << 10, 1 << 20] {
-        let before = written_bytes();
+        let before = written_bytes(dir);
         run(512 << 20, in_flight);
-        let ratio = (written_bytes() - before) as f64 / f64::from(512 << 20);
+        let ratio = (written_bytes(dir) - before) as f64 / f64::from(512 << 20);
         println!(
             "written for each octet of 1 KiB records, {} KiB in flight: {ratio:.3}",
             in_flight >> 10
@@ -177,10 +192,13 @@ fn drain(dir: &Path) {
     }
     journal.wait_durable(journal.end()).expect("a batch can be synced");
     let mut cache = ReadCache::default();
-    let started = Instant::now();
+    let started = cpu_time();
     for position in &positions {
         black_box(journal.read(*position, &mut cache).expect("a record can be read"));
     }
-    let each = started.elapsed().as_nanos() / positions.len() as u128;
-    println!("reading {} records of 100 octets in order: {each} ns a record", positions.len());
+    let each = (cpu_time() - started).as_nanos() / positions.len() as u128;
+    println!(
+        "reading {} records of 100 octets in order: {each} ns of CPU a record",
+        positions.len()
+    );
 }

@@ -4,6 +4,7 @@
 //! wrong, `COURSER_JOURNAL_SEED` runs one history again and prints it.
 
 mod owner;
+mod steps;
 mod world;
 
 use std::{

@@ -1,9 +1,9 @@
 //! One random history.
 
-use crate::owner::{Appended, Entry, Live, decode_state, encode_state, live_after};
+use crate::owner::{Appended, Entry, Live, decode_state, live_after};
 use courser_journal::{
-    AppendError, AppendMode, Batch, CheckpointError, Journal, Lsn, OpenError, Options, ReadCache,
-    Recovery, ReplayError,
+    AppendError, AppendMode, Batch, Journal, Lsn, OpenError, Options, ReadCache, Recovery,
+    ReplayError,
     testing::{FakeDisk, Faults, Rng},
 };
 use std::{collections::BTreeSet, io::Read, path::Path, sync::Arc};
@@ -11,29 +11,29 @@ use std::{collections::BTreeSet, io::Read, path::Path, sync::Arc};
 const DIR: &str = "journal";
 
 pub struct World {
-    rng: Rng,
-    disk: FakeDisk,
-    options: Options,
-    journal: Option<Journal>,
-    cache: ReadCache,
+    pub rng: Rng,
+    pub disk: FakeDisk,
+    pub options: Options,
+    pub journal: Option<Journal>,
+    pub cache: ReadCache,
     /// Every batch that was appended and may still be there.
-    batches: Vec<Appended>,
+    pub batches: Vec<Appended>,
     /// Everything before has to survive the loss of power.
-    durable: Lsn,
+    pub durable: Lsn,
     /// Everything before has to survive the end of the process.
-    written: Lsn,
+    pub written: Lsn,
     /// Checkpoints that may be the last one: the last that was made, and those tried since.
-    checkpoints: Vec<(Lsn, Vec<u8>)>,
+    pub checkpoints: Vec<(Lsn, Vec<u8>)>,
     /// The start of the last one that was made.
-    checkpoint: Lsn,
+    pub checkpoint: Lsn,
     /// A position at which the owner began to gather its state, for a checkpoint that starts
     /// there and contains effects of later records.
-    earlier: Option<Lsn>,
+    pub earlier: Option<Lsn>,
     /// All payloads are of this length: frames of a lost tail lie where new ones end.
-    uniform_len: Option<u64>,
+    pub uniform_len: Option<u64>,
     /// Faults come at random.
-    faults: bool,
-    verbose: bool,
+    pub faults: bool,
+    pub verbose: bool,
 }
 
 impl World {
@@ -128,11 +128,11 @@ impl World {
         self.stop();
     }
 
-    fn journal(&self) -> &Journal {
+    pub fn journal(&self) -> &Journal {
         self.journal.as_ref().unwrap()
     }
 
-    fn say(&self, what: std::fmt::Arguments<'_>) {
+    pub fn say(&self, what: std::fmt::Arguments<'_>) {
         if self.verbose {
             eprintln!("{what}");
         }
@@ -143,161 +143,6 @@ impl World {
         assert!(durable >= self.durable || self.durable > self.journal().end());
         self.durable = self.durable.max(durable);
         self.written = self.written.max(durable);
-    }
-
-    fn step(&mut self) {
-        match self.rng.below(100) {
-            0..50 => self.append(),
-            50..62 => {
-                let end = self.journal().end();
-                self.journal().flush_once();
-                if self.journal().failed().is_none() {
-                    self.written = end;
-                }
-            }
-            62..66 => {
-                let end = self.journal().end();
-                let waited = self.journal().wait_durable(end);
-                assert!(waited.is_err() || self.journal().durable() >= end);
-            }
-            66..80 => self.read_some(),
-            80..86 => self.checkpoint(),
-            86..88 => self.earlier = Some(self.journal().end()),
-            88..92 => self.journal().maintain_once(),
-            92..95 if self.faults => self.change_capacity(),
-            95..100 if self.faults => self.change_faults(),
-            _ => self.checkpoint(),
-        }
-    }
-
-    fn entry_len(&mut self) -> u64 {
-        if let Some(len) = self.uniform_len {
-            return len;
-        }
-        match self.rng.below(60) {
-            0 => self.rng.below(60_000),
-            1..20 => self.rng.below(5_000),
-            _ => self.rng.below(300),
-        }
-    }
-
-    fn append(&mut self) {
-        let mode = AppendMode { sync: self.rng.one_in(3), reserve: self.rng.one_in(4) };
-        let mut live = live_after(&self.batches);
-        let mut batch = Batch::new();
-        let mut entries = Vec::new();
-        let count = if self.uniform_len.is_some() { 1 } else { self.rng.below(5) };
-        for _ in 0..count {
-            let ack = live.keys().nth(self.rng.below(live.len() as u64 + 1) as usize).copied();
-            let entry = match ack
-                .filter(|_| self.rng.one_in(if self.uniform_len.is_some() { 5 } else { 2 }))
-            {
-                Some(position) => {
-                    live.remove(&position);
-                    Entry::Ack(position)
-                }
-                None => {
-                    let mut octets = vec![0; self.entry_len() as usize];
-                    // Octets that look like positions try to pass for frames.
-                    let fill = self.rng.number() as u8;
-                    let end = self.journal().end().0;
-                    for (index, chunk) in octets.chunks_mut(8).enumerate() {
-                        let lookalike = (end + 40 + 8 * index as u64).to_le_bytes();
-                        let len = chunk.len();
-                        chunk.copy_from_slice(&lookalike[..len]);
-                        if !fill.is_multiple_of(4) {
-                            chunk.fill(fill.wrapping_add(index as u8));
-                        }
-                    }
-                    Entry::Payload(octets)
-                }
-            };
-            batch.push(&[&entry.encode()]);
-            entries.push(entry);
-        }
-        let journal = self.journal.as_ref().unwrap();
-        let count = batch.len();
-        match journal.append(&mut batch, mode) {
-            Ok(appended) => {
-                let (start, end) = (appended.start(), appended.end());
-                let at = |(index, entry)| (appended.position(index), entry);
-                let entries: Vec<_> = entries.into_iter().enumerate().map(at).collect();
-                for (position, entry) in &entries {
-                    match entry {
-                        Entry::Payload(_) => journal.hold(*position, 1),
-                        Entry::Ack(of) => journal.release(*of),
-                    }
-                }
-                self.say(format_args!("append {start}..{end} {mode:?}"));
-                if count > 0 {
-                    self.batches.push(Appended { start, end, entries });
-                }
-            }
-            Err(AppendError::Full | AppendError::Failed(_)) => assert_eq!(batch.len(), count),
-            Err(error) => panic!("{error}"),
-        }
-    }
-
-    fn read_some(&mut self) {
-        let live = live_after(&self.batches);
-        if self.rng.one_in(4) {
-            self.cache.clear();
-        }
-        let skip = self.rng.below(live.len() as u64 + 1) as usize;
-        let journal = self.journal.as_ref().unwrap();
-        for (position, octets) in live.iter().skip(skip).take(5) {
-            let read = journal.read(*position, &mut self.cache).unwrap();
-            assert!(Entry::decode(read) == Entry::Payload(octets.clone()), "at {position}");
-        }
-    }
-
-    fn checkpoint(&mut self) {
-        let start = match self.earlier.take() {
-            Some(earlier) if self.rng.one_in(2) => earlier,
-            _ => self.journal().end(),
-        };
-        let live = live_after(&self.batches);
-        let state = encode_state(&live);
-        let journal = self.journal.as_ref().unwrap();
-        let wanted = journal.wants_checkpoint();
-        let result = journal.checkpoint(
-            start,
-            &mut |each| live.keys().filter(|position| **position < start).for_each(|p| each(*p)),
-            &mut |out| out.write_all(&state),
-        );
-        self.say(format_args!("checkpoint {start} wanted {wanted}: {result:?}"));
-        match result {
-            Ok(_) => {
-                self.checkpoints = vec![(start, state)];
-                self.checkpoint = start;
-            }
-            Err(CheckpointError::BadStart(_)) => assert!(start < self.checkpoint),
-            Err(_) => self.checkpoints.push((start, state)),
-        }
-    }
-
-    fn change_capacity(&mut self) {
-        if self.rng.one_in(2) {
-            let used = self.disk.used_bytes();
-            self.disk.set_capacity(used + self.rng.below(50_000));
-        } else {
-            self.disk.set_capacity(u64::MAX);
-            self.journal().maintain_once();
-            assert!(self.journal().has_room() || self.journal().failed().is_some());
-        }
-    }
-
-    fn change_faults(&mut self) {
-        let mut faults = Faults { short_write_one_in: self.rng.below(4), ..Faults::default() };
-        let after = Some(self.rng.below(30));
-        match self.rng.below(8) {
-            0..2 => faults.power_off_after = after,
-            2 => faults.fail_write_after = after,
-            3 => faults.fail_sync_after = after,
-            _ => {}
-        }
-        self.say(format_args!("{faults:?}"));
-        self.disk.set_faults(faults);
     }
 
     fn lose_power(&mut self) {

@@ -1,0 +1,5 @@
+//! The journal on a disk in memory, one case at a time.
+
+mod faults;
+mod support;
+mod threads;

@@ -1,0 +1,134 @@
+//! The journal with its own threads and many callers, and the power going under it.
+
+use crate::support::{dir, open};
+use courser_journal::{
+    AppendMode, Batch, Journal, Lsn, Options, ReadCache,
+    testing::{FakeDisk, Faults, Rng},
+};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread,
+    time::Duration,
+};
+
+const THREADS: u64 = 3;
+
+/// What one thread knows: its records that live, and how far it was told that they are durable.
+#[derive(Default)]
+struct Own {
+    live: Mutex<BTreeMap<Lsn, u64>>,
+    durable: Mutex<u64>,
+}
+
+fn octets(thread: u64, number: u64) -> Vec<u8> {
+    let mut octets = vec![number as u8; 8 + (number * 97 % 900) as usize];
+    octets[..8].copy_from_slice(&(number * THREADS + thread).to_le_bytes());
+    octets
+}
+
+fn options() -> Options {
+    Options {
+        segment_bytes: 32 << 10,
+        buffer_bytes: 8 << 10,
+        unsynced_bytes: 4 << 10,
+        ..Options::default()
+    }
+}
+
+/// Appends, reads, waits and releases until the journal fails.
+fn append_and_read(journal: &Journal, own: &Own, thread: u64, seed: u64) {
+    let mut rng = Rng::new(seed + thread);
+    let (mut batch, mut cache) = (Batch::new(), ReadCache::default());
+    for number in 0.. {
+        batch.push(&[&octets(thread, number)]);
+        let mode = AppendMode { sync: rng.one_in(3), reserve: false };
+        let mut live = own.live.lock().unwrap();
+        let Ok(appended) = journal.append(&mut batch, mode) else { return };
+        let (position, end) = (appended.position(0), appended.end());
+        journal.hold(position, 1);
+        live.insert(position, number);
+        let skip = rng.below(live.len() as u64) as usize;
+        let (at, of) = live.iter().nth(skip).map(|(at, of)| (*at, *of)).unwrap();
+        match journal.read(at, &mut cache) {
+            Ok(read) => assert_eq!(read, octets(thread, of)),
+            Err(_) => assert!(journal.failed().is_some(), "{at} cannot be read"),
+        }
+        if live.len() > 50 {
+            live.remove(&at);
+            journal.release(at);
+        }
+        drop(live);
+        if rng.one_in(4) && journal.wait_durable(end).is_ok() {
+            *own.durable.lock().unwrap() = number + 1;
+        }
+    }
+}
+
+fn checkpoint(journal: &Journal, owns: &[Own]) {
+    // Appends stand still while the state is taken.
+    let live: Vec<_> = owns.iter().map(|own| own.live.lock().unwrap()).collect();
+    let positions: Vec<Lsn> = live.iter().flat_map(|live| live.keys().copied()).collect();
+    let start = journal.end();
+    drop(live);
+    // It may be the first to notice that the power is off.
+    let _ = journal.checkpoint(
+        start,
+        &mut |each| positions.iter().for_each(|position| each(*position)),
+        &mut |out| out.write_all(&[0; 1000]),
+    );
+}
+
+#[test]
+fn many_threads_agree_with_what_a_loss_of_power_leaves() {
+    for seed in 0..40 {
+        let disk = FakeDisk::new(seed);
+        let journal = Journal::open(&dir(), options(), Arc::new(disk.clone()));
+        let journal = journal.and_then(|recovery| recovery.start()).unwrap();
+        let owns: Vec<Own> = (0..THREADS).map(|_| Own::default()).collect();
+        let after = Some(500 + Rng::new(seed).below(1500));
+        disk.set_faults(Faults { power_off_after: after, ..Faults::default() });
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let (journal, owns, done) = (&journal, &owns, &done);
+            let appenders: Vec<_> = (0..THREADS)
+                .map(|thread| {
+                    scope.spawn(move || {
+                        append_and_read(journal, &owns[thread as usize], thread, seed);
+                    })
+                })
+                .collect();
+            scope.spawn(move || {
+                while !done.load(Relaxed) {
+                    checkpoint(journal, owns);
+                    thread::sleep(Duration::from_millis(2));
+                }
+            });
+            appenders.into_iter().for_each(|thread| thread.join().unwrap());
+            done.store(true, Relaxed);
+        });
+        drop(journal);
+        disk.lose_power();
+
+        let (recovery, records) = open(&disk);
+        let from = recovery.replay_start();
+        // Of each thread there are all records from some number on, without a gap.
+        for thread in 0..THREADS {
+            let mut next = None;
+            for (position, read) in &records {
+                let number = u64::from_le_bytes(read[..8].try_into().unwrap());
+                if number % THREADS == thread {
+                    assert_eq!(*read, octets(thread, number / THREADS), "seed {seed}");
+                    assert!(next.is_none_or(|next| next == number / THREADS), "seed {seed}");
+                    assert!(*position >= from);
+                    next = Some(number / THREADS + 1);
+                }
+            }
+            let durable = *owns[thread as usize].durable.lock().unwrap();
+            assert!(next.is_none_or(|next| next >= durable), "seed {seed}");
+        }
+    }
+}
