@@ -16,9 +16,10 @@ use std::{
 /// How a batch is appended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AppendMode {
-    /// Sync it to the disk as soon as the disk is free. Without it the batch is written out at
-    /// once all the same (it survives `kill -9`), but synced only with the next batch that asks,
-    /// when [`Options::unsynced_bytes`] have gathered, when somebody waits for it, or on close.
+    /// Sync it to the disk as soon as the disk is free. Without it the batch is written out within
+    /// milliseconds all the same (and survives `kill -9` from then on), but synced only with the
+    /// next batch that asks, when [`Options::unsynced_bytes`] have gathered, when somebody waits
+    /// for it, or on close.
     pub sync: bool,
     /// Take it even from the reserve when the disk is full: for small batches that free space,
     /// such as acknowledgements.

@@ -149,7 +149,9 @@ impl Core {
                 Ok(true) => log.spares.push(Spare { number, capacity }),
                 Ok(false) => return Ok(()),
                 Err(error) if is_full(&error) => {
-                    self.full.store(true, Relaxed);
+                    if !self.full.swap(true, Relaxed) {
+                        tracing::warn!(%error, "no room for another segment of the journal");
+                    }
                     self.space.notify_all();
                     drop(log);
                     return self.disk.remove(&path).map_err(|error| ("remove", path, error));
@@ -159,6 +161,7 @@ impl Core {
             self.space.notify_all();
         }
         if self.full.swap(false, Relaxed) {
+            tracing::info!("there is room for the journal again");
             self.space.notify_all();
             self.room_waiters.wake_up_to(Lsn(0));
         }

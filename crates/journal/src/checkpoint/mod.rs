@@ -14,7 +14,7 @@ use std::{
     path::Path,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
 
@@ -30,6 +30,8 @@ pub struct Latest {
     dead_bytes: AtomicU64,
     /// The end of the log at which to look again whether there is much dead space.
     look_at: AtomicU64,
+    /// It was said that the file system cannot punch holes.
+    cannot_punch: AtomicBool,
 }
 
 impl Latest {
@@ -39,6 +41,13 @@ impl Latest {
         latest.start.store(start.0, Relaxed);
         latest.size_bytes.store(size_bytes, Relaxed);
         latest
+    }
+
+    /// Logs why a hole was not punched, the first time only.
+    pub fn say_once_not_punched(&self, error: &io::Error) {
+        if !self.cannot_punch.swap(true, Relaxed) {
+            tracing::warn!(%error, "room within segments of the journal cannot be given back");
+        }
     }
 
     /// Where a replay starts.

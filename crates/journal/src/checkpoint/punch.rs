@@ -130,14 +130,14 @@ impl Core {
                 continue;
             };
             let before = segment.hole_bytes();
-            let mut done = holes.iter();
-            let all = done.all(|hole| {
+            let failed = holes.iter().position(|hole| {
                 let (offset, end) = (u64::from(hole.start), u64::from(hole.end));
-                file.punch(offset, end - offset).is_ok()
+                let punched = file.punch(offset, end - offset);
+                punched.inspect_err(|error| self.latest.say_once_not_punched(error)).is_err()
             });
-            // Even a hole that failed half-way may have taken octets: they count as gone, except
+            // A hole that failed half-way may have taken octets: all of them count as gone, except
             // where nothing can be punched at all.
-            if all || done.len() + 1 < holes.len() {
+            if failed != Some(0) {
                 *segment.holes.lock() = holes;
                 punched_bytes += segment.hole_bytes().saturating_sub(before);
             }

@@ -35,6 +35,9 @@ impl Recovery {
                 (segment, file, end)
             }
         };
+        // Renames that the last run did not get to sync are made durable first: the name of the
+        // last checkpoint, before an older one is removed.
+        self.sync_dir()?;
         if !tail.replayed.clean || self.chain.is_empty() {
             // Whether their octets ever reached the disk is unknown, as for the tail; new ones
             // cost less than writing all of them once more.
@@ -44,11 +47,14 @@ impl Recovery {
             let path = self.dir.join(name);
             self.disk.remove(&path).map_err(|error| io_error("remove", &path, error))?;
         }
-        // Renames that the last run did not get to sync are made durable with this.
-        self.disk.sync_dir(&self.dir).map_err(|error| io_error("sync", &self.dir, error))?;
+        self.sync_dir()?;
         let dir = self.dir.clone();
         Journal::run(self.into_core(segment, file, end))
             .map_err(|error| io_error("start the threads for", &dir, error))
+    }
+
+    fn sync_dir(&self) -> Result<(), OpenError> {
+        self.disk.sync_dir(&self.dir).map_err(|error| io_error("sync", &self.dir, error))
     }
 
     /// Clears the remains behind the end away and makes what is before it durable.
@@ -62,6 +68,8 @@ impl Recovery {
             let file = self.disk.open(&path, OpenMode::Write)?;
             let end = tail.replayed.end.0 - segment.start.0;
             if tail.replayed.torn {
+                let path = path.display();
+                tracing::warn!(%path, offset = end, "clearing away what was never durable");
                 clear(&*file, end, segment.capacity)?;
             }
             let durable = tail.durable.0.saturating_sub(segment.start.0);
