@@ -9,13 +9,15 @@ use crate::{
 };
 use std::{ops::Range, sync::Arc};
 
-/// Octets that are read at once, and asked for ahead.
-const BLOCK_BYTES: usize = 256 << 10;
+/// Octets that are read at once to begin with, and after a jump.
+const BLOCK_BYTES_MIN: usize = 16 << 10;
+/// Octets that are read at once, and asked for ahead, by who reads one record after the other.
+const BLOCK_BYTES_MAX: usize = 256 << 10;
 /// A larger buffer, for a larger record, is given back with the next block.
 const BUFFER_KEPT_BYTES: usize = 1 << 20;
 
-/// What one reader has read ahead: a block of a segment. Bounded: 256 KiB, or the largest record
-/// read if that is more. Costs no memory before the first read.
+/// What one reader has read ahead: a block of a segment. Bounded: 16 KiB, 256 KiB once it reads in
+/// order, or the largest record read if that is more. Costs no memory before the first read.
 #[derive(Default)]
 pub struct ReadCache {
     octets: Vec<u8>,
@@ -23,6 +25,8 @@ pub struct ReadCache {
     start: Lsn,
     /// How many octets are valid.
     len: usize,
+    /// How much was read at once the last time.
+    block_bytes: usize,
     /// The file that the block came from, kept open for the next one.
     file: Option<(Arc<Segment>, Arc<dyn DiskFile>)>,
 }
@@ -50,8 +54,18 @@ impl ReadCache {
     fn make_room(&mut self, len: usize) {
         self.len = 0;
         if self.octets.len() < len || self.octets.len() > BUFFER_KEPT_BYTES {
-            self.octets = vec![0; len.max(BLOCK_BYTES)];
+            self.octets = vec![0; len.max(self.block_bytes)];
         }
+    }
+
+    /// How much to read at once from `position` on: more and more while the reader goes on where
+    /// the last block ended, or not far behind.
+    fn next_block_bytes(&mut self, position: Lsn) -> usize {
+        let end = self.start.plus(self.len as u64);
+        let in_order = position >= self.start && position < end.plus(self.block_bytes as u64);
+        let wanted = if in_order { self.block_bytes * 4 } else { 0 };
+        self.block_bytes = wanted.clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
+        self.block_bytes
     }
 }
 
@@ -96,7 +110,8 @@ impl Core {
         }
         let segment = self.segments.find(position).ok_or(ReadError::Gone(position))?;
         let rest = limit.min(segment.end()).0 - position.0;
-        self.fill(&segment, position, rest.min(BLOCK_BYTES as u64) as usize, cache)?;
+        let block_bytes = cache.next_block_bytes(position) as u64;
+        self.fill(&segment, position, rest.min(block_bytes) as usize, cache)?;
         let len = record_len(cache.cached_from(position)).filter(|len| *len as u64 <= rest);
         let len = len.ok_or_else(|| self.bad(&segment, position))?;
         if len > cache.len {
@@ -132,8 +147,8 @@ impl Core {
         cache.make_room(len);
         let offset = position.0 - segment.start.0;
         let found = read_up_to(&*file, &mut cache.octets[..len], offset).map_err(failed)?;
-        if found == BLOCK_BYTES {
-            file.will_need(offset + found as u64, BLOCK_BYTES as u64);
+        if found == BLOCK_BYTES_MAX {
+            file.will_need(offset + found as u64, found as u64);
         }
         cache.start = position;
         cache.len = found;
