@@ -122,6 +122,12 @@ impl Segments {
         table.iter().take_while(|segment| segment.end() <= start).cloned().collect()
     }
 
+    /// Those that start before `start`, oldest first.
+    pub fn starting_before(&self, start: Lsn) -> Vec<Arc<Segment>> {
+        let table = self.table.read();
+        table.iter().take_while(|segment| segment.start < start).cloned().collect()
+    }
+
     /// Counts `times` holds of the record at `position`. Returns whether a segment has it.
     pub fn hold(&self, position: Lsn, times: u32) -> bool {
         let found = self.with(position, |segment| {

@@ -28,16 +28,17 @@ pub struct Table {
     pub durable: Lsn,
     /// Octets of the owner's data.
     pub data_bytes: u64,
-    /// The segments before the checkpoint's start.
+    /// The segments that start before the checkpoint does.
     pub segments: Vec<SegmentEntry>,
 }
 
-/// What is known about a segment that is not replayed.
+/// What is known about a segment that is not replayed, or not all of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SegmentEntry {
     /// Position of its first octet.
     pub start: Lsn,
-    /// Records that were appended to it.
+    /// Records that were appended to it. Those behind the checkpoint's start are counted again
+    /// when they are replayed: the number serves as a measure only.
     pub records: u64,
     /// Ranges of offsets in the file that may have been punched out.
     pub holes: Vec<Range<u32>>,

@@ -163,7 +163,7 @@ impl Core {
         write(&mut writer)?;
         let durable = self.end();
         self.wait_durable(durable).map_err(CheckpointError::Failed)?;
-        let segments = holes.table(&self.segments.before(start));
+        let segments = holes.table(&self.segments.starting_before(start));
         Ok(writer.finish(Table { durable, data_bytes: 0, segments })?)
     }
 

@@ -1,7 +1,10 @@
 //! The disk of this machine.
 
 use super::{Disk, DiskFile, FileEntry, OpenMode};
-use rustix::fs::{Advice, FallocateFlags};
+use rustix::{
+    fs::{Advice, FallocateFlags},
+    io::Errno,
+};
 use std::{
     any::Any,
     fs::{self, File},
@@ -11,8 +14,14 @@ use std::{
     os::unix::fs::FileExt,
     path::Path,
     sync::Arc,
-    time::SystemTime,
+    thread,
+    time::{Duration, SystemTime},
 };
+
+/// How often a file is opened again that cannot be, as too many are open.
+const TOO_MANY_FILES_RETRIES: u32 = 600;
+/// How long to wait in between.
+const TOO_MANY_FILES_PAUSE: Duration = Duration::from_millis(100);
 
 /// The disk of this machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,12 +60,13 @@ impl Disk for RealDisk {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
         let mut options = File::options();
         options.read(true);
-        match mode {
-            OpenMode::Read => &mut options,
-            OpenMode::Write => options.write(true),
-            OpenMode::Create => options.write(true).create(true).truncate(true),
-        };
-        Ok(Arc::new(options.open(path)?))
+        Ok(Arc::new(match mode {
+            OpenMode::Read => options.open(path)?,
+            OpenMode::Write => patiently(|| options.write(true).open(path))?,
+            OpenMode::Create => {
+                patiently(|| options.write(true).create(true).truncate(true).open(path))?
+            }
+        }))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -69,7 +79,7 @@ impl Disk for RealDisk {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         // Like `sync_data`, not tried again after a failure.
-        Ok(rustix::fs::fsync(File::open(dir)?)?)
+        Ok(rustix::fs::fsync(patiently(|| File::open(dir))?)?)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
@@ -87,6 +97,24 @@ impl Disk for RealDisk {
         hasher.write_u128(now.as_nanos());
         Ok(hasher.finish())
     }
+}
+
+/// Opens a file that the log needs to go on. While there are too many open files, connections for
+/// example, the log waits for some to be closed: failing for good is for a disk that fails.
+fn patiently(mut open: impl FnMut() -> io::Result<File>) -> io::Result<File> {
+    let mut result = open();
+    for attempt in 0..TOO_MANY_FILES_RETRIES {
+        let errno = result.as_ref().err().and_then(Errno::from_io_error);
+        if !matches!(errno, Some(Errno::MFILE | Errno::NFILE)) {
+            break;
+        }
+        if attempt == 0 {
+            tracing::warn!("too many open files: the journal waits");
+        }
+        thread::sleep(TOO_MANY_FILES_PAUSE);
+        result = open();
+    }
+    result
 }
 
 impl DiskFile for File {

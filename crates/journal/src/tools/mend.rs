@@ -142,11 +142,10 @@ impl<'a> Mender<'a> {
     fn take_out(&self, path: &Path, start: Lsn, at: Lsn) -> io::Result<String> {
         let id = self.id()?;
         let file = self.disk.open(path, OpenMode::Write)?;
-        let size_bytes = file.size_bytes()?;
-        let end = match self.next(start) {
-            Some(next) => self.previous_end(next).unwrap_or(start.plus(size_bytes)),
-            None => start.plus(size_bytes),
-        };
+        let header = read_segment_header(self.disk, path, start, file.size_bytes()?);
+        let segment_end = header.map_err(io::Error::other)?.end();
+        let previous_end = self.next(start).and_then(|next| self.previous_end(next));
+        let end = previous_end.unwrap_or(segment_end);
         let found = survey(&mut Scanner::new(Arc::clone(&file), id, start, at, end))?;
         let mut gaps = found.bad;
         if gaps.is_empty() {
@@ -156,7 +155,7 @@ impl<'a> Mender<'a> {
             let gap_end = if self.next(start).is_some() || seen <= at { end } else { seen };
             if gap_end.0 < at.0 + FRAME_HEADER_LEN as u64 {
                 // No gap fits in before the end of the file: the log goes on in another one.
-                return self.stand_in(start.plus(size_bytes));
+                return self.stand_in(segment_end);
             }
             gaps.push(at..gap_end);
         }
@@ -197,6 +196,9 @@ impl<'a> Mender<'a> {
 
     /// Puts segments with nothing in them where some are missing from `start` on.
     fn stand_in(&self, start: Lsn) -> io::Result<String> {
+        if self.segments.iter().any(|(other, _)| *other == start) {
+            return Err(io::Error::other("there is a segment where one should be missing"));
+        }
         let before = self.segments.iter().rev().map(|(other, _)| *other).find(|o| *o < start);
         let next = self.next(start);
         if self.checkpoint.is_none() && before.is_none() {
