@@ -11,6 +11,7 @@
 //! not do: where the page cache has large folios it counts all of a folio for each octet written.)
 
 use courser_journal::{AppendMode, Batch, Journal, Options, ReadCache, RealDisk};
+use rustix::time::{ClockId, clock_gettime};
 use std::{
     env,
     fs::{self, File},
@@ -32,8 +33,13 @@ fn main() {
     floor(&folder);
     append_cost(&folder.join("append"));
     for batch in [1, 10, 100, 1000] {
-        synced(&folder.join(format!("sync-{batch}")), batch);
+        let journal = open(&folder.join(format!("sync-{batch}")));
+        settle(&journal);
+        synced(&journal, batch, "");
     }
+    let journal = open(&folder.join("filling"));
+    synced(&journal, 1, ", while spare segments are made");
+    drop(journal);
     amplification(&folder.join("amplification"));
     drain(&folder.join("drain"));
     fs::remove_dir_all(&folder).expect("the folder can be removed");
@@ -71,6 +77,13 @@ fn open(dir: &Path) -> Journal {
     recovery.and_then(|recovery| recovery.start()).expect("the journal opens")
 }
 
+/// Waits until the spare segments are made, which a journal does once in its life.
+fn settle(journal: &Journal) {
+    while journal.usage().spare_bytes < 3 * Options::default().segment_bytes {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 fn checkpoint(journal: &Journal) {
     let start = journal.end();
     journal.checkpoint(start, &mut |_| {}, &mut |_| Ok(())).expect("a checkpoint can be made");
@@ -78,9 +91,8 @@ fn checkpoint(journal: &Journal) {
 
 /// How long this thread had a CPU.
 fn cpu_time() -> Duration {
-    let stat = fs::read_to_string("/proc/thread-self/schedstat").expect("/proc is there");
-    let nanos = stat.split(' ').next().and_then(|number| number.parse().ok());
-    Duration::from_nanos(nanos.expect("a number is there"))
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// What an append costs its caller, while the log thread keeps up.
@@ -112,8 +124,7 @@ fn append_cost(dir: &Path) {
 }
 
 /// One appender that waits for each of its batches.
-fn synced(dir: &Path, per_batch: usize) {
-    let journal = open(dir);
+fn synced(journal: &Journal, per_batch: usize, when: &str) {
     let body = [1; RECORD];
     let mut batch = Batch::new();
     let mut took = Vec::new();
@@ -129,11 +140,12 @@ fn synced(dir: &Path, per_batch: usize) {
         took.push(before.elapsed());
         records += per_batch;
         if journal.wants_checkpoint() {
-            checkpoint(&journal);
+            checkpoint(journal);
         }
     }
     let rate = records as f64 / started.elapsed().as_secs_f64();
-    println!("{per_batch} records of 1 KiB a sync: {rate:.0} records/s, {}", percentiles(took));
+    let took = percentiles(took);
+    println!("{per_batch} records of 1 KiB a sync{when}: {rate:.0} records/s, {took}");
 }
 
 /// Octets that were ever written to the device that `dir` is on.
@@ -178,7 +190,7 @@ fn amplification(dir: &Path) {
     }
 }
 
-/// Reads a backlog in order.
+/// Reads a backlog in order, and replays it.
 fn drain(dir: &Path) {
     let journal = open(dir);
     let mut batch = Batch::new();
@@ -201,4 +213,22 @@ fn drain(dir: &Path) {
         "reading {} records of 100 octets in order: {each} ns of CPU a record",
         positions.len()
     );
+    journal.close().expect("the journal can be closed");
+    drop(journal);
+
+    let (started, cpu_before) = (Instant::now(), cpu_time());
+    let recovery = Journal::open(dir, Options::default(), Arc::new(RealDisk));
+    let recovery = recovery.expect("the journal opens");
+    let mut octets = 0;
+    let replayed = recovery.replay(
+        &mut |record| {
+            octets += record.octets.len();
+            Ok::<(), String>(())
+        },
+        &mut |_| {},
+    );
+    let records = replayed.expect("the journal is sound").records;
+    let (took, cpu) = (started.elapsed(), cpu_time() - cpu_before);
+    println!("replaying {records} of them: {} ms, {} ms of CPU", took.as_millis(), cpu.as_millis());
+    assert_eq!(octets, records as usize * 100);
 }

@@ -24,8 +24,8 @@ use std::{
 
 /// The state of an open journal.
 ///
-/// Locks are taken in this order: `checkpointing`, `upkeeping`, `writer`, `log`; the segment table
-/// and the waiters have locks of their own, below all of these.
+/// Locks are taken in this order: `checkpointing`, `upkeeping`, `writer`, `log`, `upkeep`; the
+/// segment table and the waiters have locks of their own, below all of these.
 pub struct Core {
     pub dir: PathBuf,
     pub disk: Arc<dyn Disk>,

@@ -7,15 +7,16 @@ use std::{
     io,
     path::PathBuf,
     sync::{Arc, atomic::Ordering::Relaxed},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-/// Octets that are written at once when a file is filled with zeros.
-const FILL_BYTES: usize = 1 << 20;
-/// Octets of zeros after which they are synced, so that the log's syncs never wait for many.
-const FILL_SYNC_BYTES: u64 = 8 << 20;
+/// Octets that are written and synced at once when a file is filled with zeros: few, as the log's
+/// own syncs wait for them.
+const FILL_BYTES: usize = 512 << 10;
 /// Spare files that are kept at least: the reserve, the one for a checkpoint, and one to go on in.
 const SPARES_MIN: usize = 3;
+/// How long filling a file leaves the disk to the log at most before it goes on.
+const FILL_PAUSE_MAX: Duration = Duration::from_millis(100);
 /// How often a full disk is looked at again.
 const FULL_RETRY: Duration = Duration::from_secs(1);
 
@@ -134,13 +135,35 @@ impl Core {
         log.wants_large.or_else(|| (ready < self.spares_wanted()).then_some(usual))
     }
 
+    /// Leaves the disk to the log for as long as the last piece took, unless the log will need the
+    /// file soon. Returns whether to go on at all.
+    fn pause_filling(&self, last: &mut Instant) -> bool {
+        // Asked first: the log's lock is never taken under this one.
+        let hurry = !self.options.threads || self.needs_spare_soon();
+        let mut upkeep = self.upkeep.lock();
+        if !hurry && !upkeep.stop {
+            self.upkeep_work.wait_for(&mut upkeep, last.elapsed().min(FILL_PAUSE_MAX));
+        }
+        *last = Instant::now();
+        !upkeep.stop
+    }
+
+    /// Whether the log is half-way to where it has to wait for a spare file.
+    fn needs_spare_soon(&self) -> bool {
+        let log = self.log.lock();
+        let left = log.segment.end().0 - log.end.0;
+        let none_left = log.spares.len() < SPARES_MIN;
+        log.wants_large.is_some() || (none_left && left < log.segment.capacity / 2)
+    }
+
     fn make_spares(&self) -> Result<(), Failed> {
         while let Some(capacity) = self.missing_spare() {
             let number = self.next_number();
             let path = self.dir.join(names::spare(number));
             let opened = self.disk.open(&path, OpenMode::Create);
-            let mut stop = || self.upkeep.lock().stop;
-            let made = opened.and_then(|file| fill_with_zeros(&*file, capacity, &mut stop));
+            let mut last = Instant::now();
+            let mut go_on = || self.pause_filling(&mut last);
+            let made = opened.and_then(|file| fill_with_zeros(&*file, capacity, &mut go_on));
             let mut log = self.log.lock();
             if log.wants_large == Some(capacity) {
                 log.wants_large = None;
@@ -170,22 +193,20 @@ impl Core {
 }
 
 /// Makes an empty file one of zeros, so that a sync of what is written into it later changes
-/// nothing but its octets. `false` if `stop` said so meanwhile.
+/// nothing but its octets. `false` if `go_on`, which is asked after each piece, said so.
 pub fn fill_with_zeros(
     file: &dyn DiskFile,
     capacity: u64,
-    stop: &mut dyn FnMut() -> bool,
+    go_on: &mut dyn FnMut() -> bool,
 ) -> io::Result<bool> {
     let zeros = vec![0; FILL_BYTES];
     let mut offset = 0;
     while offset < capacity {
         let len = (capacity - offset).min(FILL_BYTES as u64);
         write_all(file, &zeros[..len as usize], offset)?;
+        file.sync_data()?;
         offset += len;
-        if offset.is_multiple_of(FILL_SYNC_BYTES) || offset == capacity {
-            file.sync_data()?;
-        }
-        if stop() {
+        if offset < capacity && !go_on() {
             return Ok(false);
         }
     }

@@ -91,7 +91,7 @@ impl Recovery {
         let path = segment.path(&self.dir);
         let make = || {
             let file = self.disk.open(&spare, OpenMode::Create)?;
-            fill_with_zeros(&*file, segment.capacity, &mut || false)?;
+            fill_with_zeros(&*file, segment.capacity, &mut || true)?;
             write_segment_header(&*file, &header)?;
             self.disk.rename(&spare, &path)?;
             self.disk.sync_dir(&self.dir)?;
