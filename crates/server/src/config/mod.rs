@@ -186,8 +186,8 @@ impl Config {
         if !(1 << 20..=1 << 30).contains(&self.journal.segment_bytes) {
             return wrong("journal.segment_bytes", "must be from 1048576 to 1073741824");
         }
-        if self.journal.spare_segments == 0 {
-            return wrong("journal.spare_segments", "must be at least 1");
+        if self.journal.spare_segments < 3 {
+            return wrong("journal.spare_segments", "must be at least 3");
         }
         Ok(())
     }
