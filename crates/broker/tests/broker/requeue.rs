@@ -139,3 +139,33 @@ fn purged_messages_do_not_come_back_and_unacknowledged_ones_do() {
     client.requeue(first.tag);
     assert_eq!(client.pop_all("q"), ["1", "4"]);
 }
+
+#[test]
+fn a_long_backlog_keeps_its_order_whatever_is_taken_and_given_back() {
+    const COUNT: usize = 6000;
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    let bodies: Vec<String> = (0..COUNT).map(|number| number.to_string()).collect();
+    for read in bodies.chunks(100) {
+        let read: Vec<&str> = read.iter().map(String::as_str).collect();
+        client.fill("q", &read);
+    }
+    let mut seen = Vec::new();
+    while let Some(polled) = client.get("q") {
+        if polled.redelivered || seen.len() % 7 != 0 {
+            seen.push(polled.text().to_owned());
+            client.ack(polled.tag);
+        } else {
+            client.requeue(polled.tag);
+        }
+        if seen.len() % 1000 == 0 && seen.len() < COUNT / 2 {
+            // Half of it is emptied while more comes.
+            client.fill("q", &["more"]);
+        }
+    }
+    let (more, first): (Vec<_>, Vec<_>) = seen.into_iter().partition(|body| body == "more");
+    assert!(!more.is_empty());
+    assert_eq!(first, bodies);
+    assert_eq!(world.counts("q"), (0, 0, 0));
+}
