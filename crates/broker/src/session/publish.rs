@@ -1,6 +1,7 @@
 //! Publishing: the path of most of the broker's work.
 
 use super::{LastRoute, ROUTES_MAX, Session};
+use crate::arguments::MAX_EXPIRY_MS;
 use crate::fault::Fault;
 use crate::queue::Queue;
 use crate::stash::Stash;
@@ -299,16 +300,16 @@ fn check_expiration(expiration: &[u8]) -> Result<(), Fault> {
         format!("{{leftover_string,\"{}\"}}", &unsigned[digits..])
     } else if text.starts_with('-') && unsigned.bytes().any(|digit| digit != b'0') {
         format!("{{value_negative,{text}}}")
-    } else if unsigned.parse::<u64>().map_or(true, |milliseconds| milliseconds > MAX_EXPIRY_MS) {
+    } else if unsigned
+        .parse::<u64>()
+        .map_or(true, |milliseconds| milliseconds > MAX_EXPIRY_MS as u64)
+    {
         format!("{{value_too_large,{unsigned}}}")
     } else {
         return Ok(());
     };
     Err(Fault::precondition_failed(format_args!("invalid expiration '{text}': {problem}")))
 }
-
-/// The longest time to live that RabbitMQ accepts.
-const MAX_EXPIRY_MS: u64 = 315_360_000_000;
 
 pub(super) fn malformed(error: courser_codec::DecodeError) -> Fault {
     Fault::new(502, format_args!("malformed content header: {error}"))

@@ -220,17 +220,6 @@ fn integers_in_arguments_agree_by_value_whatever_their_width() {
 }
 
 #[test]
-fn an_argument_of_the_wrong_type_is_refused() {
-    let world = World::new();
-    let mut client = world.connect();
-    let entries = FieldTable::new().with("x-queue-type", true).to_entries();
-    let declare = queue::Declare { arguments: Table::from_entries(&entries), ..named("q") };
-    let text = client.refused(declare);
-    assert!(text.starts_with("406 PRECONDITION_FAILED - invalid type 'bool' for arg"), "{text}");
-    assert!(!world.has_queue("q"));
-}
-
-#[test]
 fn malformed_arguments_end_the_connection() {
     let world = World::new();
     let mut client = world.connect();

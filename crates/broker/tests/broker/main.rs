@@ -4,6 +4,7 @@
 mod support;
 
 mod acknowledge;
+mod arguments;
 mod auto_delete;
 mod bind;
 mod confirms;

@@ -1,63 +1,19 @@
 //! The arguments of declarations: which are known, what values they take, when two agree.
 
+mod queue;
+mod value;
+
+pub(crate) use queue::{check_equivalent_queue, check_queue};
+pub(crate) use value::MAX_EXPIRY_MS;
+
 use crate::fault::{Fault, Resource};
 use courser_codec::{FieldTable, FieldValue, ShortString};
-
-/// Arguments of `queue.declare` whose value has to be one of a few, because others ask for what this
-/// broker does not do.
-const QUEUE_CHOICES: [(&str, &[&str]); 3] = [
-    ("x-queue-type", &["classic"]),
-    ("x-queue-mode", &["default", "lazy"]),
-    ("x-queue-version", &["1", "2"]),
-];
-
-/// Arguments of `queue.declare` that change what a queue does, and that this broker does not do:
-/// refused, not ignored.
-const QUEUE_UNSUPPORTED: [&str; 16] = [
-    "x-message-ttl",
-    "x-expires",
-    "x-max-length",
-    "x-max-length-bytes",
-    "x-overflow",
-    "x-dead-letter-exchange",
-    "x-dead-letter-routing-key",
-    "x-dead-letter-strategy",
-    "x-max-priority",
-    "x-single-active-consumer",
-    "x-delivery-limit",
-    "x-consumer-timeout",
-    "x-message-deduplication",
-    "x-max-age",
-    "x-stream-max-segment-size-bytes",
-    "x-queue-leader-locator",
-];
 
 /// Arguments of `exchange.declare` that this broker does not do.
 const EXCHANGE_UNSUPPORTED: [&str; 1] = ["alternate-exchange"];
 
-/// Checks the arguments of a queue that is to be made.
-pub(crate) fn check_queue(arguments: &FieldTable, queue: Resource<'_>) -> Result<(), Fault> {
-    for (name, choices) in QUEUE_CHOICES {
-        let Some(value) = arguments.get(name) else { continue };
-        let text = match (value.as_str(), value.as_integer()) {
-            (Some(text), _) => text.to_owned(),
-            (_, Some(number)) => number.to_string(),
-            _ => {
-                return Err(Fault::precondition_failed(format_args!(
-                    "invalid type '{}' for arg '{name}' in {queue}",
-                    value.type_name()
-                )));
-            }
-        };
-        if !choices.contains(&text.as_str()) {
-            return Err(Fault::precondition_failed(format_args!(
-                "invalid arg '{name}' for {queue}: '{text}' is not supported (supported: {})",
-                choices.join(", ")
-            )));
-        }
-    }
-    refuse_unsupported(arguments, &QUEUE_UNSUPPORTED, queue)
-}
+/// Why an argument is refused that asks for what this broker does not do.
+const NOT_SUPPORTED: &str = "not supported by this broker";
 
 /// Checks the arguments of an exchange that is to be made.
 pub(crate) fn check_exchange(arguments: &FieldTable, exchange: Resource<'_>) -> Result<(), Fault> {
@@ -71,21 +27,10 @@ fn refuse_unsupported(
 ) -> Result<(), Fault> {
     match unsupported.iter().find(|name| arguments.get(**name).is_some()) {
         Some(name) => Err(Fault::precondition_failed(format_args!(
-            "invalid arg '{name}' for {resource}: not supported by this broker"
+            "invalid arg '{name}' for {resource}: {NOT_SUPPORTED}"
         ))),
         None => Ok(()),
     }
-}
-
-/// Checks a redeclaration of a queue against the arguments it has. Only arguments that mean
-/// something count.
-pub(crate) fn check_equivalent_queue(
-    current: &FieldTable,
-    received: &FieldTable,
-    queue: Resource<'_>,
-) -> Result<(), Fault> {
-    let known = QUEUE_CHOICES.iter().map(|(name, _)| name).chain(&QUEUE_UNSUPPORTED);
-    check_equivalent(current, received, known, queue)
 }
 
 /// Checks a redeclaration of an exchange against the arguments it has.
@@ -94,17 +39,17 @@ pub(crate) fn check_equivalent_exchange(
     received: &FieldTable,
     exchange: Resource<'_>,
 ) -> Result<(), Fault> {
-    check_equivalent(current, received, EXCHANGE_UNSUPPORTED.iter(), exchange)
+    check_equivalent(current, received, EXCHANGE_UNSUPPORTED.into_iter(), exchange)
 }
 
 fn check_equivalent<'n>(
     current: &FieldTable,
     received: &FieldTable,
-    names: impl Iterator<Item = &'n &'static str>,
+    names: impl Iterator<Item = &'n str>,
     resource: Resource<'_>,
 ) -> Result<(), Fault> {
     for name in names {
-        let (current, received) = (current.get(*name), received.get(*name));
+        let (current, received) = (current.get(name), received.get(name));
         let (current, received) = match (current, received) {
             (None, None) => continue,
             (Some(a), Some(b)) if equivalent(a, b) => continue,

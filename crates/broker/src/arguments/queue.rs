@@ -1,0 +1,154 @@
+//! The arguments of `queue.declare`.
+
+use super::value::{self, Check};
+use crate::fault::{Fault, Resource};
+use courser_codec::{FieldTable, FieldValue};
+
+pub(crate) const DEAD_LETTER_EXCHANGE: &str = "x-dead-letter-exchange";
+const QUEUE_TYPE: &str = "x-queue-type";
+
+/// What `x-queue-type` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum QueueType {
+    Classic = 1,
+    Quorum = 2,
+    Stream = 4,
+}
+
+/// The types by name, and whether this broker has them.
+const TYPES: [(&str, QueueType, bool); 3] = [
+    ("classic", QueueType::Classic, true),
+    ("quorum", QueueType::Quorum, false),
+    ("stream", QueueType::Stream, false),
+];
+
+/// An argument that means something.
+struct Known {
+    name: &'static str,
+    check: Check,
+    /// The types of queue that take it, their bits.
+    types: u8,
+    /// Whether this broker does what it asks for. If not, it is refused, not ignored.
+    supported: bool,
+}
+
+const C: u8 = QueueType::Classic as u8;
+const Q: u8 = QueueType::Quorum as u8;
+const S: u8 = QueueType::Stream as u8;
+
+const fn known(name: &'static str, check: Check, types: u8, supported: bool) -> Known {
+    Known { name, check, types, supported }
+}
+
+/// In the order in which they are checked and compared. Where RabbitMQ restricts an argument that
+/// works with any queue here to one type, all that it makes sense for take it.
+const KNOWN: [Known; 26] = [
+    known("x-expires", value::expiry, C | Q, false),
+    known("x-message-ttl", value::time_to_live, C | Q, false),
+    known(DEAD_LETTER_EXCHANGE, value::any_text, C | Q, false),
+    known("x-dead-letter-routing-key", value::dead_letter_routing_key, C | Q, false),
+    known("x-dead-letter-strategy", value::dead_letter_strategy, C | Q, false),
+    known("x-max-length", value::not_negative, C | Q, false),
+    known("x-max-length-bytes", value::not_negative, C | Q | S, false),
+    known("x-max-priority", value::max_priority, C | Q, false),
+    known("x-overflow", value::overflow, C | Q, false),
+    known("x-queue-mode", value::queue_mode, C, true),
+    known("x-queue-version", value::queue_version, C, true),
+    known("x-single-active-consumer", value::flag, C | Q, false),
+    known("x-delivery-limit", value::any_integer, C | Q, false),
+    known("x-consumer-timeout", value::expiry, C | Q, false),
+    known("x-message-deduplication", value::flag, C | Q, false),
+    known("x-deduplication-header", value::any_text, C | Q, false),
+    known("x-cache-size", value::positive, C | Q, false),
+    known("x-cache-ttl", value::expiry, C | Q, false),
+    known("x-quorum-initial-group-size", value::positive, Q, true),
+    known("x-quorum-target-group-size", value::positive, Q, true),
+    known("x-max-age", value::max_age, S, false),
+    known("x-stream-max-segment-size-bytes", value::not_negative, S, false),
+    known("x-stream-filter-size-bytes", value::not_negative, S, false),
+    known("x-initial-cluster-size", value::positive, S, true),
+    known("x-queue-leader-locator", value::leader_locator, C | Q | S, true),
+    known("x-queue-master-locator", value::any_text, C, true),
+];
+
+impl QueueType {
+    /// The type that a queue with these arguments has; `classic` where they do not say.
+    pub fn of(arguments: &FieldTable) -> Self {
+        let named = arguments.get(QUEUE_TYPE).and_then(FieldValue::as_str);
+        let found = TYPES.iter().find(|(name, ..)| Some(*name) == named);
+        found.map_or(QueueType::Classic, |(_, known, _)| *known)
+    }
+
+    /// How an explanation calls it.
+    fn printed(self) -> &'static str {
+        match self {
+            QueueType::Classic => "rabbit_classic_queue",
+            QueueType::Quorum => "rabbit_quorum_queue",
+            QueueType::Stream => "rabbit_stream_queue",
+        }
+    }
+}
+
+/// Checks the arguments of a queue that is to be made.
+pub(crate) fn check_queue(arguments: &FieldTable, queue: Resource<'_>) -> Result<(), Fault> {
+    if let Some(value) = arguments.get(DEAD_LETTER_EXCHANGE)
+        && value.as_long_str().is_none()
+    {
+        return Err(Fault::precondition_failed(format_args!(
+            "invalid type '{}' for arg '{DEAD_LETTER_EXCHANGE}' in {queue}",
+            value.type_name()
+        )));
+    }
+    check_type(arguments, &queue)?;
+    let queue_type = QueueType::of(arguments);
+    let present: Vec<(&Known, &FieldValue)> = KNOWN
+        .iter()
+        .filter_map(|known| arguments.get(known.name).map(|value| (known, value)))
+        .collect();
+    let takes = |known: &Known| known.types & queue_type as u8 != 0;
+    for (known, value) in present.iter().filter(|(known, _)| takes(known)) {
+        (known.check)(value, arguments).map_err(|why| invalid(known.name, &queue, &why))?;
+    }
+    if let Some((known, _)) = present.iter().find(|(known, _)| !takes(known)) {
+        return Err(Fault::precondition_failed(format_args!(
+            "invalid arg '{}' for {queue} of queue type {}",
+            known.name,
+            queue_type.printed()
+        )));
+    }
+    match present.iter().find(|(known, _)| !known.supported) {
+        Some((known, _)) => Err(invalid(known.name, &queue, super::NOT_SUPPORTED)),
+        None => Ok(()),
+    }
+}
+
+fn check_type(arguments: &FieldTable, queue: &Resource<'_>) -> Result<(), Fault> {
+    let Some(value) = arguments.get(QUEUE_TYPE) else { return Ok(()) };
+    let why = match value.as_long_str() {
+        None => format!("{{unacceptable_type,{}}}", value.type_name()),
+        Some(text) => match TYPES.iter().find(|(name, ..)| name.as_bytes() == text) {
+            Some((.., true)) => return Ok(()),
+            Some((name, ..)) => format!("'{name}' is {}", super::NOT_SUPPORTED),
+            None => format!("\"unsupported queue type '{}'\"", String::from_utf8_lossy(text)),
+        },
+    };
+    Err(invalid(QUEUE_TYPE, queue, &why))
+}
+
+fn invalid(name: &str, queue: &Resource<'_>, why: &str) -> Fault {
+    Fault::precondition_failed(format_args!("invalid arg '{name}' for {queue}: {why}"))
+}
+
+/// Checks a redeclaration of a queue against the arguments it has. Only arguments that mean
+/// something count; no type means `classic`.
+pub(crate) fn check_equivalent_queue(
+    current: &FieldTable,
+    received: &FieldTable,
+    queue: Resource<'_>,
+) -> Result<(), Fault> {
+    let mut names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
+    if QueueType::of(current) != QueueType::of(received) {
+        names.push(QUEUE_TYPE);
+    }
+    super::check_equivalent(current, received, names.into_iter(), queue)
+}
