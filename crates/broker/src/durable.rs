@@ -8,6 +8,7 @@ use courser_store::recovered::CheckpointWriter;
 use courser_store::{Lsn, Recovered};
 use std::collections::HashMap;
 use std::fmt;
+use std::io::{self, Write};
 
 /// Why what a store has recovered can't be taken back.
 #[derive(Debug)]
@@ -51,9 +52,7 @@ impl Broker {
             // A queue that was deleted: numbers are never used again.
             self.reserve_id(id);
             let Some(queue) = queues.get(&id) else { continue };
-            let positions = index.into_positions();
-            messages += positions.len();
-            queue.restore(positions);
+            messages += queue.restore(index.positions());
         }
         Ok(messages)
     }
@@ -66,16 +65,26 @@ impl Broker {
     }
 
     /// Writes everything that has to survive and lies before `start`.
-    pub fn write_checkpoint(&self, start: Lsn, out: &mut Vec<u8>) {
+    pub fn write_checkpoint(&self, start: Lsn, out: &mut dyn Write) -> io::Result<()> {
         let mut writer = CheckpointWriter::new(out);
+        let mut written = Ok(());
         for vhost in self.vhosts() {
-            vhost.for_each_definition(&mut |key, value| writer.definition(key, value));
+            vhost.for_each_definition(&mut |key, value| {
+                if written.is_ok() {
+                    written = writer.definition(key, value);
+                }
+            });
             for queue in vhost.queues() {
                 if queue.settings.survives() {
-                    writer.queue(queue.id, &queue.positions_below(start.0, true));
+                    queue.for_each_run_below(start.0, true, &mut |run| {
+                        if written.is_ok() {
+                            written = writer.queue(queue.id, run);
+                        }
+                    });
                 }
             }
         }
+        written
     }
 
     /// Calls `each` with the position before `start` of every message in the log that some queue
@@ -83,7 +92,9 @@ impl Broker {
     pub fn for_each_live(&self, start: Lsn, each: &mut dyn FnMut(u64)) {
         for vhost in self.vhosts() {
             for queue in vhost.queues() {
-                queue.positions_below(start.0, false).into_iter().for_each(&mut *each);
+                queue.for_each_run_below(start.0, false, &mut |run| {
+                    run.iter().for_each(|position| each(*position));
+                });
             }
         }
     }

@@ -5,7 +5,6 @@ use crate::server::StartError;
 use courser_broker::{Broker, Limits};
 use courser_journal::{JournalStore, Lsn, Progress, RealDisk};
 use courser_store::{MemoryGauge, Store};
-use std::io::Write;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -104,20 +103,14 @@ impl Drop for Checkpoints {
 fn make(broker: &Broker, store: &JournalStore) {
     let started = Instant::now();
     let start = broker.checkpoint_start();
-    let mut octets = 0;
     let made = store.journal().checkpoint(
         Lsn(start.0),
         &mut |each| broker.for_each_live(start, &mut |position| each(Lsn(position))),
-        &mut |out: &mut dyn Write| {
-            let mut checkpoint = Vec::new();
-            broker.write_checkpoint(start, &mut checkpoint);
-            octets = checkpoint.len();
-            out.write_all(&checkpoint)
-        },
+        &mut |out| broker.write_checkpoint(start, out),
     );
     let elapsed_ms = started.elapsed().as_millis() as u64;
     match made {
-        Ok(_) => tracing::debug!(octets, elapsed_ms, "checkpoint made"),
+        Ok(done) => tracing::debug!(octets = done.size_bytes, elapsed_ms, "checkpoint made"),
         Err(error) => tracing::error!(%error, "no checkpoint could be made"),
     }
     broker.check_alarms();

@@ -361,11 +361,7 @@ impl World {
         let made = running.store.journal().checkpoint(
             Lsn(start.0),
             &mut |each| broker.for_each_live(start, &mut |position| each(Lsn(position))),
-            &mut |out| {
-                let mut octets = Vec::new();
-                broker.write_checkpoint(start, &mut octets);
-                out.write_all(&octets)
-            },
+            &mut |out| broker.write_checkpoint(start, out),
         );
         let made = made.is_ok();
         self.tell(|| format!("checkpoint from {}: {made}", start.0));

@@ -30,11 +30,7 @@ fn checkpoint(store: &JournalStore, broker: &Broker) {
     let mut live = |each: &mut dyn FnMut(Lsn)| {
         broker.for_each_live(start, &mut |position| each(Lsn(position)));
     };
-    let mut write = |out: &mut dyn std::io::Write| {
-        let mut octets = Vec::new();
-        broker.write_checkpoint(start, &mut octets);
-        out.write_all(&octets)
-    };
+    let mut write = |out: &mut dyn std::io::Write| broker.write_checkpoint(start, out);
     store.journal().checkpoint(Lsn(start.0), &mut live, &mut write).expect("it is made");
 }
 

@@ -1,23 +1,29 @@
 //! What is left of a log: definitions, and which messages each queue still has.
 
 use crate::change::{Replayed, ascending, put_ascending, put_varint, take_varint};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::{self, Write};
 
 /// What a restart finds. Built from a checkpoint and the records behind it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// Definitions by key.
     pub definitions: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// For each queue, the positions of its messages in the log, ascending.
+    /// For each queue, the positions of its messages in the log.
     pub queues: HashMap<u64, QueueIndex>,
 }
 
-/// The messages of one queue.
+/// The messages of one queue, in a few octets each: they may be many millions.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct QueueIndex {
+    /// What the checkpoint says, in the queue's order, encoded as it was there.
+    runs: Vec<Box<[u8]>>,
+    /// Messages in `runs`.
+    runs_len: usize,
+    /// Positions from behind the checkpoint.
     positions: Vec<u64>,
-    /// How many of `positions` are known to be settled, to be removed together.
-    settled: std::collections::HashSet<u64>,
+    /// Positions that are known to be settled, to be removed together.
+    settled: HashSet<u64>,
 }
 
 impl QueueIndex {
@@ -25,25 +31,48 @@ impl QueueIndex {
         self.positions.push(position);
     }
 
+    /// Adds a run of a checkpoint; none if it is malformed.
+    fn push_run(&mut self, encoded: &[u8]) -> Option<()> {
+        self.runs_len += ascending(encoded)?.len();
+        self.runs.push(encoded.into());
+        Some(())
+    }
+
     fn settle(&mut self, positions: Vec<u64>) {
         self.settled.extend(positions);
-        if self.settled.len() > 1024 && self.settled.len() * 2 > self.positions.len() {
+        if self.settled.len() > 1024
+            && self.settled.len() * 2 > self.runs_len + self.positions.len()
+        {
             self.sweep();
         }
     }
 
     fn sweep(&mut self) {
         let settled = std::mem::take(&mut self.settled);
-        self.positions.retain(|position| !settled.contains(position));
+        let is_left = |position: &u64| !settled.contains(position);
+        self.positions.retain(is_left);
+        self.runs_len = 0;
+        for run in &mut self.runs {
+            let left: Vec<u64> = decoded(run).filter(is_left).collect();
+            self.runs_len += left.len();
+            let mut encoded = Vec::new();
+            put_ascending(&mut encoded, &left);
+            *run = encoded.into();
+        }
+        self.runs.retain(|run| !run.is_empty());
     }
 
-    /// The positions of the messages that the queue still has, ascending.
-    pub fn into_positions(mut self) -> Vec<u64> {
-        if !self.settled.is_empty() {
-            self.sweep();
-        }
-        self.positions
+    /// The positions of the messages that the queue still has, in its order.
+    pub fn positions(&self) -> impl Iterator<Item = u64> {
+        let all =
+            self.runs.iter().flat_map(|run| decoded(run)).chain(self.positions.iter().copied());
+        all.filter(|position| !self.settled.contains(position))
     }
+}
+
+/// The positions of a run that has been found to be sound.
+fn decoded(run: &[u8]) -> impl Iterator<Item = u64> {
+    ascending(run).unwrap_or_default().into_iter()
 }
 
 impl Recovered {
@@ -75,10 +104,7 @@ impl Recovered {
 
     /// Calls `each` with the position of every message, once for each queue that has it.
     pub fn for_each_position(&self, each: &mut dyn FnMut(u64)) {
-        for index in self.queues.values() {
-            let live = index.positions.iter().filter(|at| !index.settled.contains(*at));
-            live.copied().for_each(&mut *each);
-        }
+        self.queues.values().for_each(|index| index.positions().for_each(&mut *each));
     }
 
     /// Reads a checkpoint that [`CheckpointWriter`] wrote; none if it is malformed.
@@ -92,9 +118,7 @@ impl Recovered {
                 recovered.definitions.insert(first.to_vec(), second.to_vec());
             } else if *kind == QUEUE {
                 let queue = u64::from_le_bytes(first.try_into().ok()?);
-                let positions = ascending(second)?;
-                let index = QueueIndex { positions, ..QueueIndex::default() };
-                recovered.queues.insert(queue, index);
+                recovered.queues.entry(queue).or_default().push_run(second)?;
             } else {
                 return None;
             }
@@ -114,37 +138,39 @@ fn take_part<'a>(octets: &mut &'a [u8]) -> Option<&'a [u8]> {
 }
 
 /// Writes a checkpoint: definitions and the messages of queues, in any order.
-#[derive(Debug)]
 pub struct CheckpointWriter<'w> {
-    out: &'w mut Vec<u8>,
+    out: &'w mut dyn Write,
     scratch: Vec<u8>,
 }
 
 impl<'w> CheckpointWriter<'w> {
-    /// A writer onto the end of `out`.
-    pub fn new(out: &'w mut Vec<u8>) -> Self {
+    /// A writer to `out`.
+    pub fn new(out: &'w mut dyn Write) -> Self {
         CheckpointWriter { out, scratch: Vec::new() }
     }
 
     /// Adds a definition.
-    pub fn definition(&mut self, key: &[u8], value: &[u8]) {
-        self.entry(DEFINITION, key, value);
+    pub fn definition(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
+        self.entry(DEFINITION, key, value)
     }
 
-    /// Adds a queue with the ascending positions of its messages.
-    pub fn queue(&mut self, queue: u64, positions: &[u64]) {
+    /// Adds the ascending positions of messages of a queue. What is added for the same queue later
+    /// comes after them in the queue, so that a long one can be written piece by piece.
+    pub fn queue(&mut self, queue: u64, positions: &[u64]) -> io::Result<()> {
         let mut encoded = std::mem::take(&mut self.scratch);
         encoded.clear();
         put_ascending(&mut encoded, positions);
-        self.entry(QUEUE, &queue.to_le_bytes(), &encoded);
+        let written = self.entry(QUEUE, &queue.to_le_bytes(), &encoded);
         self.scratch = encoded;
+        written
     }
 
-    fn entry(&mut self, kind: u8, first: &[u8], second: &[u8]) {
-        self.out.push(kind);
-        for part in [first, second] {
-            put_varint(self.out, part.len() as u64);
-            self.out.extend_from_slice(part);
-        }
+    fn entry(&mut self, kind: u8, first: &[u8], second: &[u8]) -> io::Result<()> {
+        let mut head = vec![kind];
+        put_varint(&mut head, first.len() as u64);
+        head.extend_from_slice(first);
+        put_varint(&mut head, second.len() as u64);
+        self.out.write_all(&head)?;
+        self.out.write_all(second)
     }
 }

@@ -221,7 +221,9 @@ impl Queue {
         self.active_consumers.store(0, Ordering::Relaxed);
         drop(state);
         let mut positions = Vec::new();
-        messages.for_each_logged(&mut |position, _| positions.push(position));
+        messages.logged().for_each_run(&mut |run| {
+            positions.extend(run.iter().map(|(position, _)| position));
+        });
         positions.extend(unacked.values().filter_map(Location::position));
         Ok(Remains { messages: messages.len(), consumers, positions })
     }

@@ -4,14 +4,15 @@ use super::ready::logged;
 use courser_store::Location;
 use courser_store::change::{put_varint, take_varint};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// A run of locations that nobody looks at for a while.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Packed {
     /// Unmarked messages in the log: the differences of their positions, zigzag-coded.
-    Positions(Box<[u8]>),
+    Positions(Arc<[u8]>),
     /// Anything else, as it is.
-    Plain(Box<[Location]>),
+    Plain(Arc<[Location]>),
 }
 
 impl Packed {
@@ -44,7 +45,7 @@ impl Packed {
                     locations.push_back(Location::Log { position, marks: 0 });
                 });
             }
-            Packed::Plain(plain) => locations.extend(plain.into_vec()),
+            Packed::Plain(plain) => locations.extend(plain.iter().cloned()),
         }
     }
 

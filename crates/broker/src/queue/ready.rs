@@ -120,16 +120,42 @@ impl Ready {
         std::mem::replace(self, rest)
     }
 
-    /// Calls `each` with the position and the marks of every message that is in the log, in no
-    /// particular order.
-    pub fn for_each_logged(&self, each: &mut dyn FnMut(u64, u16)) {
-        let open = self.returned.values().chain(&self.oldest).chain(&self.newest);
-        open.filter_map(logged).for_each(|(position, marks)| each(position, marks));
-        self.packed.iter().for_each(|packed| packed.for_each_logged(each));
+    /// Where the messages are that are in the log, to be looked at without the queue's lock.
+    pub fn logged(&self) -> Logged {
+        Logged {
+            first: self.returned.values().chain(&self.oldest).filter_map(logged).collect(),
+            packed: self.packed.clone(),
+            last: self.newest.iter().filter_map(logged).collect(),
+        }
+    }
+}
+
+/// The position in the log and the marks of a message.
+pub(crate) type Entry = (u64, u16);
+
+/// The messages of a queue that are in the log. The many in the middle are shared with the queue.
+#[derive(Debug, Default)]
+pub(crate) struct Logged {
+    pub first: Vec<Entry>,
+    packed: VecDeque<Packed>,
+    last: Vec<Entry>,
+}
+
+impl Logged {
+    /// Calls `each` with runs of them, in the queue's order.
+    pub fn for_each_run(self, each: &mut dyn FnMut(&[Entry])) {
+        each(&self.first);
+        let mut run = Vec::with_capacity(PAGE_LOCATIONS);
+        for packed in self.packed {
+            run.clear();
+            packed.for_each_logged(&mut |position, marks| run.push((position, marks)));
+            each(&run);
+        }
+        each(&self.last);
     }
 }
 
 /// The position and the marks of a message that is in the log.
-pub(crate) fn logged(location: &Location) -> Option<(u64, u16)> {
+pub(crate) fn logged(location: &Location) -> Option<Entry> {
     location.position().map(|position| (position, location.marks()))
 }

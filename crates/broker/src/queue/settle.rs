@@ -117,36 +117,51 @@ impl Queue {
         self.backlog.store(0, Ordering::Relaxed);
         drop(state);
         let mut settling = Settling::default();
-        purged.for_each_logged(&mut |position, _| settling.positions.push(position));
+        purged.logged().for_each_run(&mut |run| {
+            settling.positions.extend(run.iter().map(|(position, _)| position));
+        });
         self.settle(settling, Sync::Wanted, store)?;
         Ok(purged.len())
     }
 
-    /// Takes back the messages that it had before a restart.
-    pub(crate) fn restore(&self, positions: Vec<u64>) {
+    /// Takes back the messages that it had before a restart. Returns how many they are.
+    pub(crate) fn restore(&self, positions: impl Iterator<Item = u64>) -> usize {
         let mut state = self.state.lock();
         for position in positions {
             state.ready.push(Location::Log { position, marks: 0 });
         }
-        self.backlog.store(state.ready.len(), Ordering::Relaxed);
+        let messages = state.ready.len();
+        self.backlog.store(messages, Ordering::Relaxed);
+        messages
     }
 
-    /// The positions below `end` of its messages that are in the log, ascending: of all, or only of
-    /// those that survive a restart.
-    pub(crate) fn positions_below(&self, end: u64, only_surviving: bool) -> Vec<u64> {
-        let mut positions = Vec::new();
-        let mut add = |position, marks| {
-            if position < end && !(only_surviving && marks & SPILLED != 0) {
-                positions.push(position);
-            }
+    /// Calls `each` with the positions below `end` of its messages that are in the log, in
+    /// ascending runs, the queue's oldest first: of all, or only of those that survive a restart.
+    pub(crate) fn for_each_run_below(
+        &self,
+        end: u64,
+        only_surviving: bool,
+        each: &mut dyn FnMut(&[u64]),
+    ) {
+        let mut logged_messages = {
+            let state = self.state.lock();
+            let mut messages = state.ready.logged();
+            messages.first.extend(state.unacked.values().filter_map(logged));
+            messages
         };
-        let state = self.state.lock();
-        state.ready.for_each_logged(&mut add);
-        let unacked = state.unacked.values().filter_map(logged);
-        unacked.for_each(|(position, marks)| add(position, marks));
-        drop(state);
-        positions.sort_unstable();
-        positions
+        logged_messages.first.sort_unstable();
+        let mut positions = Vec::new();
+        logged_messages.for_each_run(&mut |run| {
+            let counts = |marks: u16| !(only_surviving && marks & SPILLED != 0);
+            positions.clear();
+            positions.extend(
+                run.iter().filter(|(at, marks)| *at < end && counts(*marks)).map(|(at, _)| at),
+            );
+            positions.sort_unstable();
+            if !positions.is_empty() {
+                each(&positions);
+            }
+        });
     }
 
     /// The position of a message that waits for an acknowledgement, if it is in the log.
