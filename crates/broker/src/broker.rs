@@ -4,7 +4,9 @@ use crate::limits::Limits;
 use crate::outbox::Outbox;
 use crate::queue::ConnectionId;
 use crate::session::Session;
+use crate::timers::Timers;
 use crate::vhost::Vhost;
+use crate::wakes::Wakes;
 use courser_codec::ShortString;
 use courser_store::{MemoryGauge, Store};
 use parking_lot::{Mutex, RwLock};
@@ -20,6 +22,7 @@ pub struct Broker {
     /// in the log before which everything has taken effect.
     pub(crate) gate: RwLock<()>,
     pub(crate) limits: Limits,
+    timers: Arc<Timers>,
     gauge: Arc<MemoryGauge>,
     vhosts: RwLock<FxHashMap<String, Arc<Vhost>>>,
     next_id: AtomicU64,
@@ -33,6 +36,9 @@ pub struct Broker {
     /// Connections that wait for the end of the alarm.
     held_back: Mutex<Vec<Arc<Outbox>>>,
 }
+
+/// Timers that one call of [`Broker::tick`] lets fire.
+const TIMERS_PER_TICK: usize = 64;
 
 /// What is to be done with the reason of a store's failure.
 type FailureCall = Box<dyn Fn(&str) + Send + Sync>;
@@ -61,6 +67,7 @@ impl Broker {
             store,
             gate: RwLock::new(()),
             limits,
+            timers: Arc::default(),
             gauge,
             vhosts: RwLock::default(),
             next_id: AtomicU64::new(1),
@@ -89,10 +96,45 @@ impl Broker {
     /// Makes a vhost with its predefined exchanges, unless it exists.
     pub fn add_vhost(&self, name: &str) -> Arc<Vhost> {
         let mut vhosts = self.vhosts.write();
-        let vhost = vhosts
-            .entry(name.to_owned())
-            .or_insert_with(|| Vhost::new(name, || self.next_id(), &self.limits, &self.store));
+        let vhost = vhosts.entry(name.to_owned()).or_insert_with(|| {
+            Vhost::new(name, || self.next_id(), &self.limits, &self.store, &self.timers)
+        });
         Arc::clone(vhost)
+    }
+
+    /// Says what time it is, in milliseconds since 1970. To be called once for each read, and whenever
+    /// something is called that acts on the time.
+    #[inline]
+    pub fn set_time(&self, now_ms: u64) {
+        self.timers.set_time(now_ms);
+    }
+
+    /// The time as it was last told, in milliseconds since 1970.
+    pub fn now_ms(&self) -> u64 {
+        self.timers.now_ms()
+    }
+
+    /// Does what is due at `now_ms`: a bounded amount of it, so that it may be called where others
+    /// wait. Returns when it has to be called again, which may be at once.
+    pub fn tick(&self, now_ms: u64) -> Option<u64> {
+        self.set_time(now_ms);
+        let mut wakes = Wakes::default();
+        for _ in 0..TIMERS_PER_TICK {
+            let Some((fired_ms, kind, target)) = self.timers.pop_due(now_ms) else { break };
+            if let Some(target) = target.upgrade() {
+                let _gate = self.gate.read();
+                target.fire(kind, fired_ms, now_ms, self, &mut wakes);
+            }
+        }
+        wakes.wake_all();
+        self.check_alarms();
+        self.timers.next_ms()
+    }
+
+    /// Has `call` called when [`Broker::tick`] has to be called earlier than it last said. It is
+    /// called with locks held: all it may do is to wake whoever calls.
+    pub fn on_timer(&self, call: impl Fn() + Send + Sync + 'static) {
+        self.timers.on_earlier(call);
     }
 
     /// Begins the session of a connection whose `connection.open` has been accepted.

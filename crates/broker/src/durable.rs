@@ -3,7 +3,6 @@
 use crate::broker::Broker;
 use crate::definition::{self, Definition};
 use crate::exchange::{Destination, Exchange};
-use crate::queue::Queue;
 use courser_store::recovered::CheckpointWriter;
 use courser_store::{Lsn, Recovered};
 use std::collections::HashMap;
@@ -37,9 +36,10 @@ impl Broker {
                 }
                 Definition::Queue { vhost, name, id, settings } => {
                     self.reserve_id(id);
-                    let queue = Queue::new(id, name, settings);
+                    let vhost = self.add_vhost(&vhost);
+                    let queue = vhost.make_queue(id, name, settings);
                     queues.insert(id, queue.clone());
-                    self.add_vhost(&vhost).restore(Destination::Queue(queue));
+                    vhost.restore(Destination::Queue(queue));
                 }
                 Definition::Binding { vhost, binding } => bindings.push((vhost, binding)),
             }

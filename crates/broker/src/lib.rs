@@ -1,7 +1,8 @@
 //! The AMQP 0-9-1 broker: vhosts, exchanges, bindings, queues, consumers and what happens between
 //! them.
 //!
-//! It knows no sockets, no tasks and no clock. A [`Broker`] is shared by all connections; each has a
+//! It knows no sockets, no tasks and no clock: the time is told to it ([`Broker::set_time`]), and
+//! somebody has to call [`Broker::tick`] when it says so. A [`Broker`] is shared by all connections; each has a
 //! [`Session`], through which its methods come in, and an [`Outbox`], into which everything that it
 //! has to be sent is encoded, by whoever causes it.
 //!
@@ -21,6 +22,7 @@ mod outbox;
 mod queue;
 mod session;
 mod stash;
+mod timers;
 mod unacked;
 mod vhost;
 mod wakes;
@@ -32,6 +34,6 @@ pub use exchange::{Exchange, ExchangeKind, ExchangeSettings};
 pub use fault::Fault;
 pub use limits::Limits;
 pub use outbox::{Outbox, OutboxState, Taken};
-pub use queue::{ConnectionId, Queue, QueueSettings, QueueStatus};
+pub use queue::{ConnectionId, Queue, QueueSettings, QueueStatus, QueueTraits};
 pub use session::{Batch, Inbound, Pace, Session};
 pub use vhost::Vhost;

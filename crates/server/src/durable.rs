@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::server::StartError;
+use crate::timers;
 use courser_broker::{Broker, Limits};
 use courser_journal::{JournalStore, Lsn, Progress, RealDisk};
 use courser_store::{MemoryGauge, Store};
@@ -40,6 +41,7 @@ pub(crate) fn open(
     );
     let (store, recovered, stats) = opened.map_err(|error| StartError::Journal { path, error })?;
     let broker = Broker::new(Arc::clone(&store) as Arc<dyn Store>, gauge, limits, seed);
+    broker.set_time(timers::now_ms());
     let messages = broker.restore(recovered)?;
     if stats.torn {
         tracing::warn!(

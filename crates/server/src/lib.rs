@@ -19,6 +19,7 @@ mod driver;
 mod durable;
 mod login;
 mod server;
+mod timers;
 
 pub use banner::banner;
 pub use config::{Amqp, Auth, Config, ConfigError, LimitSettings, Log, TEMPLATE};

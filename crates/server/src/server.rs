@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::data_dir::{DataDir, DataDirError};
 use crate::driver::{self, Counted, Shared};
 use crate::durable;
+use crate::timers;
 use courser_broker::RestoreError;
 use courser_codec::FieldTable;
 use courser_connection::server::{Config as ConnectionConfig, capabilities};
@@ -101,6 +102,7 @@ impl Server {
             let most = config.limits.connections_max;
             tokio::spawn(accept(listener, Arc::clone(&shared), most, stopping.clone()));
         }
+        timers::start(&shared.broker, stopping);
         let checkpoints = durable::Checkpoints::start(&shared.broker, &store);
         Ok(Server { addresses, stop, failure, checkpoints, store, _data_dir: data_dir })
     }

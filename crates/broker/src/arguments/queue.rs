@@ -43,7 +43,7 @@ const fn known(name: &'static str, check: Check, types: u8, supported: bool) -> 
 /// In the order in which they are checked and compared. Where RabbitMQ restricts an argument that
 /// works with any queue here to one type, all that it makes sense for take it.
 const KNOWN: [Known; 26] = [
-    known("x-expires", value::expiry, C | Q, false),
+    known("x-expires", value::expiry, C | Q, true),
     known("x-message-ttl", value::time_to_live, C | Q, false),
     known(DEAD_LETTER_EXCHANGE, value::any_text, C | Q, false),
     known("x-dead-letter-routing-key", value::dead_letter_routing_key, C | Q, false),

@@ -215,6 +215,7 @@ impl Queue {
     ) -> Result<bool, StoreError> {
         let mut settling = Settling::default();
         let mut state = self.state.lock();
+        self.renew_lease(&mut state);
         let State { ready, reader, unacked, .. } = &mut *state;
         let reader = reader.get_or_insert_with(|| store.reader());
         while let Some((_, location)) = ready.front()

@@ -6,29 +6,36 @@
 
 mod consumers;
 mod feed;
+mod lease;
 mod packed;
 mod ready;
 mod settle;
 mod source;
+mod traits;
 
 pub(crate) use consumers::Consumer;
 pub(crate) use feed::{Polled, Taking};
 pub(crate) use ready::SPILLED;
 pub(crate) use settle::Settled;
+pub use traits::QueueTraits;
 
+use crate::broker::Broker;
 use crate::exchange::Sources;
 use crate::fault::Fault;
 use crate::outbox::Outbox;
+use crate::timers::{Timed, TimerKind, Timers};
+use crate::vhost::Vhost;
 use crate::wakes::Wakes;
 use consumers::Consumers;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
 use courser_store::{Location, Reader, Store};
+use lease::Lease;
 use parking_lot::Mutex;
 use ready::Ready;
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 /// Identifies a connection, to know whose exclusive queue this is.
 pub type ConnectionId = u64;
@@ -57,6 +64,10 @@ pub struct Queue {
     pub settings: QueueSettings,
     /// The exchanges that it is bound to.
     pub(crate) sources: Sources,
+    /// Where it is, as long as the broker runs.
+    vhost: Weak<Vhost>,
+    timers: Arc<Timers>,
+    me: Weak<Queue>,
     state: Mutex<State>,
     backlog: AtomicUsize,
     consumed: AtomicU64,
@@ -71,6 +82,9 @@ struct State {
     consumers: Consumers,
     unacked: FxHashMap<u64, Location>,
     had_consumer: bool,
+    /// What it does that not every queue does.
+    traits: Option<Arc<QueueTraits>>,
+    lease: Lease,
     deleted: bool,
 }
 
@@ -116,17 +130,39 @@ impl QueueSettings {
 }
 
 impl Queue {
-    pub(crate) fn new(id: u64, name: ShortString, settings: QueueSettings) -> Arc<Self> {
-        Arc::new(Queue {
+    pub(crate) fn new(
+        id: u64,
+        name: ShortString,
+        settings: QueueSettings,
+        vhost: Weak<Vhost>,
+        timers: Arc<Timers>,
+    ) -> Arc<Self> {
+        let traits = QueueTraits::of(&settings.arguments);
+        let queue = Arc::new_cyclic(|me| Queue {
             id,
             name,
             settings,
             sources: Sources::default(),
-            state: Mutex::default(),
+            vhost,
+            timers,
+            me: Weak::clone(me),
+            state: Mutex::new(State { traits, ..State::default() }),
             backlog: AtomicUsize::new(0),
             consumed: AtomicU64::new(0),
             active_consumers: AtomicUsize::new(0),
-        })
+        });
+        queue.touch();
+        queue
+    }
+
+    /// What it does that not every queue does.
+    pub fn traits(&self) -> Option<Arc<QueueTraits>> {
+        self.state.lock().traits.clone()
+    }
+
+    /// Itself, for a timer.
+    fn timed(&self) -> Weak<dyn Timed> {
+        Weak::<Queue>::clone(&self.me)
     }
 
     /// What it holds right now.
@@ -197,6 +233,9 @@ impl Queue {
     pub(crate) fn remove_consumer(&self, key: u32) -> bool {
         let mut state = self.state.lock();
         state.consumers.remove(key);
+        if state.consumers.len() == 0 {
+            self.renew_lease(&mut state);
+        }
         self.active_consumers.store(state.consumers.len(), Ordering::Relaxed);
         self.settings.auto_delete && state.had_consumer && state.consumers.len() == 0
     }
@@ -213,6 +252,7 @@ impl Queue {
             consumers: state.consumers.len(),
         })?;
         state.deleted = true;
+        self.end_lease(&mut state);
         state.reader = None;
         let messages = state.ready.take_all();
         let unacked = std::mem::take(&mut state.unacked);
@@ -226,5 +266,26 @@ impl Queue {
         });
         positions.extend(unacked.values().filter_map(Location::position));
         Ok(Remains { messages: messages.len(), consumers, positions })
+    }
+}
+
+impl Timed for Queue {
+    fn fire(
+        self: Arc<Self>,
+        kind: TimerKind,
+        fired_ms: u64,
+        now_ms: u64,
+        _broker: &Broker,
+        wakes: &mut Wakes,
+    ) {
+        match kind {
+            TimerKind::Unused => {
+                if self.lease_is_over(fired_ms, now_ms)
+                    && let Some(vhost) = self.vhost.upgrade()
+                {
+                    vhost.delete_unused_queue(&self, wakes);
+                }
+            }
+        }
     }
 }

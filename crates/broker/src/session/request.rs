@@ -128,6 +128,7 @@ impl Session {
             }
             queue
         };
+        queue.touch();
         self.channel(number)?.last_queue = Some(queue.name.clone());
         if !declare.nowait {
             let status = queue.status();

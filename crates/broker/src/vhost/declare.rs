@@ -131,7 +131,7 @@ impl Vhost {
             auto_delete: request.auto_delete,
             arguments: request.arguments,
         };
-        let queue = Queue::new(id(), name.clone(), settings);
+        let queue = self.make_queue(id(), name.clone(), settings);
         self.define_queue(&queue)?;
         let made = Arc::clone(&queue);
         self.change(|names| {

@@ -102,6 +102,19 @@ impl Vhost {
         self.delete_queue(queue, condition, wakes)
     }
 
+    /// Removes a queue whose lease is over, unless it has been used at the last moment.
+    pub(crate) fn delete_unused_queue(&self, queue: &Arc<Queue>, wakes: &mut Wakes) {
+        let is_unused = |status: QueueStatus| {
+            // It may be gone, and another one have its name.
+            let current = self.queue(queue.name.as_bytes());
+            let is_this = current.is_some_and(|current| Arc::ptr_eq(&current, queue));
+            let used = status.consumers > 0 || !is_this;
+            if used { Err(Fault::precondition_failed("in use")) } else { Ok(()) }
+        };
+        // A store that fails has poisoned itself; its owner ends the broker.
+        drop(self.delete_queue(queue, is_unused, wakes));
+    }
+
     /// Removes all bindings that lead to a destination. Returns the auto-delete exchanges that have
     /// lost their last binding by it, and have to be removed.
     fn unbind_everywhere(

@@ -17,13 +17,14 @@ pub(crate) use route::Route;
 use crate::exchange::{Destination, Exchange, ExchangeKind, ExchangeSettings};
 use crate::fault::{Fault, Resource};
 use crate::limits::Limits;
-use crate::queue::{ConnectionId, Queue};
+use crate::queue::{ConnectionId, Queue, QueueSettings};
+use crate::timers::Timers;
 use arc_swap::ArcSwap;
 use courser_codec::{FieldTable, ShortStr, ShortString};
 use courser_store::Store;
 use parking_lot::Mutex;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 /// The exchanges that every vhost has (AMQP 0-9-1, 3.1.3, and RabbitMQ's `amq.match`).
 const PREDEFINED: [(&str, ExchangeKind); 6] = [
@@ -48,6 +49,8 @@ pub struct Vhost {
     exchanges_max: usize,
     bindings_max: usize,
     store: Arc<dyn Store>,
+    timers: Arc<Timers>,
+    me: Weak<Vhost>,
 }
 
 #[derive(Clone, Default)]
@@ -62,6 +65,7 @@ impl Vhost {
         mut next_id: impl FnMut() -> u64,
         limits: &Limits,
         store: &Arc<dyn Store>,
+        timers: &Arc<Timers>,
     ) -> Arc<Self> {
         let mut names = Names::default();
         for (name, kind) in PREDEFINED {
@@ -75,7 +79,7 @@ impl Vhost {
             };
             names.exchanges.insert(name.clone(), Exchange::new(next_id(), name, settings));
         }
-        Arc::new(Vhost {
+        Arc::new_cyclic(|me| Vhost {
             name: name.to_owned(),
             names: ArcSwap::from_pointee(names),
             write: Mutex::new(()),
@@ -85,7 +89,19 @@ impl Vhost {
             exchanges_max: limits.exchanges_max,
             bindings_max: limits.bindings_max,
             store: Arc::clone(store),
+            timers: Arc::clone(timers),
+            me: Weak::clone(me),
         })
+    }
+
+    /// A queue that is at home here, but that nobody can find yet.
+    pub(crate) fn make_queue(
+        &self,
+        id: u64,
+        name: ShortString,
+        settings: QueueSettings,
+    ) -> Arc<Queue> {
+        Queue::new(id, name, settings, Weak::clone(&self.me), Arc::clone(&self.timers))
     }
 
     /// Rises with every change that can change a route.

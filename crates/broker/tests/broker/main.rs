@@ -14,6 +14,7 @@ mod declare;
 mod delete;
 mod exchanges;
 mod exclusive;
+mod expires;
 mod get;
 mod headers;
 mod memory_alarm;

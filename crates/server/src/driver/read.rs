@@ -1,6 +1,7 @@
 //! The way in: from the socket to the machine, one read at a time.
 
 use super::{BUFFERS_KEPT, Driver, PACE_INTERVAL};
+use crate::timers;
 use courser_broker::Batch;
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -44,6 +45,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
     /// Acts on everything complete in `input` and keeps the rest.
     fn receive(&mut self, input: &[u8]) {
         let now = Instant::now();
+        self.shared.broker.set_time(timers::now_ms());
         let mut rest = input;
         let mut batch = BATCH.take().unwrap_or_default().recycle();
         while let Some(event) = self.machine.next(&mut rest, now) {

@@ -1,0 +1,62 @@
+//! `x-expires`: a queue that nobody has used for a while goes.
+//!
+//! Consumers use a queue as long as they are there; a declare and a get use it once.
+
+use super::{Queue, State};
+use crate::timers::TimerKind;
+
+/// When a queue was last used.
+#[derive(Debug, Default)]
+pub(super) struct Lease {
+    timer: crate::timers::Timer,
+    used_ms: u64,
+}
+
+impl Queue {
+    /// It is used now: by a declare.
+    pub(crate) fn touch(&self) {
+        self.renew_lease(&mut self.state.lock());
+    }
+
+    /// Begins the lease anew.
+    pub(super) fn renew_lease(&self, state: &mut State) {
+        let Some(expires_ms) = state.traits.as_ref().and_then(|traits| traits.expires_ms) else {
+            return;
+        };
+        state.lease.used_ms = self.timers.now_ms();
+        // An armed timer fires no later than it has to; it finds out then.
+        if state.lease.timer.deadline_ms().is_none() {
+            self.arm_lease(state, expires_ms);
+        }
+    }
+
+    fn arm_lease(&self, state: &mut State, expires_ms: u64) {
+        let deadline_ms = state.lease.used_ms.saturating_add(expires_ms);
+        let key = (self.id, TimerKind::Unused);
+        self.timers.arm(&mut state.lease.timer, deadline_ms, key, self.timed());
+    }
+
+    /// The lease may be over: whether the queue has to go.
+    pub(super) fn lease_is_over(&self, fired_ms: u64, now_ms: u64) -> bool {
+        let mut state = self.state.lock();
+        state.lease.timer.fired(fired_ms);
+        let Some(expires_ms) = state.traits.as_ref().and_then(|traits| traits.expires_ms) else {
+            return false;
+        };
+        if state.deleted {
+            return false;
+        }
+        if state.consumers.len() > 0 {
+            state.lease.used_ms = now_ms;
+        }
+        if now_ms >= state.lease.used_ms.saturating_add(expires_ms) {
+            return true;
+        }
+        self.arm_lease(&mut state, expires_ms);
+        false
+    }
+
+    pub(super) fn end_lease(&self, state: &mut State) {
+        self.timers.disarm(&mut state.lease.timer, (self.id, TimerKind::Unused));
+    }
+}

@@ -1,0 +1,142 @@
+//! What the broker has to do at a certain time, and what time it is.
+//!
+//! Nobody here reads a clock: the time comes in through [`Timers::set_time`], milliseconds since
+//! 1970. Whatever needs to be called later keeps a [`Timer`] behind its own lock and arms it here;
+//! `Broker::tick` calls what is due. Lock order: the owner's lock, then this one's.
+
+use crate::broker::Broker;
+use crate::wakes::Wakes;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+/// What a timer is for: everything that can be called later has at most one of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum TimerKind {
+    /// A queue may have been unused for as long as it may be.
+    Unused,
+}
+
+/// Something that wants to be called at a certain time.
+pub(crate) trait Timed: Send + Sync {
+    /// Does what is due at `now_ms`, or a bounded part of it, and arms its timer again if something
+    /// is left or comes later. `fired_ms` is what the timer was armed for. Called without any lock
+    /// held but the broker's gate.
+    fn fire(
+        self: Arc<Self>,
+        kind: TimerKind,
+        fired_ms: u64,
+        now_ms: u64,
+        broker: &Broker,
+        wakes: &mut Wakes,
+    );
+}
+
+/// When something will be called, if it will. Belongs behind the lock of what is to be called.
+#[derive(Debug, Default)]
+pub(crate) struct Timer {
+    deadline_ms: Option<u64>,
+}
+
+impl Timer {
+    /// When it fires, if it is armed.
+    pub fn deadline_ms(&self) -> Option<u64> {
+        self.deadline_ms
+    }
+
+    /// Takes note that it has fired, unless it has been armed anew in the meantime.
+    pub fn fired(&mut self, deadline_ms: u64) {
+        if self.deadline_ms == Some(deadline_ms) {
+            self.deadline_ms = None;
+        }
+    }
+}
+
+/// Time, the number of the owner, and what for.
+type Key = (u64, u64, TimerKind);
+
+/// All armed timers of a broker, and the time.
+#[derive(Default)]
+pub(crate) struct Timers {
+    now_ms: AtomicU64,
+    armed: Mutex<BTreeMap<Key, Weak<dyn Timed>>>,
+    /// Called when something has become due earlier than everything else.
+    on_earlier: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl Timers {
+    /// The time, as it was last told.
+    #[inline]
+    pub fn now_ms(&self) -> u64 {
+        self.now_ms.load(Ordering::Relaxed)
+    }
+
+    /// Says what time it is.
+    #[inline]
+    pub fn set_time(&self, now_ms: u64) {
+        // The line that this lies on is read by everybody; most of the time it is right already.
+        if self.now_ms() != now_ms {
+            self.now_ms.store(now_ms, Ordering::Relaxed);
+        }
+    }
+
+    /// Has `call` called when there is a deadline before all those known so far. It is called with
+    /// locks held and must not call back.
+    pub fn on_earlier(&self, call: impl Fn() + Send + Sync + 'static) {
+        // Whoever came first keeps the place.
+        let _ = self.on_earlier.set(Box::new(call));
+    }
+
+    /// Arms `timer`, which is the `kind` of the thing with the number `owner`, instead of what it
+    /// was armed for before.
+    pub fn arm(
+        &self,
+        timer: &mut Timer,
+        deadline_ms: u64,
+        (owner, kind): (u64, TimerKind),
+        target: Weak<dyn Timed>,
+    ) {
+        let before = timer.deadline_ms.replace(deadline_ms);
+        if before == Some(deadline_ms) {
+            return;
+        }
+        let mut armed = self.armed.lock();
+        if let Some(before) = before {
+            armed.remove(&(before, owner, kind));
+        }
+        let first = armed.first_key_value().is_none_or(|((first, ..), _)| deadline_ms < *first);
+        armed.insert((deadline_ms, owner, kind), target);
+        drop(armed);
+        if first && let Some(call) = self.on_earlier.get() {
+            call();
+        }
+    }
+
+    /// Makes a timer never fire.
+    pub fn disarm(&self, timer: &mut Timer, (owner, kind): (u64, TimerKind)) {
+        if let Some(before) = timer.deadline_ms.take() {
+            self.armed.lock().remove(&(before, owner, kind));
+        }
+    }
+
+    /// Takes out the timer that is due longest: what to call, what for, and when it was due.
+    pub fn pop_due(&self, now_ms: u64) -> Option<(u64, TimerKind, Weak<dyn Timed>)> {
+        let mut armed = self.armed.lock();
+        let first = armed.first_entry().filter(|first| first.key().0 <= now_ms)?;
+        let ((deadline_ms, _, kind), target) = first.remove_entry();
+        Some((deadline_ms, kind, target))
+    }
+
+    /// When the next timer is due.
+    pub fn next_ms(&self) -> Option<u64> {
+        self.armed.lock().first_key_value().map(|((deadline_ms, ..), _)| *deadline_ms)
+    }
+}
+
+impl fmt::Debug for Timers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Timers").field("now_ms", &self.now_ms()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,84 @@
+//! `x-expires`: queues that go when nobody uses them.
+
+use crate::support::{Client, World, short};
+use courser_codec::{FieldTable, basic, queue};
+
+fn declare(client: &mut Client, expires_ms: u64) {
+    let arguments = FieldTable::new().with("x-expires", expires_ms as i64).to_entries();
+    let arguments = courser_codec::Table::from_entries(&arguments);
+    client.call(queue::Declare { queue: short("q"), arguments, ..Default::default() });
+}
+
+#[test]
+fn an_unused_queue_goes_with_its_messages() {
+    let world = World::new();
+    world.broker.set_time(1000);
+    let mut client = world.connect();
+    declare(&mut client, 500);
+    client.fill("q", &["lost"]);
+    assert_eq!(world.broker.tick(1499), Some(1500));
+    assert!(world.has_queue("q"));
+    assert_eq!(world.broker.tick(1500), None);
+    assert!(!world.has_queue("q"));
+}
+
+#[test]
+fn a_declare_and_a_get_renew_the_lease() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare(&mut client, 500);
+    world.broker.tick(400);
+    declare(&mut client, 500);
+    assert_eq!(world.broker.tick(500), Some(900));
+    assert_eq!(client.get("q"), None);
+    assert_eq!(world.broker.tick(900), Some(1000));
+    client.call(queue::Declare { queue: short("q"), passive: true, ..Default::default() });
+    assert_eq!(world.broker.tick(1000), Some(1400));
+    assert!(world.has_queue("q"));
+    world.broker.tick(1400);
+    assert!(!world.has_queue("q"));
+}
+
+#[test]
+fn a_consumer_keeps_its_queue_and_the_lease_begins_when_it_leaves() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare(&mut client, 500);
+    let tag = client.consume("q");
+    for now_ms in [500, 1000, 1500] {
+        assert_eq!(world.broker.tick(now_ms), Some(now_ms + 500));
+    }
+    world.broker.set_time(1700);
+    client.cancel(&tag);
+    assert_eq!(world.broker.tick(2000), Some(2200));
+    assert!(world.has_queue("q"));
+    world.broker.tick(2200);
+    assert!(!world.has_queue("q"));
+}
+
+#[test]
+fn a_deleted_queue_leaves_no_timer_behind() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare(&mut client, 500);
+    client.delete("q");
+    assert_eq!(world.broker.tick(0), None);
+}
+
+#[test]
+fn an_earlier_deadline_is_announced() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let world = World::new();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    world.broker.on_timer(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+    });
+    let mut client = world.connect();
+    declare(&mut client, 500);
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
+    let consume = basic::Consume { queue: short("q"), ..Default::default() };
+    client.consume_with(consume);
+    assert_eq!(calls.load(Ordering::Relaxed), 1, "nothing is due earlier than before");
+}
