@@ -1,46 +1,18 @@
 //! The arguments of declarations: which are known, what values they take, when two agree.
 
+mod exchange;
 mod queue;
 mod value;
 
+pub(crate) use exchange::{ALTERNATE_EXCHANGE, check_equivalent_exchange, check_exchange};
 pub(crate) use queue::{check_equivalent_queue, check_queue};
 pub(crate) use value::MAX_EXPIRY_MS;
 
 use crate::fault::{Fault, Resource};
 use courser_codec::{FieldTable, FieldValue, ShortString};
 
-/// Arguments of `exchange.declare` that this broker does not do.
-const EXCHANGE_UNSUPPORTED: [&str; 1] = ["alternate-exchange"];
-
 /// Why an argument is refused that asks for what this broker does not do.
 const NOT_SUPPORTED: &str = "not supported by this broker";
-
-/// Checks the arguments of an exchange that is to be made.
-pub(crate) fn check_exchange(arguments: &FieldTable, exchange: Resource<'_>) -> Result<(), Fault> {
-    refuse_unsupported(arguments, &EXCHANGE_UNSUPPORTED, exchange)
-}
-
-fn refuse_unsupported(
-    arguments: &FieldTable,
-    unsupported: &[&str],
-    resource: Resource<'_>,
-) -> Result<(), Fault> {
-    match unsupported.iter().find(|name| arguments.get(**name).is_some()) {
-        Some(name) => Err(Fault::precondition_failed(format_args!(
-            "invalid arg '{name}' for {resource}: {NOT_SUPPORTED}"
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// Checks a redeclaration of an exchange against the arguments it has.
-pub(crate) fn check_equivalent_exchange(
-    current: &FieldTable,
-    received: &FieldTable,
-    exchange: Resource<'_>,
-) -> Result<(), Fault> {
-    check_equivalent(current, received, EXCHANGE_UNSUPPORTED.into_iter(), exchange)
-}
 
 fn check_equivalent<'n>(
     current: &FieldTable,

@@ -11,6 +11,18 @@ pub(super) struct FanoutIndex {
 }
 
 impl FanoutIndex {
+    pub fn as_slice(&self) -> &[Destination] {
+        &self.destinations
+    }
+
+    /// Puts the destinations into the order of their names, queues before exchanges.
+    pub fn sort_by_name(&mut self) {
+        self.destinations.sort_by(|a, b| {
+            let rank = |one: &Destination| matches!(one, Destination::Exchange(_));
+            (rank(a), a.name().as_bytes()).cmp(&(rank(b), b.name().as_bytes()))
+        });
+    }
+
     pub fn matches(&self, found: &mut dyn FnMut(&Destination)) {
         self.destinations.iter().for_each(found);
     }

@@ -1,60 +1,28 @@
 //! Exchanges and their bindings: to which queues a message goes.
 
+mod consistent_hash;
 mod direct;
+mod envelope;
 mod fanout;
 pub(crate) mod headers;
+mod index;
+mod kind;
+mod spread;
 mod topic;
 
-use crate::arguments::same_table;
+pub(crate) use consistent_hash::{Hashed, weight};
+pub(crate) use envelope::Envelope;
+pub use kind::ExchangeKind;
+
+use crate::arguments::{ALTERNATE_EXCHANGE, same_table};
 use crate::queue::Queue;
+use courser_codec::FieldTable;
 use courser_codec::ShortString;
-use courser_codec::{FieldTable, Table};
+use index::Index;
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::fmt;
 use std::sync::Arc;
-
-/// The built-in exchange types (AMQP 0-9-1, 3.1.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExchangeKind {
-    /// To the bindings whose key equals the routing key.
-    Direct = 0,
-    /// To every binding.
-    Fanout = 1,
-    /// To the bindings whose pattern matches the routing key word by word.
-    Topic = 2,
-    /// To the bindings whose arguments match the message's headers.
-    Headers = 3,
-}
-
-impl ExchangeKind {
-    /// The kind with this name, if it is one.
-    pub fn parse(name: &[u8]) -> Option<Self> {
-        match name {
-            b"direct" => Some(ExchangeKind::Direct),
-            b"fanout" => Some(ExchangeKind::Fanout),
-            b"topic" => Some(ExchangeKind::Topic),
-            b"headers" => Some(ExchangeKind::Headers),
-            _ => None,
-        }
-    }
-
-    /// The kind that `self as u8` stands for; the numbers are those of the store's definitions.
-    pub(crate) fn from_octet(octet: u8) -> Option<Self> {
-        let all = [Self::Direct, Self::Fanout, Self::Topic, Self::Headers];
-        all.into_iter().find(|kind| *kind as u8 == octet)
-    }
-
-    /// Its name in `exchange.declare`.
-    pub fn name(self) -> &'static str {
-        match self {
-            ExchangeKind::Direct => "direct",
-            ExchangeKind::Fanout => "fanout",
-            ExchangeKind::Topic => "topic",
-            ExchangeKind::Headers => "headers",
-        }
-    }
-}
 
 /// What an exchange was declared with.
 #[derive(Clone, Debug)]
@@ -79,6 +47,7 @@ pub struct Exchange {
     pub name: ShortString,
     /// What it was declared with.
     pub settings: ExchangeSettings,
+    alternate: Option<ShortString>,
     /// The exchanges that it is bound to.
     pub(crate) sources: Sources,
     bindings: RwLock<Bindings>,
@@ -108,13 +77,6 @@ struct Bindings {
 struct Bound {
     destination: Destination,
     keys: FxHashMap<ShortString, Vec<FieldTable>>,
-}
-
-enum Index {
-    Direct(direct::DirectIndex),
-    Fanout(fanout::FanoutIndex),
-    Topic(topic::TopicIndex),
-    Headers(headers::HeadersIndex),
 }
 
 /// The exchanges a queue or exchange is bound to, to find its bindings when it goes.
@@ -180,35 +142,36 @@ impl Destination {
 
 impl Exchange {
     pub(crate) fn new(id: u64, name: ShortString, settings: ExchangeSettings) -> Arc<Self> {
-        let index = match settings.kind {
-            ExchangeKind::Direct => Index::Direct(Default::default()),
-            ExchangeKind::Fanout => Index::Fanout(Default::default()),
-            ExchangeKind::Topic => Index::Topic(Default::default()),
-            ExchangeKind::Headers => Index::Headers(Default::default()),
-        };
+        let index = Index::new(settings.kind, &settings.arguments);
         let bindings = Bindings { by_destination: FxHashMap::default(), index };
-        let sources = Sources::default();
-        Arc::new(Exchange { id, name, settings, sources, bindings: RwLock::new(bindings) })
+        let alternate = settings.arguments.get(ALTERNATE_EXCHANGE).and_then(|name| {
+            // What is no name was refused at the declaration.
+            ShortString::new(name.as_long_str()?).ok()
+        });
+        Arc::new(Exchange {
+            id,
+            name,
+            settings,
+            alternate,
+            sources: Sources::default(),
+            bindings: RwLock::new(bindings),
+        })
     }
 
-    /// Whether routing looks at headers, so that a route can't be remembered by its key.
-    pub(crate) fn looks_at_headers(&self) -> bool {
-        self.settings.kind == ExchangeKind::Headers
+    /// The exchange that gets what finds no destination here.
+    pub(crate) fn alternate(&self) -> Option<&ShortString> {
+        self.alternate.as_ref()
+    }
+
+    /// Whether messages with the same routing key go the same way, until a binding changes, so that
+    /// the way can be remembered.
+    pub(crate) fn routes_by_key_alone(&self) -> bool {
+        self.bindings.read().index.by_key_alone()
     }
 
     /// Calls `found` for every destination that a message goes to, perhaps more than once.
-    pub(crate) fn matches(
-        &self,
-        routing_key: &[u8],
-        headers: Table<'_>,
-        found: &mut dyn FnMut(&Destination),
-    ) {
-        match &self.bindings.read().index {
-            Index::Direct(index) => index.matches(routing_key, found),
-            Index::Fanout(index) => index.matches(found),
-            Index::Topic(index) => index.matches(routing_key, found),
-            Index::Headers(index) => index.matches(headers, found),
-        }
+    pub(crate) fn matches(&self, envelope: &Envelope<'_>, found: &mut dyn FnMut(&Destination)) {
+        self.bindings.read().index.matches(envelope, found);
     }
 
     /// Adds a binding unless the same exists. Returns whether it is new.
@@ -290,7 +253,7 @@ impl Exchange {
             }
             bound.destination.sources().remove(&self.name);
         }
-        bindings.index.clear();
+        bindings.index = Index::new(self.settings.kind, &self.settings.arguments);
         cleared
     }
 
@@ -309,39 +272,6 @@ impl Exchange {
     /// Whether anything is bound to it.
     pub(crate) fn has_bindings(&self) -> bool {
         !self.bindings.read().by_destination.is_empty()
-    }
-}
-
-impl Index {
-    /// `first`: no binding with this destination and routing key existed.
-    fn add(&mut self, destination: &Destination, key: &BindingKey, first: bool) {
-        match self {
-            Index::Headers(index) => index.add(destination, key),
-            _ if !first => {}
-            Index::Direct(index) => index.add(destination, &key.routing_key),
-            Index::Fanout(index) => index.add(destination),
-            Index::Topic(index) => index.add(destination, key.routing_key.as_bytes()),
-        }
-    }
-
-    /// `last`: no binding with this destination and routing key is left.
-    fn remove(&mut self, destination: u64, key: &BindingKey, last: bool) {
-        match self {
-            Index::Headers(index) => index.remove(destination, key),
-            _ if !last => {}
-            Index::Direct(index) => index.remove(destination, &key.routing_key),
-            Index::Fanout(index) => index.remove(destination),
-            Index::Topic(index) => index.remove(destination, key.routing_key.as_bytes()),
-        }
-    }
-
-    fn clear(&mut self) {
-        match self {
-            Index::Direct(index) => *index = Default::default(),
-            Index::Fanout(index) => *index = Default::default(),
-            Index::Topic(index) => *index = Default::default(),
-            Index::Headers(index) => *index = Default::default(),
-        }
     }
 }
 

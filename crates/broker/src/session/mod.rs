@@ -8,6 +8,7 @@ mod acknowledge;
 mod confirm;
 mod consume;
 mod publish;
+mod readdress;
 mod request;
 mod transaction;
 

@@ -1,19 +1,19 @@
 //! Publishing: the path of most of the broker's work.
 
+use super::readdress::names_more_keys;
 use super::{LastRoute, ROUTES_MAX, Session};
 use crate::arguments::MAX_EXPIRY_MS;
+use crate::exchange::Envelope;
 use crate::fault::Fault;
 use crate::queue::Queue;
 use crate::stash::Stash;
 use crate::vhost::{Route, clean_name, store_fault};
 use bytes::Bytes;
-use courser_codec::{ContentHeader, RawProperties, Table, basic};
+use courser_codec::{ContentHeader, RawProperties, basic};
 use courser_store::{MessageRef, StoreError, Sync};
 use std::sync::Arc;
 
-/// Property flag of `headers` (AMQP 0-9-1, 4.2.6.1).
-const FLAG_HEADERS: u16 = 1 << 13;
-/// Property flag of `delivery-mode`.
+/// Property flag of `delivery-mode` (AMQP 0-9-1, 4.2.6.1).
 const FLAG_DELIVERY_MODE: u16 = 1 << 12;
 /// Property flag of `expiration`.
 const FLAG_EXPIRATION: u16 = 1 << 8;
@@ -94,8 +94,8 @@ impl Session {
         }
         self.has_published = true;
         let properties = ContentHeader::parse(inbound.header).map_err(malformed)?.properties;
-        if !properties.is_empty() {
-            self.check_properties(properties)?;
+        if !properties.is_empty() && self.check_properties(properties)? {
+            return self.publish_readdressed(batch, &inbound, properties);
         }
         let route = self.find_route(&inbound, properties)?;
         if self.is_transactional(inbound.channel) {
@@ -106,7 +106,7 @@ impl Session {
     }
 
     #[inline]
-    fn publish_routed<'m>(
+    pub(super) fn publish_routed<'m>(
         &mut self,
         batch: &mut Batch<'m>,
         inbound: Inbound<'m>,
@@ -173,14 +173,10 @@ impl Session {
         inbound: &Inbound<'_>,
         properties: RawProperties<'_>,
     ) -> Result<Arc<Route>, Fault> {
-        let headers = if properties.flags() & FLAG_HEADERS != 0 {
-            properties.headers().map_err(malformed)?.unwrap_or(Table::EMPTY)
-        } else {
-            Table::EMPTY
-        };
-        let (exchange, key) = (inbound.publish.exchange, inbound.publish.routing_key);
-        let exchange = clean_name(exchange);
-        let route = Arc::new(self.vhost.route(exchange.as_bytes(), key.as_bytes(), headers)?);
+        let exchange = clean_name(inbound.publish.exchange);
+        let keys = [inbound.publish.routing_key.as_bytes()];
+        let envelope = Envelope { keys: &keys, properties };
+        let route = Arc::new(self.vhost.route(exchange.as_bytes(), &envelope)?);
         if route.by_key_alone {
             self.routes.put(inbound.address, &route);
         }
@@ -189,8 +185,9 @@ impl Session {
     }
 
     /// Properties that the broker answers for are checked; the others are only passed on, but they
-    /// have to be well-formed, or they would break the consumers.
-    fn check_properties(&self, properties: RawProperties<'_>) -> Result<(), Fault> {
+    /// have to be well-formed, or they would break the consumers. Returns whether they decide where
+    /// the message goes, besides its exchange and routing key.
+    fn check_properties(&self, properties: RawProperties<'_>) -> Result<bool, Fault> {
         properties.validate().map_err(malformed)?;
         if properties.flags() & FLAG_USER_ID != 0 && !self.identity.impersonator {
             let claimed = properties.user_id().map_err(malformed)?.unwrap_or_default();
@@ -205,7 +202,7 @@ impl Session {
             let expiration = properties.expiration().map_err(malformed)?.unwrap_or_default();
             check_expiration(expiration.as_bytes())?;
         }
-        Ok(())
+        names_more_keys(properties)
     }
 
     /// Puts the collected run into its queues.

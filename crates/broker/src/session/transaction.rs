@@ -2,6 +2,7 @@
 
 use super::acknowledge::Settlement;
 use super::publish::{is_persistent, malformed};
+use super::readdress::Readdressed;
 use super::{Inbound, Session};
 use crate::fault::Fault;
 use crate::queue::Queue;
@@ -95,15 +96,16 @@ impl Session {
             let inbound = pending.inbound(number);
             let properties = ContentHeader::parse(inbound.header).map_err(malformed)?.properties;
             // An exchange that has gone since takes its messages with it, as if unroutable.
-            let Ok(route) = self.find_route(&inbound, properties) else { continue };
+            let Ok(readdressed) = self.readdress(&inbound, properties) else { continue };
+            let Readdressed { route, header } = readdressed;
             let persistent = !route.durable.is_empty() && pending.persistent;
-            routed.push((pending, route, persistent));
+            routed.push((pending, header, route, persistent));
         }
         let settled_positions = self.settled_positions(number, &settled);
         let mut records = Vec::new();
-        for (pending, route, _) in routed.iter().filter(|(_, _, persistent)| *persistent) {
+        for (pending, header, route, _) in routed.iter().filter(|(.., persistent)| *persistent) {
             let holders = route.queues.len() as u32;
-            let message = pending.message();
+            let message = pending.message(header);
             records.push(Record::Message { queues: &route.durable, holders, message });
         }
         for (queue, positions) in &settled_positions {
@@ -118,8 +120,8 @@ impl Session {
             lsn = store.append(&records, Sync::Wanted, &mut locations).map_err(store_fault)?;
         }
         let mut locations = locations.into_iter();
-        for (pending, route, persistent) in &routed {
-            let message = pending.message();
+        for (pending, header, route, persistent) in &routed {
+            let message = pending.message(header);
             if route.queues.is_empty() && pending.mandatory {
                 self.return_unroutable(number, &message);
             }
@@ -187,10 +189,11 @@ impl Session {
 }
 
 impl Pending {
-    fn message(&self) -> MessageRef<'_> {
+    /// The message with the content header that goes to consumers.
+    fn message<'a>(&'a self, header: &'a [u8]) -> MessageRef<'a> {
         MessageRef {
             address: &self.address,
-            header: &self.header,
+            header,
             body: &self.body,
             shared_body: Some(&self.body),
         }

@@ -2,7 +2,7 @@
 
 use super::durable::Gone;
 use super::{Vhost, clean_name};
-use crate::exchange::{BindingKey, headers};
+use crate::exchange::{BindingKey, ExchangeKind, headers, weight};
 use crate::fault::Fault;
 use crate::queue::ConnectionId;
 use courser_codec::reply_code::NOT_FOUND;
@@ -37,8 +37,12 @@ impl Vhost {
         let destination =
             self.destination(request.destination.as_bytes(), request.to_queue, connection)?;
         let exchange = self.exchange_or_fault(source.as_bytes())?;
-        if exchange.looks_at_headers() {
-            check_match_mode(&request.arguments)?;
+        match exchange.settings.kind {
+            ExchangeKind::Headers => check_match_mode(&request.arguments)?,
+            ExchangeKind::ConsistentHash => {
+                weight(request.routing_key.as_bytes()).map_err(Fault::precondition_failed)?;
+            }
+            _ => {}
         }
         self.admit_binding()?;
         let routing_key = ShortString::from(request.routing_key);

@@ -50,7 +50,7 @@ impl Vhost {
         if name.as_bytes().starts_with(RESERVED_PREFIX) {
             return Err(reserved("exchange", &name));
         }
-        arguments::check_exchange(&arguments, self.exchange_resource(&name))?;
+        arguments::check_exchange(kind, &arguments, self.exchange_resource(&name))?;
         if self.names.load().exchanges.len() >= self.exchanges_max {
             return Err(self.too_many("exchanges", self.exchanges_max));
         }

@@ -1,11 +1,11 @@
-//! From an exchange and a routing key to queues.
+//! From an exchange and a message's keys and properties to queues.
 
 use super::Vhost;
-use crate::exchange::{Destination, Exchange};
+use crate::exchange::{Destination, Envelope, Exchange};
 use crate::fault::{Fault, Resource};
 use crate::queue::Queue;
-use courser_codec::Table;
 use courser_store::change::QUEUES_PER_RECORD_MAX;
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// The queues that a message goes to.
@@ -21,15 +21,10 @@ pub(crate) struct Route {
 
 impl Vhost {
     /// The route of a message that a client publishes.
-    pub(crate) fn route(
-        &self,
-        exchange: &[u8],
-        routing_key: &[u8],
-        headers: Table<'_>,
-    ) -> Result<Route, Fault> {
+    pub(crate) fn route(&self, exchange: &[u8], envelope: &Envelope<'_>) -> Result<Route, Fault> {
         let mut route = Route { queues: Vec::new(), durable: Vec::new(), by_key_alone: true };
         if exchange.is_empty() {
-            route.queues.extend(self.queue(routing_key));
+            self.route_by_name(envelope, &mut route);
             return route.finish();
         }
         let exchange = self.exchange_or_fault(exchange)?;
@@ -40,22 +35,44 @@ impl Vhost {
                 "cannot publish to internal {exchange}"
             )));
         }
+        self.route_from(exchange, envelope, &mut route);
+        route.finish()
+    }
+
+    /// The default exchange: every queue by its name.
+    fn route_by_name(&self, envelope: &Envelope<'_>, route: &mut Route) {
+        route.queues.extend(envelope.keys.iter().filter_map(|name| self.queue(name)));
+    }
+
+    /// Follows the bindings from exchange to exchange, each of which is passed through once. What
+    /// finds no destination at one of them goes on to its alternate exchange.
+    fn route_from(&self, exchange: Arc<Exchange>, envelope: &Envelope<'_>, route: &mut Route) {
+        let mut seen = FxHashSet::default();
         let mut pending = vec![exchange];
-        let mut visited: Vec<Arc<Exchange>> = Vec::new();
         while let Some(exchange) = pending.pop() {
-            route.by_key_alone &= !exchange.looks_at_headers();
-            exchange.matches(routing_key, headers, &mut |destination| match destination {
-                Destination::Queue(queue) => route.queues.push(Arc::clone(queue)),
-                Destination::Exchange(next) => {
-                    let known = |other: &Arc<Exchange>| Arc::ptr_eq(other, next);
-                    if !visited.iter().chain(&pending).any(known) && !Arc::ptr_eq(next, &exchange) {
+            if !seen.insert(exchange.id) {
+                continue;
+            }
+            if exchange.name.is_empty() {
+                self.route_by_name(envelope, route);
+                continue;
+            }
+            route.by_key_alone &= exchange.routes_by_key_alone();
+            let mut found_any = false;
+            exchange.matches(envelope, &mut |destination| {
+                found_any = true;
+                match destination {
+                    Destination::Queue(queue) => route.queues.push(Arc::clone(queue)),
+                    Destination::Exchange(next) if !seen.contains(&next.id) => {
                         pending.push(Arc::clone(next));
                     }
+                    Destination::Exchange(_) => {}
                 }
             });
-            visited.push(exchange);
+            if !found_any && let Some(alternate) = exchange.alternate() {
+                pending.extend(self.exchange(alternate.as_bytes()));
+            }
         }
-        route.finish()
     }
 }
 

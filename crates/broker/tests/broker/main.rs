@@ -4,12 +4,15 @@
 mod support;
 
 mod acknowledge;
+mod alternate_exchange;
 mod arguments;
 mod auto_delete;
 mod bind;
 mod confirms;
+mod consistent_hash;
 mod consume;
 mod consumer_turns;
+mod copies;
 mod declare;
 mod delete;
 mod exchanges;
@@ -23,6 +26,7 @@ mod outbox;
 mod prefetch;
 mod publish;
 mod requeue;
+mod spread;
 mod topic;
 mod transactions;
 mod vhosts;

@@ -1,0 +1,55 @@
+//! The types of exchanges, as `exchange.declare` names them.
+
+/// The types of exchanges: those of AMQP 0-9-1, 3.1.3, and those that RabbitMQ's plug-ins add.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExchangeKind {
+    /// To the bindings whose key equals the routing key.
+    Direct = 0,
+    /// To every binding.
+    Fanout = 1,
+    /// To the bindings whose pattern matches the routing key word by word.
+    Topic = 2,
+    /// To the bindings whose arguments match the message's headers.
+    Headers = 3,
+    /// To one destination, the same for the same key, in proportion to the bindings' weights.
+    ConsistentHash = 4,
+    /// To one destination, any.
+    Random = 5,
+    /// To one destination, the same for the same key as long as the bindings stay the same.
+    ModulusHash = 6,
+}
+
+impl ExchangeKind {
+    const ALL: [Self; 7] = [
+        Self::Direct,
+        Self::Fanout,
+        Self::Topic,
+        Self::Headers,
+        Self::ConsistentHash,
+        Self::Random,
+        Self::ModulusHash,
+    ];
+
+    /// The kind with this name, if it is one.
+    pub fn parse(name: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name().as_bytes() == name)
+    }
+
+    /// The kind that `self as u8` stands for; the numbers are those of the store's definitions.
+    pub(crate) fn from_octet(octet: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u8 == octet)
+    }
+
+    /// Its name in `exchange.declare`.
+    pub fn name(self) -> &'static str {
+        match self {
+            ExchangeKind::Direct => "direct",
+            ExchangeKind::Fanout => "fanout",
+            ExchangeKind::Topic => "topic",
+            ExchangeKind::Headers => "headers",
+            ExchangeKind::ConsistentHash => "x-consistent-hash",
+            ExchangeKind::Random => "x-random",
+            ExchangeKind::ModulusHash => "x-modulus-hash",
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The headers CC and BCC: further routing keys that a publisher names.
+
+use crate::support::{Client, Heard, Message, World, owned};
+use courser_codec::{FieldTable, FieldValue, tx};
+
+fn array(keys: &[&str]) -> FieldValue {
+    FieldValue::Array(keys.iter().map(|key| FieldValue::from(*key)).collect())
+}
+
+fn table(entries: &[(&str, FieldValue)]) -> FieldTable {
+    entries.iter().map(|(name, value)| (owned(name), value.clone())).collect()
+}
+
+fn copied(exchange: &str, key: &str, body: &str, entries: &[(&str, FieldValue)]) -> Message {
+    Message::new(exchange, key, body).headers(table(entries))
+}
+
+fn with_queues(names: &[&str]) -> (World, Client) {
+    let world = World::new();
+    let mut client = world.connect();
+    names.iter().for_each(|name| client.declare(name));
+    (world, client)
+}
+
+#[test]
+fn cc_and_bcc_name_further_queues_at_the_default_exchange() {
+    let (_world, mut client) = with_queues(&["to", "cc1", "cc2", "bcc"]);
+    let (cc, bcc) = (array(&["cc1", "cc2", "nobody"]), array(&["bcc"]));
+    client.send(copied("", "to", "hello", &[("CC", cc), ("BCC", bcc)]));
+    for queue in ["to", "cc1", "cc2", "bcc"] {
+        assert_eq!(client.pop_all(queue), ["hello"], "{queue}");
+    }
+}
+
+#[test]
+fn a_queue_gets_one_copy_however_often_it_is_named() {
+    let (_world, mut client) = with_queues(&["to"]);
+    let (cc, bcc) = (array(&["to", "to"]), array(&["to"]));
+    client.send(copied("", "to", "once", &[("CC", cc), ("BCC", bcc)]));
+    assert_eq!(client.pop_all("to"), ["once"]);
+}
+
+#[test]
+fn direct_and_topic_exchanges_match_every_key() {
+    let (_world, mut client) = with_queues(&["a", "b"]);
+    for (name, kind) in [("d", "direct"), ("t", "topic")] {
+        client.declare_exchange(name, kind);
+        client.bind("a", name, "k.a");
+        client.bind("b", name, "k.b");
+        client.send(copied(name, "nothing", name, &[("CC", array(&["k.a", "k.b"]))]));
+        assert_eq!(client.pop_all("a"), [name]);
+        assert_eq!(client.pop_all("b"), [name]);
+    }
+}
+
+#[test]
+fn consumers_see_cc_and_never_bcc() {
+    let (_world, mut client) = with_queues(&["to"]);
+    let entries = [("before", 1.into()), ("BCC", array(&["x"])), ("CC", array(&["y"]))];
+    client.send(copied("", "to", "m", &entries));
+    let delivery = client.get("to").expect("a message");
+    let headers = delivery.properties.headers.expect("headers");
+    assert_eq!(headers, table(&[("before", 1.into()), ("CC", array(&["y"]))]));
+}
+
+#[test]
+fn a_copy_is_enough_for_mandatory() {
+    let (_world, mut client) = with_queues(&["cc"]);
+    client.send(copied("", "nobody", "m", &[("CC", array(&["cc"]))]).mandatory());
+    assert_eq!(client.heard(), []);
+    assert_eq!(client.pop_all("cc"), ["m"]);
+}
+
+#[test]
+fn copies_keep_their_place_among_other_publishes_of_the_batch() {
+    let (_world, mut client) = with_queues(&["a", "b"]);
+    use crate::support::Step::Publish;
+    client.read(&[
+        Publish(1, Message::new("", "a", "1")),
+        Publish(1, copied("", "b", "2", &[("CC", array(&["a"]))])),
+        Publish(1, Message::new("", "a", "3")),
+    ]);
+    assert_eq!(client.pop_all("a"), ["1", "2", "3"]);
+    assert_eq!(client.pop_all("b"), ["2"]);
+}
+
+#[test]
+fn a_transaction_routes_copies_at_its_commit() {
+    let (_world, mut client) = with_queues(&["to", "bcc"]);
+    client.call(tx::Select {});
+    client.send(copied("", "to", "m", &[("BCC", array(&["bcc"]))]));
+    assert_eq!(client.pop("bcc"), None);
+    assert_eq!(client.call(tx::Commit {}), Heard::Done("tx.commit-ok"));
+    assert_eq!(client.pop_all("bcc"), ["m"]);
+    let delivery = client.get("to").expect("a message");
+    assert_eq!(delivery.properties.headers, Some(FieldTable::new()));
+}
+
+#[test]
+fn anything_but_an_array_is_refused() {
+    let (_world, mut client) = with_queues(&["to"]);
+    for name in ["CC", "BCC"] {
+        let text = client.refused_publish(copied("", "to", "m", &[(name, "q".into())]));
+        assert_eq!(
+            text,
+            format!(
+                "406 PRECONDITION_FAILED - invalid message: {{unacceptable_type_in_header,\"{name}\",longstr}}"
+            )
+        );
+    }
+    assert_eq!(client.pop("to"), None);
+}
+
+#[test]
+fn elements_that_are_no_text_are_passed_over() {
+    let (_world, mut client) = with_queues(&["to", "cc"]);
+    let mixed = FieldValue::Array(vec![FieldValue::I32(1), "cc".into()]);
+    client.send(copied("", "to", "m", &[("CC", mixed)]));
+    assert_eq!(client.pop_all("cc"), ["m"]);
+}

@@ -1,0 +1,80 @@
+//! Exchanges that hand each message to one destination: `x-random` and `x-modulus-hash`.
+
+use crate::support::{Client, World};
+
+const QUEUES: [&str; 4] = ["q0", "q1", "q2", "q3"];
+
+fn bound(client: &mut Client, kind: &str) {
+    client.declare_exchange("x", kind);
+    for queue in QUEUES {
+        client.declare(queue);
+        client.bind(queue, "x", queue);
+    }
+}
+
+fn counts(world: &World) -> [usize; 4] {
+    QUEUES.map(|queue| world.counts(queue).0)
+}
+
+#[test]
+fn random_hands_each_message_to_one_queue_and_none_is_left_out() {
+    let world = World::new();
+    let mut client = world.connect();
+    bound(&mut client, "x-random");
+    for _ in 0..4000 {
+        client.publish("x", "the same", "m");
+    }
+    let counts = counts(&world);
+    assert_eq!(counts.iter().sum::<usize>(), 4000);
+    assert!(counts.iter().all(|count| (850..1150).contains(count)), "{counts:?}");
+}
+
+#[test]
+fn modulus_hash_sends_the_same_key_the_same_way() {
+    let world = World::new();
+    let mut client = world.connect();
+    bound(&mut client, "x-modulus-hash");
+    for _ in 0..10 {
+        client.publish("x", "the same", "m");
+    }
+    let mut ten = counts(&world);
+    ten.sort_unstable();
+    assert_eq!(ten, [0, 0, 0, 10]);
+    for key in 0..4000 {
+        client.publish("x", &format!("key {key}"), "m");
+    }
+    let counts = counts(&world);
+    assert!(counts.iter().all(|count| (850..1160).contains(count)), "{counts:?}");
+}
+
+#[test]
+fn modulus_hash_does_not_depend_on_the_order_of_the_bindings() {
+    let way = |order: [usize; 4]| {
+        let world = World::new();
+        let mut client = world.connect();
+        client.declare_exchange("x", "x-modulus-hash");
+        QUEUES.iter().for_each(|queue| client.declare(queue));
+        order.iter().for_each(|one| client.bind(QUEUES[*one], "x", ""));
+        client.publish("x", "some key", "m");
+        counts(&world)
+    };
+    assert_eq!(way([0, 1, 2, 3]), way([3, 1, 0, 2]));
+}
+
+#[test]
+fn without_bindings_messages_go_nowhere() {
+    let world = World::new();
+    let mut client = world.connect();
+    for kind in ["x-random", "x-modulus-hash"] {
+        client.declare_exchange(kind, kind);
+        client.declare("q");
+        client.bind("q", kind, "a");
+        client.bind("q", kind, "b");
+        client.publish(kind, "k", "kept");
+        client.unbind("q", kind, "a");
+        client.publish(kind, "k", "kept");
+        client.unbind("q", kind, "b");
+        client.publish(kind, "k", "lost");
+        assert_eq!(client.pop_all("q"), ["kept", "kept"], "{kind}");
+    }
+}
