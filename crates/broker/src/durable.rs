@@ -52,7 +52,7 @@ impl Broker {
             // A queue that was deleted: numbers are never used again.
             self.reserve_id(id);
             let Some(queue) = queues.get(&id) else { continue };
-            messages += queue.restore(index.positions());
+            messages += queue.restore(index.positions(), &*self.store);
         }
         Ok(messages)
     }

@@ -2,10 +2,12 @@
 
 use super::value::{self, Check};
 use crate::fault::{Fault, Resource};
+use crate::queue::Ranks;
 use courser_codec::{FieldTable, FieldValue};
 
 pub(crate) const DEAD_LETTER_EXCHANGE: &str = "x-dead-letter-exchange";
 const QUEUE_TYPE: &str = "x-queue-type";
+const MAX_PRIORITY: &str = "x-max-priority";
 
 /// What `x-queue-type` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +52,7 @@ const KNOWN: [Known; 26] = [
     known("x-dead-letter-strategy", value::dead_letter_strategy, C | Q, false),
     known("x-max-length", value::not_negative, C | Q, false),
     known("x-max-length-bytes", value::not_negative, C | Q | S, false),
-    known("x-max-priority", value::max_priority, C | Q, false),
+    known(MAX_PRIORITY, value::max_priority, C | Q, true),
     known("x-overflow", value::overflow, C | Q, false),
     known("x-queue-mode", value::queue_mode, C, true),
     known("x-queue-version", value::queue_version, C, true),
@@ -120,6 +122,12 @@ pub(crate) fn check_queue(arguments: &FieldTable, queue: Resource<'_>) -> Result
         Some((known, _)) => Err(invalid(known.name, &queue, super::NOT_SUPPORTED)),
         None => Ok(()),
     }
+}
+
+/// How a queue with these arguments looks at priorities, if it does.
+pub(crate) fn ranks(arguments: &FieldTable) -> Option<Ranks> {
+    let highest = arguments.get(MAX_PRIORITY).and_then(FieldValue::as_integer)?;
+    u8::try_from(highest).ok().map(Ranks::UpTo)
 }
 
 fn check_type(arguments: &FieldTable, queue: &Resource<'_>) -> Result<(), Fault> {

@@ -1,7 +1,7 @@
 //! How messages and consumers meet.
 
 use super::consumers::{Consumer, Consumers};
-use super::ready::REDELIVERED;
+use super::line::REDELIVERED;
 use super::settle::Settling;
 use super::source::{Publishing, Source, Waiting};
 use super::{Queue, State};
@@ -63,7 +63,8 @@ impl Queue {
             stash.keep_from(next, store)?;
             for index in next..stash.len() {
                 if let Some(location) = stash.location(index, store) {
-                    ready.push(location);
+                    let rank = ready.rank(stash.message(index));
+                    ready.push(location, rank);
                 }
             }
             self.backlog.store(ready.len(), Ordering::Relaxed);

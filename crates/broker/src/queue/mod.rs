@@ -7,7 +7,9 @@
 mod consumers;
 mod feed;
 mod lease;
+mod line;
 mod packed;
+mod priority;
 mod ready;
 mod settle;
 mod source;
@@ -15,10 +17,12 @@ mod traits;
 
 pub(crate) use consumers::Consumer;
 pub(crate) use feed::{Polled, Taking};
-pub(crate) use ready::SPILLED;
+pub(crate) use line::SPILLED;
+pub(crate) use priority::Ranks;
 pub(crate) use settle::Settled;
 pub use traits::QueueTraits;
 
+use crate::arguments;
 use crate::broker::Broker;
 use crate::exchange::Sources;
 use crate::fault::Fault;
@@ -138,6 +142,7 @@ impl Queue {
         timers: Arc<Timers>,
     ) -> Arc<Self> {
         let traits = QueueTraits::of(&settings.arguments);
+        let ready = Ready::new(arguments::ranks(&settings.arguments));
         let queue = Arc::new_cyclic(|me| Queue {
             id,
             name,
@@ -146,7 +151,7 @@ impl Queue {
             vhost,
             timers,
             me: Weak::clone(me),
-            state: Mutex::new(State { traits, ..State::default() }),
+            state: Mutex::new(State { ready, traits, ..State::default() }),
             backlog: AtomicUsize::new(0),
             consumed: AtomicU64::new(0),
             active_consumers: AtomicUsize::new(0),

@@ -1,6 +1,6 @@
 //! Locations in the middle of a long backlog, packed.
 
-use super::ready::logged;
+use super::line::logged;
 use courser_store::Location;
 use courser_store::change::{put_varint, take_varint};
 use std::collections::VecDeque;

@@ -1,161 +1,105 @@
 //! The messages of a queue that wait for a consumer, in the queue's order.
 
-use super::packed::Packed;
-use courser_store::Location;
-use std::collections::{BTreeMap, VecDeque};
+use super::line::{Line, Logged};
+use super::priority::{Levels, Ranks};
+use courser_store::{Location, MessageRef};
 
-/// Set in [`Location::marks`] once a message has been delivered and came back.
-pub(crate) const REDELIVERED: u16 = 1;
-/// Set for a message that is in the log for want of memory alone, and does not survive a restart.
-pub(crate) const SPILLED: u16 = 2;
-
-/// Locations that are packed together once neither end of the queue needs them.
-const PAGE_LOCATIONS: usize = 1024;
-
-/// Every message that has to wait gets the queue's next sequence number. What has never been
-/// delivered lies in one line with consecutive numbers, which therefore need not be kept; what came
-/// back goes into a small map in front of it. All numbers in the map are below those of the line,
-/// so a message that is requeued returns to its original place.
-///
-/// The line is open at both ends, and packed in between, so that a long backlog costs a few octets
-/// a message.
+/// What waits: one line, or one for each priority if the queue looks at them.
 #[derive(Debug, Default)]
 pub(crate) struct Ready {
-    returned: BTreeMap<u64, Location>,
-    oldest: VecDeque<Location>,
-    packed: VecDeque<Packed>,
-    newest: VecDeque<Location>,
-    /// Messages in the line.
-    line_len: usize,
-    line_first: u64,
-    next_sequence: u64,
+    line: Line,
+    /// There for a queue with priorities, which leaves `line` empty.
+    levels: Option<Box<Levels>>,
 }
 
 impl Ready {
+    pub fn new(ranks: Option<Ranks>) -> Self {
+        let levels = ranks.map(|ranks| Box::new(Levels::new(ranks)));
+        Ready { line: Line::default(), levels }
+    }
+
+    /// Whether the place of a message depends on its priority.
+    #[inline]
+    pub fn has_levels(&self) -> bool {
+        self.levels.is_some()
+    }
+
+    /// The level of a message; 0 in a queue without priorities.
+    #[inline]
+    pub fn rank(&self, message: Option<MessageRef<'_>>) -> u8 {
+        match (&self.levels, message) {
+            (Some(levels), Some(message)) => levels.rank(&message),
+            _ => 0,
+        }
+    }
+
+    #[inline]
     pub fn len(&self) -> usize {
-        self.returned.len() + self.line_len
+        self.levels.as_ref().map_or_else(|| self.line.len(), |levels| levels.len())
     }
 
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.line_len == 0 && self.returned.is_empty()
+        self.line.is_empty() && self.levels.as_ref().is_none_or(|levels| levels.len() == 0)
     }
 
-    /// The number for a message that is handed out without ever lying here.
+    /// The number for a message of this level that is handed out without ever lying here.
     #[inline]
-    pub fn pass_by(&mut self) -> u64 {
-        debug_assert!(self.line_len == 0);
-        let sequence = self.next_sequence;
-        self.next_sequence += 1;
-        sequence
+    pub fn pass_by(&mut self, rank: u8) -> u64 {
+        match &mut self.levels {
+            None => self.line.pass_by(),
+            Some(levels) => levels.pass_by(rank),
+        }
     }
 
-    /// Adds a new message at the end.
-    pub fn push(&mut self, location: Location) {
-        if self.line_len == 0 {
-            self.line_first = self.next_sequence;
-        }
-        self.next_sequence += 1;
-        self.line_len += 1;
-        if self.packed.is_empty() && self.newest.is_empty() && self.oldest.len() < PAGE_LOCATIONS {
-            self.oldest.push_back(location);
-            return;
-        }
-        self.newest.push_back(location);
-        if self.newest.len() == PAGE_LOCATIONS {
-            self.packed.push_back(Packed::pack(&mut self.newest));
+    /// Adds a new message at the end of its level.
+    #[inline]
+    pub fn push(&mut self, location: Location, rank: u8) {
+        match &mut self.levels {
+            None => self.line.push(location),
+            Some(levels) => levels.push(location, rank),
         }
     }
 
     /// Puts a message back where it was.
-    pub fn put_back(&mut self, sequence: u64, mut location: Location) {
-        *location.marks_mut() |= REDELIVERED;
-        debug_assert!(self.line_len == 0 || sequence < self.line_first);
-        self.returned.insert(sequence, location);
+    pub fn put_back(&mut self, sequence: u64, location: Location) {
+        match &mut self.levels {
+            None => self.line.put_back(sequence, location),
+            Some(levels) => levels.put_back(sequence, location),
+        }
     }
 
-    /// The oldest message and its number.
+    /// The message whose turn it is, and its number.
     #[inline]
     pub fn front(&self) -> Option<(u64, &Location)> {
-        if let Some((sequence, location)) = self.returned.first_key_value() {
-            return Some((*sequence, location));
+        match &self.levels {
+            None => self.line.front(),
+            Some(levels) => levels.front(),
         }
-        Some((self.line_first, self.oldest.front()?))
     }
 
-    /// Takes the oldest message and its number.
+    /// Takes the message whose turn it is, and its number.
     #[inline]
     pub fn pop(&mut self) -> Option<(u64, Location)> {
-        if !self.returned.is_empty() {
-            return self.returned.pop_first();
-        }
-        let location = self.oldest.pop_front()?;
-        let sequence = self.line_first;
-        self.line_first += 1;
-        self.line_len -= 1;
-        if self.oldest.is_empty() {
-            self.refill();
-        }
-        Some((sequence, location))
-    }
-
-    /// Keeps the promise that the oldest of the line are open whenever there are any.
-    #[cold]
-    fn refill(&mut self) {
-        match self.packed.pop_front() {
-            Some(packed) => packed.unpack(&mut self.oldest),
-            None => self.oldest.append(&mut self.newest),
-        }
-        if self.oldest.is_empty() {
-            // A burst is over; what it needed is given back.
-            self.oldest.shrink_to(PAGE_LOCATIONS / 16);
-            self.newest.shrink_to(PAGE_LOCATIONS / 16);
-            self.packed.shrink_to(0);
+        match &mut self.levels {
+            None => self.line.pop(),
+            Some(levels) => levels.pop(),
         }
     }
 
     /// Takes everything. The caller drops it, better without the queue's lock.
     pub fn take_all(&mut self) -> Ready {
-        let rest = Ready { next_sequence: self.next_sequence, ..Ready::default() };
-        std::mem::replace(self, rest)
+        let levels = self.levels.as_mut().map(|levels| Box::new(levels.take_all()));
+        Ready { line: self.line.take_all(), levels }
     }
 
     /// Where the messages are that are in the log, to be looked at without the queue's lock.
     pub fn logged(&self) -> Logged {
-        Logged {
-            first: self.returned.values().chain(&self.oldest).filter_map(logged).collect(),
-            packed: self.packed.clone(),
-            last: self.newest.iter().filter_map(logged).collect(),
+        let mut logged = Logged::default();
+        self.line.add_logged(&mut logged);
+        if let Some(levels) = &self.levels {
+            levels.add_logged(&mut logged);
         }
+        logged
     }
-}
-
-/// The position in the log and the marks of a message.
-pub(crate) type Entry = (u64, u16);
-
-/// The messages of a queue that are in the log. The many in the middle are shared with the queue.
-#[derive(Debug, Default)]
-pub(crate) struct Logged {
-    pub first: Vec<Entry>,
-    packed: VecDeque<Packed>,
-    last: Vec<Entry>,
-}
-
-impl Logged {
-    /// Calls `each` with runs of them, in the queue's order.
-    pub fn for_each_run(self, each: &mut dyn FnMut(&[Entry])) {
-        each(&self.first);
-        let mut run = Vec::with_capacity(PAGE_LOCATIONS);
-        for packed in self.packed {
-            run.clear();
-            packed.for_each_logged(&mut |position, marks| run.push((position, marks)));
-            each(&run);
-        }
-        each(&self.last);
-    }
-}
-
-/// The position and the marks of a message that is in the log.
-pub(crate) fn logged(location: &Location) -> Option<Entry> {
-    location.position().map(|position| (position, location.marks()))
 }

@@ -1,7 +1,7 @@
 //! What becomes of messages that a queue has handed out, and how the log hears of it.
 
 use super::Queue;
-use super::ready::{SPILLED, logged};
+use super::line::{SPILLED, logged};
 use crate::wakes::Wakes;
 use courser_store::{Location, Record, Store, StoreError, Sync};
 use std::sync::Arc;
@@ -125,10 +125,15 @@ impl Queue {
     }
 
     /// Takes back the messages that it had before a restart. Returns how many they are.
-    pub(crate) fn restore(&self, positions: impl Iterator<Item = u64>) -> usize {
+    pub(crate) fn restore(&self, positions: impl Iterator<Item = u64>, store: &dyn Store) -> usize {
         let mut state = self.state.lock();
+        let mut reader = state.ready.has_levels().then(|| store.reader());
         for position in positions {
-            state.ready.push(Location::Log { position, marks: 0 });
+            let location = Location::Log { position, marks: 0 };
+            // One that can't be read is found out when its turn comes.
+            let message = reader.as_mut().and_then(|reader| reader.read(&location).ok());
+            let rank = state.ready.rank(message);
+            state.ready.push(location, rank);
         }
         let messages = state.ready.len();
         self.backlog.store(messages, Ordering::Relaxed);

@@ -1,7 +1,8 @@
 //! Where the next message for a consumer comes from: what is being published right now, or what
 //! has been waiting.
 
-use super::ready::{REDELIVERED, Ready};
+use super::line::REDELIVERED;
+use super::ready::Ready;
 use crate::stash::Stash;
 use courser_store::{Location, MessageRef, Reader, Store, StoreError};
 
@@ -58,8 +59,9 @@ impl Source for Publishing<'_, '_> {
 
     fn take(&mut self) -> Option<(u64, Location)> {
         let location = self.stash.location(self.next, self.store)?;
+        let rank = self.ready.rank(self.stash.message(self.next));
         self.next += 1;
-        Some((self.ready.pass_by(), location))
+        Some((self.ready.pass_by(rank), location))
     }
 }
 

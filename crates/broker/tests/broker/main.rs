@@ -24,6 +24,7 @@ mod memory_alarm;
 mod model;
 mod outbox;
 mod prefetch;
+mod priority;
 mod publish;
 mod requeue;
 mod spread;

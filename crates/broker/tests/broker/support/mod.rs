@@ -7,10 +7,12 @@
 mod client;
 mod heard;
 mod message;
+mod on_disk;
 
 pub use client::{Client, Step};
 pub use heard::{Delivery, Heard};
 pub use message::Message;
+pub use on_disk::WorldOnDisk;
 
 use courser_broker::{Broker, Identity, Limits, QueueStatus, Vhost};
 use courser_codec::{ShortStr, ShortString};

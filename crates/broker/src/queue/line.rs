@@ -1,0 +1,168 @@
+//! Messages that wait, oldest first: a queue's, or those of one priority.
+
+use super::packed::Packed;
+use courser_store::Location;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Set in [`Location::marks`] once a message has been delivered and came back.
+pub(crate) const REDELIVERED: u16 = 1;
+/// Set for a message that is in the log for want of memory alone, and does not survive a restart.
+pub(crate) const SPILLED: u16 = 2;
+
+/// Locations that are packed together once neither end of the queue needs them.
+const PAGE_LOCATIONS: usize = 1024;
+
+/// Every message that has to wait gets the next sequence number. What has never been
+/// delivered lies in one line with consecutive numbers, which therefore need not be kept; what came
+/// back goes into a small map in front of it. All numbers in the map are below those of the line,
+/// so a message that is requeued returns to its original place.
+///
+/// The line is open at both ends, and packed in between, so that a long backlog costs a few octets
+/// a message.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    returned: BTreeMap<u64, Location>,
+    oldest: VecDeque<Location>,
+    packed: VecDeque<Packed>,
+    newest: VecDeque<Location>,
+    /// Messages in the line.
+    line_len: usize,
+    line_first: u64,
+    next_sequence: u64,
+}
+
+impl Line {
+    /// An empty line whose numbers begin here.
+    pub fn starting_at(sequence: u64) -> Self {
+        Line { next_sequence: sequence, ..Line::default() }
+    }
+
+    /// The number of the next message.
+    pub fn next_sequence(&self) -> u64 {
+        self.next_sequence
+    }
+
+    pub fn len(&self) -> usize {
+        self.returned.len() + self.line_len
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.line_len == 0 && self.returned.is_empty()
+    }
+
+    /// The number for a message that is handed out without ever lying here.
+    #[inline]
+    pub fn pass_by(&mut self) -> u64 {
+        debug_assert!(self.is_empty());
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        sequence
+    }
+
+    /// Adds a new message at the end.
+    pub fn push(&mut self, location: Location) {
+        if self.line_len == 0 {
+            self.line_first = self.next_sequence;
+        }
+        self.next_sequence += 1;
+        self.line_len += 1;
+        if self.packed.is_empty() && self.newest.is_empty() && self.oldest.len() < PAGE_LOCATIONS {
+            self.oldest.push_back(location);
+            return;
+        }
+        self.newest.push_back(location);
+        if self.newest.len() == PAGE_LOCATIONS {
+            self.packed.push_back(Packed::pack(&mut self.newest));
+        }
+    }
+
+    /// Puts a message back where it was.
+    pub fn put_back(&mut self, sequence: u64, mut location: Location) {
+        *location.marks_mut() |= REDELIVERED;
+        debug_assert!(self.line_len == 0 || sequence < self.line_first);
+        self.returned.insert(sequence, location);
+    }
+
+    /// The oldest message and its number.
+    #[inline]
+    pub fn front(&self) -> Option<(u64, &Location)> {
+        if let Some((sequence, location)) = self.returned.first_key_value() {
+            return Some((*sequence, location));
+        }
+        Some((self.line_first, self.oldest.front()?))
+    }
+
+    /// Takes the oldest message and its number.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(u64, Location)> {
+        if !self.returned.is_empty() {
+            return self.returned.pop_first();
+        }
+        let location = self.oldest.pop_front()?;
+        let sequence = self.line_first;
+        self.line_first += 1;
+        self.line_len -= 1;
+        if self.oldest.is_empty() {
+            self.refill();
+        }
+        Some((sequence, location))
+    }
+
+    /// Keeps the promise that the oldest of the line are open whenever there are any.
+    #[cold]
+    fn refill(&mut self) {
+        match self.packed.pop_front() {
+            Some(packed) => packed.unpack(&mut self.oldest),
+            None => self.oldest.append(&mut self.newest),
+        }
+        if self.oldest.is_empty() {
+            // A burst is over; what it needed is given back.
+            self.oldest.shrink_to(PAGE_LOCATIONS / 16);
+            self.newest.shrink_to(PAGE_LOCATIONS / 16);
+            self.packed.shrink_to(0);
+        }
+    }
+
+    /// Takes everything. The caller drops it, better without the queue's lock.
+    pub fn take_all(&mut self) -> Line {
+        std::mem::replace(self, Line::starting_at(self.next_sequence))
+    }
+
+    /// Adds to `all` where the messages are that are in the log.
+    pub fn add_logged(&self, all: &mut Logged) {
+        all.first.extend(self.returned.values().chain(&self.oldest).filter_map(logged));
+        all.packed.extend(self.packed.iter().cloned());
+        all.last.extend(self.newest.iter().filter_map(logged));
+    }
+}
+
+/// The position in the log and the marks of a message.
+pub(crate) type Entry = (u64, u16);
+
+/// The messages of a queue that are in the log. The many in the middle are shared with the queue.
+#[derive(Debug, Default)]
+pub(crate) struct Logged {
+    pub first: Vec<Entry>,
+    packed: VecDeque<Packed>,
+    last: Vec<Entry>,
+}
+
+impl Logged {
+    /// Calls `each` with runs of them, in the queue's order.
+    pub fn for_each_run(self, each: &mut dyn FnMut(&[Entry])) {
+        each(&self.first);
+        let mut run = Vec::with_capacity(PAGE_LOCATIONS);
+        for packed in self.packed {
+            run.clear();
+            packed.for_each_logged(&mut |position, marks| run.push((position, marks)));
+            each(&run);
+        }
+        each(&self.last);
+    }
+}
+
+/// The position and the marks of a message that is in the log.
+pub(crate) fn logged(location: &Location) -> Option<Entry> {
+    location.position().map(|position| (position, location.marks()))
+}

@@ -1,0 +1,118 @@
+//! Priorities: messages with a higher one overtake the others, those with the same keep their order.
+
+use super::line::{Line, Logged};
+use courser_codec::ContentHeader;
+use courser_store::{Location, MessageRef};
+
+/// How a queue looks at priorities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ranks {
+    /// From 0 to this one, which everything above it counts as.
+    UpTo(u8),
+}
+
+impl Ranks {
+    /// The level that a message with this priority has; no priority counts as 0.
+    fn level(self, priority: Option<u8>) -> u8 {
+        let priority = priority.unwrap_or(0);
+        match self {
+            Ranks::UpTo(highest) => priority.min(highest),
+        }
+    }
+}
+
+/// Bits of a sequence number below the level, which stands in front.
+const LEVEL_SHIFT: u32 = 56;
+
+/// A line of messages for each priority that some message waits with. Levels that nothing waits in
+/// cost nothing.
+///
+/// A message's number in the queue is its level and its number in that level's line. A line that is
+/// begun again goes on with a number that none of that level has had.
+#[derive(Debug)]
+pub(super) struct Levels {
+    ranks: Ranks,
+    /// Ascending by level; no line is empty.
+    lines: Vec<(u8, Line)>,
+    len: usize,
+    /// Above every number given out in any level.
+    next_sequence: u64,
+}
+
+impl Levels {
+    pub fn new(ranks: Ranks) -> Self {
+        Levels { ranks, lines: Vec::new(), len: 0, next_sequence: 0 }
+    }
+
+    pub fn rank(&self, message: &MessageRef<'_>) -> u8 {
+        let header = ContentHeader::parse(message.header).ok();
+        let priority = header.and_then(|header| header.properties.priority().ok()).flatten();
+        self.ranks.level(priority)
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn pass_by(&mut self, level: u8) -> u64 {
+        debug_assert!(self.len == 0);
+        let sequence = number(level, self.next_sequence);
+        self.next_sequence += 1;
+        sequence
+    }
+
+    pub fn push(&mut self, location: Location, level: u8) {
+        let line = self.line(level);
+        line.push(location);
+        let next = line.next_sequence();
+        self.next_sequence = self.next_sequence.max(next);
+        self.len += 1;
+    }
+
+    pub fn put_back(&mut self, sequence: u64, location: Location) {
+        let level = (sequence >> LEVEL_SHIFT) as u8;
+        self.line(level).put_back(sequence & ((1 << LEVEL_SHIFT) - 1), location);
+        self.len += 1;
+    }
+
+    pub fn front(&self) -> Option<(u64, &Location)> {
+        let (level, line) = self.lines.last()?;
+        let (sequence, location) = line.front()?;
+        Some((number(*level, sequence), location))
+    }
+
+    pub fn pop(&mut self) -> Option<(u64, Location)> {
+        let (level, line) = self.lines.last_mut()?;
+        let (sequence, location) = line.pop()?;
+        let sequence = number(*level, sequence);
+        if line.is_empty() {
+            self.lines.pop();
+        }
+        self.len -= 1;
+        Some((sequence, location))
+    }
+
+    pub fn take_all(&mut self) -> Levels {
+        let rest = Levels { next_sequence: self.next_sequence, ..Levels::new(self.ranks) };
+        std::mem::replace(self, rest)
+    }
+
+    pub fn add_logged(&self, all: &mut Logged) {
+        self.lines.iter().for_each(|(_, line)| line.add_logged(all));
+    }
+
+    fn line(&mut self, level: u8) -> &mut Line {
+        let index = match self.lines.binary_search_by_key(&level, |(level, _)| *level) {
+            Ok(index) => index,
+            Err(index) => {
+                self.lines.insert(index, (level, Line::starting_at(self.next_sequence)));
+                index
+            }
+        };
+        &mut self.lines[index].1
+    }
+}
+
+fn number(level: u8, sequence: u64) -> u64 {
+    u64::from(level) << LEVEL_SHIFT | sequence
+}

@@ -1,0 +1,72 @@
+//! A broker with a journal on a disk of its own, which can be stopped and started again.
+
+use super::World;
+use courser_broker::{Broker, Limits};
+use courser_journal::testing::FakeDisk;
+use courser_journal::{JournalStore, Lsn, Options};
+use courser_store::{MemoryGauge, Store};
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A [`World`] that survives.
+pub struct WorldOnDisk {
+    disk: FakeDisk,
+    running: Option<(World, Arc<JournalStore>)>,
+}
+
+impl WorldOnDisk {
+    pub fn new() -> Self {
+        let mut world = WorldOnDisk { disk: FakeDisk::new(7), running: None };
+        world.start();
+        world
+    }
+
+    /// Stops the broker in order and starts it again. Clients have to disconnect before.
+    pub fn restart(&mut self) {
+        let (world, store) = self.running.take().expect("it runs");
+        store.journal().close().expect("nothing fails");
+        drop((world, store));
+        self.start();
+    }
+
+    /// As [`WorldOnDisk::restart`], from a checkpoint instead of the log.
+    pub fn restart_from_checkpoint(&mut self) {
+        let (world, store) = self.running.as_ref().expect("it runs");
+        let broker = &world.broker;
+        let start = broker.checkpoint_start();
+        let made = store.journal().checkpoint(
+            Lsn(start.0),
+            &mut |each| broker.for_each_live(start, &mut |position| each(Lsn(position))),
+            &mut |out| broker.write_checkpoint(start, out),
+        );
+        made.expect("a checkpoint");
+        self.restart();
+    }
+
+    fn start(&mut self) {
+        let gauge = Arc::new(MemoryGauge::default());
+        let options = Options {
+            segment_bytes: 1 << 20,
+            buffer_bytes: 1 << 20,
+            threads: false,
+            ..Options::default()
+        };
+        let disk = Arc::new(self.disk.clone());
+        let gauge_of_store = Arc::clone(&gauge);
+        let path = Path::new("journal");
+        let opened = JournalStore::open(path, options, disk, gauge_of_store, u64::MAX, &mut |_| {});
+        let (store, recovered, _) = opened.expect("a good journal");
+        let broker = Broker::new(Arc::clone(&store) as Arc<dyn Store>, gauge, Limits::default(), 7);
+        broker.restore(recovered).expect("what was written can be read");
+        self.running = Some((World { broker }, store));
+    }
+}
+
+impl Deref for WorldOnDisk {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.running.as_ref().expect("it runs").0
+    }
+}
