@@ -43,12 +43,15 @@ impl Ready {
         self.line.is_empty() && self.levels.as_ref().is_none_or(|levels| levels.len() == 0)
     }
 
-    /// The number for a message of this level that is handed out without ever lying here.
+    /// The number for a message that is handed out without ever lying here.
     #[inline]
-    pub fn pass_by(&mut self, rank: u8) -> u64 {
+    pub fn pass_by<'m>(&mut self, message: impl FnOnce() -> Option<MessageRef<'m>>) -> u64 {
         match &mut self.levels {
             None => self.line.pass_by(),
-            Some(levels) => levels.pass_by(rank),
+            Some(levels) => {
+                let rank = message().map_or(0, |message| levels.rank(&message));
+                levels.pass_by(rank)
+            }
         }
     }
 

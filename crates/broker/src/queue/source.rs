@@ -59,9 +59,9 @@ impl Source for Publishing<'_, '_> {
 
     fn take(&mut self) -> Option<(u64, Location)> {
         let location = self.stash.location(self.next, self.store)?;
-        let rank = self.ready.rank(self.stash.message(self.next));
+        let sequence = self.ready.pass_by(|| self.stash.message(self.next));
         self.next += 1;
-        Some((self.ready.pass_by(rank), location))
+        Some((sequence, location))
     }
 }
 

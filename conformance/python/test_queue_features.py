@@ -1,0 +1,50 @@
+"""What a queue does when its arguments ask for more than first in, first out."""
+
+import pika
+import pytest
+from pika.exceptions import ChannelClosedByBroker
+
+from support.broker import fresh
+
+
+def declare(channel, **arguments):
+    """A queue with these arguments, written with underscores, which goes with its connection."""
+    named = {"x-" + name.replace("_", "-"): value for name, value in arguments.items()}
+    return channel.queue_declare(fresh(), exclusive=True, arguments=named).method.queue
+
+
+def drain(channel, queue):
+    """The bodies of everything in the queue, in the order in which they come."""
+    bodies = []
+    while (body := channel.basic_get(queue, auto_ack=True)[2]) is not None:
+        bodies.append(body)
+    return bodies
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "why"),
+    [
+        ("x-max-length", -1, "{value_negative,-1}"),
+        ("x-max-length", "many", '"expected integer, got longstr"'),
+        ("x-max-priority", 256, "{max_value_exceeded,256}"),
+        ("x-expires", 0, "{value_zero,0}"),
+        ("x-overflow", "burst", "invalid_overflow"),
+        ("x-dead-letter-routing-key", "k", "routing_key_but_no_dlx_defined"),
+    ],
+)
+def test_a_bad_argument_is_refused_with_the_reason(channel, argument, value, why):
+    name = fresh()
+    with pytest.raises(ChannelClosedByBroker) as caught:
+        channel.queue_declare(name, exclusive=True, arguments={argument: value})
+    assert caught.value.reply_code == 406
+    expected = f"PRECONDITION_FAILED - invalid arg '{argument}' for queue '{name}' in vhost '/': {why}"
+    assert caught.value.reply_text == expected
+
+
+@pytest.mark.smoke
+def test_a_higher_priority_overtakes(channel):
+    queue = declare(channel, max_priority=5)
+    channel.confirm_delivery()
+    for body, priority in ((b"a", 1), (b"b", 5), (b"c", None), (b"d", 1), (b"e", 200)):
+        channel.basic_publish("", queue, body, pika.BasicProperties(priority=priority))
+    assert drain(channel, queue) == [b"b", b"e", b"a", b"d", b"c"]
