@@ -91,7 +91,7 @@ impl Broker {
     /// still has.
     pub fn for_each_live(&self, start: Lsn, each: &mut dyn FnMut(u64)) {
         for vhost in self.vhosts() {
-            for queue in vhost.queues() {
+            for queue in vhost.queues().into_iter().chain(vhost.replies.all()) {
                 queue.for_each_run_below(start.0, false, &mut |run| {
                     run.iter().for_each(|position| each(*position));
                 });

@@ -20,6 +20,7 @@ mod fault;
 mod limits;
 mod outbox;
 mod queue;
+mod reply;
 mod session;
 mod stash;
 mod timers;

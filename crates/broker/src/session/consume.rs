@@ -3,6 +3,7 @@
 use super::Session;
 use crate::fault::Fault;
 use crate::queue::{NewConsumer, Queue, Taking};
+use crate::reply::REPLY_TO;
 use crate::vhost::clean_name;
 use crate::wire::WireBuffer;
 use courser_codec::{FieldTable, FieldValue, ShortString, basic, channel};
@@ -14,9 +15,39 @@ impl Session {
         number: u16,
         consume: &basic::Consume<'_>,
     ) -> Result<(), Fault> {
-        let queue = self.named_queue(number, clean_name(consume.queue))?;
+        let name = clean_name(consume.queue);
+        if name == *REPLY_TO {
+            let tag = self.consumer_tag(number, consume)?;
+            return self.consume_replies(number, consume, tag);
+        }
+        let queue = self.named_queue(number, name)?;
         let arguments = crate::vhost::owned_arguments(consume.arguments)?;
         let priority = consumer_priority(&arguments)?;
+        let tag = self.consumer_tag(number, consume)?;
+        let reply = basic::ConsumeOk { consumer_tag: tag.as_short_str() };
+        let new = NewConsumer {
+            outbox: &self.outbox,
+            channel: number,
+            tag: tag.clone(),
+            no_ack: consume.no_ack,
+            exclusive: consume.exclusive,
+            prefetch: self.channels[number as usize].as_ref().map_or(0, |one| one.prefetch),
+            priority,
+            reply: &mut |out| {
+                if !consume.nowait {
+                    reply.write_frame(number, out);
+                }
+            },
+        };
+        queue.add_consumer(new, &self.vhost.name, &*self.broker.store, &mut self.wakes)
+    }
+
+    /// The tag of a new consumer, if the channel has room for it.
+    fn consumer_tag(
+        &self,
+        number: u16,
+        consume: &basic::Consume<'_>,
+    ) -> Result<ShortString, Fault> {
         let tag = if consume.consumer_tag.is_empty() {
             self.broker.random_name("amq.ctag-")
         } else {
@@ -35,22 +66,7 @@ impl Session {
                 )));
             }
         }
-        let reply = basic::ConsumeOk { consumer_tag: tag.as_short_str() };
-        let new = NewConsumer {
-            outbox: &self.outbox,
-            channel: number,
-            tag: tag.clone(),
-            no_ack: consume.no_ack,
-            exclusive: consume.exclusive,
-            prefetch: self.channels[number as usize].as_ref().map_or(0, |one| one.prefetch),
-            priority,
-            reply: &mut |out| {
-                if !consume.nowait {
-                    reply.write_frame(number, out);
-                }
-            },
-        };
-        queue.add_consumer(new, &self.vhost.name, &*self.broker.store, &mut self.wakes)
+        Ok(tag)
     }
 
     pub(super) fn cancel(&mut self, number: u16, cancel: &basic::Cancel<'_>) -> Result<(), Fault> {

@@ -9,6 +9,7 @@ mod confirm;
 mod consume;
 mod publish;
 mod readdress;
+mod reply;
 mod request;
 mod transaction;
 
@@ -18,6 +19,7 @@ use crate::broker::{Broker, Identity};
 use crate::fault::Fault;
 use crate::outbox::Outbox;
 use crate::queue::{ConnectionId, Queue, Settled};
+use crate::reply::is_reply_name;
 use crate::vhost::{Route, Vhost};
 use crate::wakes::Wakes;
 use acknowledge::Runs;
@@ -260,6 +262,9 @@ impl Session {
     /// Deletes an auto-delete queue that has lost its last consumer, unless it has got another one
     /// in the meantime.
     fn delete_unused(&mut self, queue: &Arc<Queue>) {
+        if is_reply_name(queue.name.as_bytes()) {
+            return self.end_reply_queue(queue);
+        }
         if self.vhost.delete_queue_if(queue, true, false, &mut self.wakes).is_ok() {
             self.exclusive.retain(|exclusive| !Arc::ptr_eq(exclusive, queue));
         }

@@ -1,6 +1,7 @@
 //! Publishing: the path of most of the broker's work.
 
 use super::readdress::names_more_keys;
+use super::reply::wants_direct_reply;
 use super::{LastRoute, ROUTES_MAX, Session};
 use crate::arguments::MAX_EXPIRY_MS;
 use crate::exchange::Envelope;
@@ -127,7 +128,7 @@ impl Session {
         };
         if !route.queues.is_empty() {
             batch.stash.push(message);
-        } else if inbound.publish.mandatory {
+        } else if inbound.publish.mandatory && route.is_nowhere() {
             self.return_unroutable(inbound.channel, &message);
         }
         if inbound.confirm_seq != 0 {
@@ -202,7 +203,7 @@ impl Session {
             let expiration = properties.expiration().map_err(malformed)?.unwrap_or_default();
             check_expiration(expiration.as_bytes())?;
         }
-        names_more_keys(properties)
+        Ok(names_more_keys(properties)? || wants_direct_reply(properties)?)
     }
 
     /// Puts the collected run into its queues.

@@ -1,8 +1,9 @@
-//! Publishes whose properties say more about their way than the routing key: the headers CC and BCC
-//! name further routing keys (RabbitMQ's sender-selected distribution).
+//! Publishes whose properties do not leave as they came: the headers CC and BCC name further routing
+//! keys (RabbitMQ's sender-selected distribution), and `reply-to` may ask for a direct reply.
 
 use super::Session;
 use super::publish::{Batch, Inbound, is_persistent, malformed};
+use super::reply::wants_direct_reply;
 use crate::exchange::Envelope;
 use crate::fault::Fault;
 use crate::vhost::{Route, clean_name};
@@ -93,14 +94,21 @@ impl Session {
         inbound: &Inbound<'_>,
         properties: RawProperties<'_>,
     ) -> Result<(), Fault> {
-        let Readdressed { route, header } = self.readdress(inbound, properties)?;
+        let mut inbound = *inbound;
+        let named;
+        if wants_direct_reply(properties)? {
+            named = self.name_reply_queue(inbound.channel, inbound.header)?;
+            inbound.header = &named;
+        }
+        let properties = ContentHeader::parse(inbound.header).map_err(malformed)?.properties;
+        let Readdressed { route, header } = self.readdress(&inbound, properties)?;
         if self.is_transactional(inbound.channel) {
-            return self.publish_later(inbound, properties);
+            return self.publish_later(&inbound, properties);
         }
         let persistent = !route.durable.is_empty() && is_persistent(properties)?;
         self.flush_publishes(batch)?;
         let mut alone = Batch::default();
-        let inbound = Inbound { header: &header, ..*inbound };
+        let inbound = Inbound { header: &header, ..inbound };
         self.publish_routed(&mut alone, inbound, route, persistent)?;
         self.flush_publishes(&mut alone)
     }

@@ -108,6 +108,13 @@ impl Session {
 
     fn declare_queue(&mut self, number: u16, declare: &queue::Declare<'_>) -> Result<(), Fault> {
         let name = clean_name(declare.queue);
+        if let Some(found) = self.find_reply_queue(&name) {
+            found?;
+            let declared = Self::reply_queue_declared(name.as_short_str());
+            self.reply_unless(declare.nowait, number, Method::QueueDeclareOk(declared));
+            self.channel(number)?.last_queue = Some(name);
+            return Ok(());
+        }
         let queue = if declare.passive {
             self.named_queue(number, name)?
         } else {

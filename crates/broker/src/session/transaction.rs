@@ -122,7 +122,7 @@ impl Session {
         let mut locations = locations.into_iter();
         for (pending, header, route, persistent) in &routed {
             let message = pending.message(header);
-            if route.queues.is_empty() && pending.mandatory {
+            if route.is_nowhere() && pending.mandatory {
                 self.return_unroutable(number, &message);
             }
             let mut stash = Stash::default();

@@ -18,6 +18,7 @@ use crate::exchange::{Destination, Exchange, ExchangeKind, ExchangeSettings};
 use crate::fault::{Fault, Resource};
 use crate::limits::Limits;
 use crate::queue::{ConnectionId, Queue, QueueSettings};
+use crate::reply::ReplyQueues;
 use crate::timers::Timers;
 use arc_swap::ArcSwap;
 use courser_codec::{FieldTable, ShortStr, ShortString};
@@ -50,6 +51,8 @@ pub struct Vhost {
     bindings_max: usize,
     store: Arc<dyn Store>,
     timers: Arc<Timers>,
+    /// Queues that have no place in the namespace.
+    pub(crate) replies: ReplyQueues,
     me: Weak<Vhost>,
 }
 
@@ -90,6 +93,7 @@ impl Vhost {
             bindings_max: limits.bindings_max,
             store: Arc::clone(store),
             timers: Arc::clone(timers),
+            replies: ReplyQueues::default(),
             me: Weak::clone(me),
         })
     }
@@ -178,7 +182,7 @@ impl Vhost {
         ))
     }
 
-    fn no_queue(&self, name: &[u8]) -> Fault {
+    pub(crate) fn no_queue(&self, name: &[u8]) -> Fault {
         let name = String::from_utf8_lossy(name);
         Fault::not_found(format_args!("no queue '{name}' in vhost '{}'", self.name))
     }

@@ -4,6 +4,7 @@ use super::Vhost;
 use crate::exchange::{Destination, Envelope, Exchange};
 use crate::fault::{Fault, Resource};
 use crate::queue::Queue;
+use crate::reply::is_reply_name;
 use courser_store::change::QUEUES_PER_RECORD_MAX;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -17,12 +18,16 @@ pub(crate) struct Route {
     /// Whether every message with the same exchange and routing key takes it, until the vhost's
     /// generation changes.
     pub by_key_alone: bool,
+    /// It leads to somebody who asked for a direct reply, or who no longer waits for it: nothing
+    /// that the one who answers wants to hear of.
+    pub answers: bool,
 }
 
 impl Vhost {
     /// The route of a message that a client publishes.
     pub(crate) fn route(&self, exchange: &[u8], envelope: &Envelope<'_>) -> Result<Route, Fault> {
-        let mut route = Route { queues: Vec::new(), durable: Vec::new(), by_key_alone: true };
+        let mut route =
+            Route { queues: Vec::new(), durable: Vec::new(), by_key_alone: true, answers: false };
         if exchange.is_empty() {
             self.route_by_name(envelope, &mut route);
             return route.finish();
@@ -41,7 +46,11 @@ impl Vhost {
 
     /// The default exchange: every queue by its name.
     fn route_by_name(&self, envelope: &Envelope<'_>, route: &mut Route) {
-        route.queues.extend(envelope.keys.iter().filter_map(|name| self.queue(name)));
+        for name in envelope.keys {
+            let direct = is_reply_name(name);
+            route.answers |= direct;
+            route.queues.extend(if direct { self.replies.get(name) } else { self.queue(name) });
+        }
     }
 
     /// Follows the bindings from exchange to exchange, each of which is passed through once. What
@@ -77,6 +86,11 @@ impl Vhost {
 }
 
 impl Route {
+    /// Whether a mandatory message has to be returned.
+    pub fn is_nowhere(&self) -> bool {
+        self.queues.is_empty() && !self.answers
+    }
+
     /// One copy for each queue, however many ways lead to it.
     fn finish(mut self) -> Result<Self, Fault> {
         if self.queues.len() > 1 {

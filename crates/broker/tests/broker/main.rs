@@ -15,6 +15,7 @@ mod consumer_turns;
 mod copies;
 mod declare;
 mod delete;
+mod direct_reply;
 mod exchanges;
 mod exclusive;
 mod expires;
