@@ -123,7 +123,8 @@ impl Broker {
             let Some((fired_ms, kind, target)) = self.timers.pop_due(now_ms) else { break };
             if let Some(target) = target.upgrade() {
                 let _gate = self.gate.read();
-                target.fire(kind, fired_ms, now_ms, self, &mut wakes);
+                target.fire(kind, fired_ms, now_ms, &mut wakes);
+                self.post_dead_letters(&mut wakes);
             }
         }
         wakes.wake_all();

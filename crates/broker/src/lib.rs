@@ -13,6 +13,7 @@
 
 mod arguments;
 mod broker;
+mod dead_letter;
 mod definition;
 mod durable;
 mod exchange;
@@ -35,6 +36,6 @@ pub use exchange::{Exchange, ExchangeKind, ExchangeSettings};
 pub use fault::Fault;
 pub use limits::Limits;
 pub use outbox::{Outbox, OutboxState, Taken};
-pub use queue::{ConnectionId, Queue, QueueSettings, QueueStatus, QueueTraits};
+pub use queue::{ConnectionId, DeadLetterTo, Queue, QueueSettings, QueueStatus, QueueTraits};
 pub use session::{Batch, Inbound, Pace, Session};
 pub use vhost::Vhost;

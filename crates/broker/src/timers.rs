@@ -4,7 +4,6 @@
 //! 1970. Whatever needs to be called later keeps a [`Timer`] behind its own lock and arms it here;
 //! `Broker::tick` calls what is due. Lock order: the owner's lock, then this one's.
 
-use crate::broker::Broker;
 use crate::wakes::Wakes;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -17,6 +16,8 @@ use std::sync::{Arc, OnceLock, Weak};
 pub(crate) enum TimerKind {
     /// A queue may have been unused for as long as it may be.
     Unused,
+    /// Dead letters of a queue that could not be delivered are to be tried again.
+    DeadLetters,
 }
 
 /// Something that wants to be called at a certain time.
@@ -24,14 +25,7 @@ pub(crate) trait Timed: Send + Sync {
     /// Does what is due at `now_ms`, or a bounded part of it, and arms its timer again if something
     /// is left or comes later. `fired_ms` is what the timer was armed for. Called without any lock
     /// held but the broker's gate.
-    fn fire(
-        self: Arc<Self>,
-        kind: TimerKind,
-        fired_ms: u64,
-        now_ms: u64,
-        broker: &Broker,
-        wakes: &mut Wakes,
-    );
+    fn fire(self: Arc<Self>, kind: TimerKind, fired_ms: u64, now_ms: u64, wakes: &mut Wakes);
 }
 
 /// When something will be called, if it will. Belongs behind the lock of what is to be called.

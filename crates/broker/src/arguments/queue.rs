@@ -47,8 +47,8 @@ const fn known(name: &'static str, check: Check, types: u8, supported: bool) -> 
 const KNOWN: [Known; 26] = [
     known("x-expires", value::expiry, C | Q, true),
     known("x-message-ttl", value::time_to_live, C | Q, false),
-    known(DEAD_LETTER_EXCHANGE, value::any_text, C | Q, false),
-    known("x-dead-letter-routing-key", value::dead_letter_routing_key, C | Q, false),
+    known(DEAD_LETTER_EXCHANGE, value::any_text, C | Q, true),
+    known("x-dead-letter-routing-key", value::dead_letter_routing_key, C | Q, true),
     known("x-dead-letter-strategy", value::dead_letter_strategy, C | Q, false),
     known("x-max-length", value::not_negative, C | Q, false),
     known("x-max-length-bytes", value::not_negative, C | Q | S, false),

@@ -5,6 +5,7 @@
 //! the ring, and whoever gives them credit or room again puts them back and feeds them.
 
 mod consumers;
+mod dead;
 mod feed;
 mod lease;
 mod line;
@@ -20,10 +21,9 @@ pub(crate) use feed::{Polled, Taking};
 pub(crate) use line::SPILLED;
 pub(crate) use priority::Ranks;
 pub(crate) use settle::Settled;
-pub use traits::QueueTraits;
+pub use traits::{DeadLetterTo, QueueTraits};
 
 use crate::arguments;
-use crate::broker::Broker;
 use crate::exchange::Sources;
 use crate::fault::Fault;
 use crate::outbox::Outbox;
@@ -34,6 +34,7 @@ use consumers::Consumers;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
 use courser_store::{Location, Reader, Store};
+use dead::Dying;
 use lease::Lease;
 use parking_lot::Mutex;
 use ready::Ready;
@@ -89,6 +90,7 @@ struct State {
     /// What it does that not every queue does.
     traits: Option<Arc<QueueTraits>>,
     lease: Lease,
+    dying: Dying,
     deleted: bool,
 }
 
@@ -258,6 +260,7 @@ impl Queue {
         })?;
         state.deleted = true;
         self.end_lease(&mut state);
+        let dying = self.take_dying(&mut state);
         state.reader = None;
         let messages = state.ready.take_all();
         let unacked = std::mem::take(&mut state.unacked);
@@ -270,19 +273,13 @@ impl Queue {
             positions.extend(run.iter().map(|(position, _)| position));
         });
         positions.extend(unacked.values().filter_map(Location::position));
+        positions.extend(dying.locations().filter_map(Location::position));
         Ok(Remains { messages: messages.len(), consumers, positions })
     }
 }
 
 impl Timed for Queue {
-    fn fire(
-        self: Arc<Self>,
-        kind: TimerKind,
-        fired_ms: u64,
-        now_ms: u64,
-        _broker: &Broker,
-        wakes: &mut Wakes,
-    ) {
+    fn fire(self: Arc<Self>, kind: TimerKind, fired_ms: u64, now_ms: u64, wakes: &mut Wakes) {
         match kind {
             TimerKind::Unused => {
                 if self.lease_is_over(fired_ms, now_ms)
@@ -291,6 +288,7 @@ impl Timed for Queue {
                     vhost.delete_unused_queue(&self, wakes);
                 }
             }
+            TimerKind::DeadLetters => self.retry_dead(fired_ms, wakes),
         }
     }
 }

@@ -152,6 +152,7 @@ impl Queue {
             let state = self.state.lock();
             let mut messages = state.ready.logged();
             messages.first.extend(state.unacked.values().filter_map(logged));
+            messages.first.extend(state.dying.locations().filter_map(logged));
             messages
         };
         logged_messages.first.sort_unstable();

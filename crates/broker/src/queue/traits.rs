@@ -1,6 +1,6 @@
 //! What a queue does beyond keeping messages in order, parsed from its arguments.
 
-use courser_codec::{FieldTable, FieldValue};
+use courser_codec::{FieldTable, FieldValue, ShortString};
 use std::sync::Arc;
 
 /// The effective settings of a queue. One that asks for nothing special has none of this, and that
@@ -9,16 +9,41 @@ use std::sync::Arc;
 pub struct QueueTraits {
     /// How long it lives without being used (`x-expires`).
     pub expires_ms: Option<u64>,
+    /// Where messages go that leave it without having been consumed.
+    pub dead_letter: Option<Arc<DeadLetterTo>>,
+}
+
+/// Where dead letters go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadLetterTo {
+    /// `x-dead-letter-exchange`.
+    pub exchange: ShortString,
+    /// `x-dead-letter-routing-key`, instead of the message's own.
+    pub routing_key: Option<ShortString>,
+    /// `x-dead-letter-strategy`: a letter stays with its queue until another one has taken it.
+    pub at_least_once: bool,
 }
 
 impl QueueTraits {
     /// What these arguments, which have been found good, ask for; none if it is nothing special.
     pub fn of(arguments: &FieldTable) -> Option<Arc<Self>> {
-        let traits = QueueTraits { expires_ms: number(arguments, "x-expires") };
+        let traits = QueueTraits {
+            expires_ms: number(arguments, "x-expires"),
+            dead_letter: dead_letter(arguments).map(Arc::new),
+        };
         (traits != QueueTraits::default()).then(|| Arc::new(traits))
     }
 }
 
 fn number(arguments: &FieldTable, name: &str) -> Option<u64> {
     arguments.get(name).and_then(FieldValue::as_integer).and_then(|number| number.try_into().ok())
+}
+
+fn dead_letter(arguments: &FieldTable) -> Option<DeadLetterTo> {
+    let text = |name| arguments.get(name).and_then(FieldValue::as_long_str);
+    // An exchange of a longer name can't be there.
+    let exchange = ShortString::new(text("x-dead-letter-exchange")?).ok()?;
+    let routing_key = text("x-dead-letter-routing-key").and_then(|key| ShortString::new(key).ok());
+    let at_least_once = text("x-dead-letter-strategy") == Some(b"at-least-once");
+    Some(DeadLetterTo { exchange, routing_key, at_least_once })
 }

@@ -18,6 +18,8 @@ pub(super) enum Settlement {
     Done,
     /// It returns to its queue.
     Requeue,
+    /// Its consumer refuses it for good: a dead letter, where its queue wants that.
+    Reject,
 }
 
 impl Session {
@@ -34,7 +36,7 @@ impl Session {
         multiple: bool,
         requeue: bool,
     ) -> Result<(), Fault> {
-        let settlement = if requeue { Settlement::Requeue } else { Settlement::Done };
+        let settlement = if requeue { Settlement::Requeue } else { Settlement::Reject };
         self.settle(number, tag, multiple, settlement)
     }
 
@@ -146,7 +148,7 @@ impl Session {
             let Some(channel) = outbox.channel(number) else { return Ok(()) };
             let runs = match settlement {
                 Settlement::Done => &mut self.settling,
-                Settlement::Requeue => &mut returned,
+                Settlement::Requeue | Settlement::Reject => &mut returned,
             };
             for (_, unacked) in taken {
                 book(channel, unacked, runs);
@@ -156,10 +158,11 @@ impl Session {
                 note_shared_limit(channel, &mut self.resuming);
             }
         }
-        if !returned.is_empty() {
-            self.requeue(returned)?;
+        match settlement {
+            _ if returned.is_empty() => Ok(()),
+            Settlement::Reject => self.reject(returned),
+            _ => self.requeue(returned),
         }
-        Ok(())
     }
 
     /// Lets the queues know what has been acknowledged since the last time.
@@ -186,6 +189,19 @@ impl Session {
         for queue in std::mem::take(&mut self.resuming) {
             drop(queue.resume(&self.outbox, store, &mut self.wakes));
         }
+        broker.post_dead_letters(&mut self.wakes);
+    }
+
+    /// Ends deliveries that are refused for good.
+    fn reject(&mut self, refused: Runs) -> Result<(), Fault> {
+        let broker = Arc::clone(&self.broker);
+        let _gate = broker.gate.read();
+        let store = &*broker.store;
+        for (queue, settled) in merge(refused) {
+            queue.reject(&settled, store, &mut self.wakes).map_err(store_fault)?;
+        }
+        broker.post_dead_letters(&mut self.wakes);
+        Ok(())
     }
 
     /// Puts deliveries back to their places, and hands out what can be handed out then.
@@ -200,6 +216,7 @@ impl Session {
         for queue in std::mem::take(&mut self.resuming) {
             drop(queue.resume(&self.outbox, store, &mut self.wakes));
         }
+        broker.post_dead_letters(&mut self.wakes);
         Ok(())
     }
 }

@@ -247,6 +247,7 @@ impl Session {
             // A store that can't read has poisoned itself; its owner ends the broker.
             drop(resumed);
         }
+        broker.post_dead_letters(&mut self.wakes);
         self.wakes.wake_all();
     }
 

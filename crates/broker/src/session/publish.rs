@@ -218,6 +218,7 @@ impl Session {
             self.persist(&mut batch.stash, &route).map_err(store_fault)?;
         }
         let pushed = self.push(&mut batch.stash, &route).map_err(store_fault);
+        broker.post_dead_letters(&mut self.wakes);
         batch.stash.clear();
         pushed
     }

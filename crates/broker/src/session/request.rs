@@ -24,6 +24,7 @@ impl Session {
         let broker = Arc::clone(&self.broker);
         let gate = takes_effect_as_a_whole(method).then(|| broker.gate.read());
         let done = self.carry_out(number, method);
+        broker.post_dead_letters(&mut self.wakes);
         drop(gate);
         self.wakes.wake_all();
         done

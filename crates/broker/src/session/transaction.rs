@@ -101,6 +101,7 @@ impl Session {
             let persistent = !route.durable.is_empty() && pending.persistent;
             routed.push((pending, header, route, persistent));
         }
+        let settled = self.without_dead_letters(number, settled);
         let settled_positions = self.settled_positions(number, &settled);
         let mut records = Vec::new();
         for (pending, header, route, _) in routed.iter().filter(|(.., persistent)| *persistent) {
@@ -132,16 +133,42 @@ impl Session {
             }
             self.push(&mut stash, route).map_err(store_fault)?;
         }
-        let (done, returned): (Vec<_>, Vec<_>) =
-            settled.into_iter().partition(|(_, _, settlement)| *settlement == Settlement::Done);
-        let done: Vec<Unacked> = done.into_iter().map(|(_, unacked, _)| unacked).collect();
+        let with = |wanted| {
+            let those = settled.iter().filter(move |(_, _, settlement)| *settlement == wanted);
+            those.map(|(tag, unacked, _)| (*tag, *unacked))
+        };
+        let done: Vec<Unacked> = with(Settlement::Done).map(|(_, unacked)| unacked).collect();
         self.apply_logged(number, &done)?;
+        broker.post_dead_letters(&mut self.wakes);
         drop(gate);
-        let returned = returned.into_iter().map(|(tag, unacked, _)| (tag, unacked)).collect();
-        self.apply(number, returned, Settlement::Requeue)?;
+        for settlement in [Settlement::Reject, Settlement::Requeue] {
+            self.apply(number, with(settlement).collect(), settlement)?;
+        }
         self.settle_acknowledged();
         self.reply_when_durable(number, lsn);
         Ok(())
+    }
+
+    /// What is refused is done with where its queue has no use for dead letters.
+    fn without_dead_letters(
+        &self,
+        number: u16,
+        mut settled: Vec<(u64, Unacked, Settlement)>,
+    ) -> Vec<(u64, Unacked, Settlement)> {
+        for (_, unacked, settlement) in &mut settled {
+            if *settlement != Settlement::Reject {
+                continue;
+            }
+            // Not with the outbox locked: a queue's lock comes before it.
+            let queue =
+                self.outbox.lock().channel(number).and_then(|channel| {
+                    channel.slot(unacked.slot).map(|slot| Arc::clone(&slot.queue))
+                });
+            if queue.is_some_and(|queue| queue.dead_letter_to().is_none()) {
+                *settlement = Settlement::Done;
+            }
+        }
+        settled
     }
 
     /// For each durable queue, the ascending positions of the messages that a transaction has done

@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// The queues that a message goes to.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Route {
     pub queues: Vec<Arc<Queue>>,
     /// The numbers of those that survive a restart.
@@ -42,6 +42,18 @@ impl Vhost {
         }
         self.route_from(exchange, envelope, &mut route);
         route.finish()
+    }
+
+    /// The route of a message that the broker itself publishes, also through an internal exchange;
+    /// none if the exchange is missing.
+    pub(crate) fn route_internally(
+        &self,
+        exchange: &[u8],
+        envelope: &Envelope<'_>,
+    ) -> Option<Route> {
+        let mut route = Route { by_key_alone: true, ..Route::default() };
+        self.route_from(self.exchange(exchange)?, envelope, &mut route);
+        route.finish().ok()
     }
 
     /// The default exchange: every queue by its name.
@@ -89,6 +101,13 @@ impl Route {
     /// Whether a mandatory message has to be returned.
     pub fn is_nowhere(&self) -> bool {
         self.queues.is_empty() && !self.answers
+    }
+
+    /// Leaves out queues.
+    pub fn retain(&mut self, mut keep: impl FnMut(&Arc<Queue>) -> bool) {
+        self.queues.retain(|queue| keep(queue));
+        let left = |id: &u64| self.queues.iter().any(|queue| queue.id == *id);
+        self.durable.retain(left);
     }
 
     /// One copy for each queue, however many ways lead to it.

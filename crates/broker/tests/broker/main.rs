@@ -13,6 +13,7 @@ mod consistent_hash;
 mod consume;
 mod consumer_turns;
 mod copies;
+mod dead_letters;
 mod declare;
 mod delete;
 mod direct_reply;

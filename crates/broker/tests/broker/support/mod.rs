@@ -5,11 +5,13 @@
 //! checks on the way that it fits the negotiated size and that the connection was woken for it.
 
 mod client;
+mod dead;
 mod heard;
 mod message;
 mod on_disk;
 
 pub use client::{Client, Step};
+pub use dead::{deaths, declare_with, headers};
 pub use heard::{Delivery, Heard};
 pub use message::Message;
 pub use on_disk::WorldOnDisk;

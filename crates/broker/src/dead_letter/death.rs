@@ -1,0 +1,121 @@
+//! What a dead-lettered message says of its deaths: `x-death` and the headers around it.
+
+use courser_codec::{FieldTable, FieldValue, ShortString};
+
+const X_DEATH: &str = "x-death";
+const CC: &str = "CC";
+
+/// Why a message left its queue without having been consumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// A consumer has refused it for good.
+    Rejected,
+}
+
+impl Reason {
+    /// As `x-death` calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::Rejected => "rejected",
+        }
+    }
+}
+
+/// One death of a message.
+pub(super) struct Death<'a> {
+    pub queue: &'a ShortString,
+    pub reason: Reason,
+    /// Seconds since 1970.
+    pub time_s: u64,
+    /// What it was published with, or what the last dead-lettering made of that.
+    pub exchange: &'a [u8],
+    pub routing_key: &'a [u8],
+    /// `expiration`, if it had one.
+    pub expiration: Option<&'a [u8]>,
+}
+
+/// Adds a death to the headers of a message. One more death in the same queue for the same reason
+/// only counts; the latest comes first.
+pub(super) fn record(headers: &mut FieldTable, death: &Death<'_>) {
+    let reason = death.reason.name().as_bytes();
+    let queue = death.queue.as_bytes();
+    let mut deaths = match headers.remove(X_DEATH) {
+        Some(FieldValue::Array(deaths)) => deaths,
+        // Whatever else a client has put there, it is none.
+        _ => Vec::new(),
+    };
+    if deaths.is_empty() {
+        put_summary(headers, "first", death);
+    }
+    put_summary(headers, "last", death);
+    let is_same = |known: &FieldValue| {
+        text_of(known, "queue") == Some(queue) && text_of(known, "reason") == Some(reason)
+    };
+    let latest = match deaths.iter().position(is_same) {
+        Some(index) => {
+            let mut known = deaths.remove(index);
+            count(&mut known);
+            known
+        }
+        None => FieldValue::Table(first_of_its_kind(death, headers)),
+    };
+    deaths.insert(0, latest);
+    put(headers, X_DEATH, FieldValue::Array(deaths));
+}
+
+/// Whether a message with these headers would come back to a queue in which it has died, without a
+/// consumer ever having refused it on the way: such a cycle would never end.
+pub(super) fn goes_in_circles(headers: &FieldTable, queue: &ShortString) -> bool {
+    let Some(FieldValue::Array(deaths)) = headers.get(X_DEATH) else { return false };
+    let died_here = |death: &FieldValue| text_of(death, "queue") == Some(queue.as_bytes());
+    let Some(index) = deaths.iter().position(died_here) else { return false };
+    let was_refused = |death: &FieldValue| text_of(death, "reason") == Some(b"rejected");
+    !deaths[..=index].iter().any(was_refused)
+}
+
+fn put_summary(headers: &mut FieldTable, which: &str, death: &Death<'_>) {
+    let values = [
+        ("reason", death.reason.name().as_bytes()),
+        ("queue", death.queue.as_bytes()),
+        ("exchange", death.exchange),
+    ];
+    for (what, value) in values {
+        put(headers, &format!("x-{which}-death-{what}"), FieldValue::LongStr(value.to_vec()));
+    }
+}
+
+fn first_of_its_kind(death: &Death<'_>, headers: &FieldTable) -> FieldTable {
+    let text = |octets: &[u8]| FieldValue::LongStr(octets.to_vec());
+    let mut keys = vec![text(death.routing_key)];
+    if let Some(FieldValue::Array(others)) = headers.get(CC) {
+        keys.extend(others.iter().cloned());
+    }
+    let mut entry = FieldTable::with_capacity(7)
+        .with("count", 1_i64)
+        .with("reason", death.reason.name())
+        .with("queue", text(death.queue.as_bytes()))
+        .with("time", FieldValue::Timestamp(death.time_s))
+        .with("exchange", text(death.exchange))
+        .with("routing-keys", keys);
+    if let Some(expiration) = death.expiration {
+        put(&mut entry, "original-expiration", text(expiration));
+    }
+    entry
+}
+
+/// Counts one more death.
+fn count(known: &mut FieldValue) {
+    let FieldValue::Table(entry) = known else { return };
+    let count = entry.get("count").and_then(FieldValue::as_integer).unwrap_or(0);
+    put(entry, "count", FieldValue::I64(count.saturating_add(1)));
+}
+
+fn text_of<'a>(death: &'a FieldValue, key: &str) -> Option<&'a [u8]> {
+    death.as_table()?.get(key)?.as_long_str()
+}
+
+fn put(table: &mut FieldTable, key: &str, value: FieldValue) {
+    if let Ok(key) = ShortString::try_from(key) {
+        table.insert(key, value);
+    }
+}

@@ -1,0 +1,75 @@
+//! From a message in a queue to the message that its dead-letter exchange gets.
+
+use super::death::{self, Death, Reason};
+use crate::queue::{DeadLetterTo, Queue};
+use bytes::Bytes;
+use courser_codec::{ContentHeader, DecodeError, FieldTable, Properties, ShortStr, Table};
+use courser_store::MessageRef;
+
+/// A message with its death written into its headers, ready to be published.
+pub(super) struct Rewritten {
+    pub address: Vec<u8>,
+    pub header: Vec<u8>,
+    pub body: Bytes,
+    pub headers: FieldTable,
+    /// `delivery-mode` 2.
+    pub persistent: bool,
+}
+
+impl Rewritten {
+    /// What `message`, which has died in `queue`, becomes.
+    pub fn of(
+        message: &MessageRef<'_>,
+        queue: &Queue,
+        to: &DeadLetterTo,
+        reason: Reason,
+        now_ms: u64,
+    ) -> Result<Self, DecodeError> {
+        let content = ContentHeader::parse(message.header)?;
+        let properties = content.properties.decode()?;
+        let mut headers = properties.headers.unwrap_or(Table::EMPTY).to_owned()?;
+        let death = Death {
+            queue: &queue.name,
+            reason,
+            time_s: now_ms / 1000,
+            exchange: message.exchange(),
+            routing_key: message.routing_key(),
+            expiration: properties.expiration.map(ShortStr::as_bytes),
+        };
+        death::record(&mut headers, &death);
+        if to.routing_key.is_some() {
+            // The message goes where its queue says, and nowhere else.
+            headers.remove("CC");
+        }
+        let entries = headers.to_entries();
+        let properties = Properties {
+            headers: Some(Table::from_entries(&entries)),
+            expiration: None,
+            ..properties
+        };
+        // Class, weight and body size stay.
+        let mut header = message.header[..courser_codec::CONTENT_HEADER_FIXED_LEN].to_vec();
+        properties.encode(&mut header);
+        let mut address = Vec::new();
+        let key = to.routing_key.as_ref().map_or(message.routing_key(), |key| key.as_bytes());
+        for part in [to.exchange.as_bytes(), key] {
+            address.push(part.len() as u8);
+            address.extend_from_slice(part);
+        }
+        let body = match message.shared_body {
+            Some(body) => body.clone(),
+            None => Bytes::copy_from_slice(message.body),
+        };
+        let persistent = properties.delivery_mode == Some(2);
+        Ok(Rewritten { address, header, body, headers, persistent })
+    }
+
+    pub fn message(&self) -> MessageRef<'_> {
+        MessageRef {
+            address: &self.address,
+            header: &self.header,
+            body: &self.body,
+            shared_body: Some(&self.body),
+        }
+    }
+}

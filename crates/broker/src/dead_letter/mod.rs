@@ -1,0 +1,176 @@
+//! Dead letters: messages that leave a queue otherwise than by being consumed, and go to the
+//! exchange that the queue names for them.
+//!
+//! A queue notes them under its lock and keeps them in its books until they have arrived. They are
+//! published when no lock is held: the new messages and the end of the old ones go into the store
+//! in one append, so that a crash neither loses nor doubles one. Whoever publishes holds the
+//! broker's gate, and calls [`Broker::post_dead_letters`] before he lets go of it.
+
+mod death;
+mod letter;
+
+pub(crate) use death::Reason;
+
+use crate::broker::Broker;
+use crate::exchange::Envelope;
+use crate::queue::{DeadLetterTo, Queue};
+use crate::stash::Stash;
+use crate::vhost::{Route, Vhost};
+use crate::wakes::Wakes;
+use courser_codec::{ContentHeader, FieldValue};
+use courser_store::{Location, Reader, Record, StoreError, Sync};
+use letter::Rewritten;
+use std::sync::Arc;
+
+/// A message that has left its queue, and has yet to arrive elsewhere.
+#[derive(Debug)]
+pub(crate) struct Letter {
+    pub queue: Arc<Queue>,
+    /// Its number in the queue's books.
+    pub number: u64,
+    pub location: Location,
+    pub reason: Reason,
+}
+
+/// Letters, and octets of their bodies, that go into one append.
+const LETTERS_PER_APPEND: usize = 256;
+const APPEND_BYTES: usize = 1 << 20;
+
+/// A letter on its way: what it has become, and where that goes.
+struct Outgoing {
+    number: u64,
+    rewritten: Option<(Rewritten, Arc<Route>)>,
+}
+
+impl Broker {
+    /// Publishes what has left queues, and what leaves others by that. Called with the gate held
+    /// and without any lock.
+    #[inline]
+    pub(crate) fn post_dead_letters(&self, wakes: &mut Wakes) {
+        while let Some(letters) = wakes.take_letters() {
+            self.post_all(&letters, wakes);
+        }
+    }
+
+    #[cold]
+    fn post_all(&self, letters: &[Letter], wakes: &mut Wakes) {
+        for run in letters.chunk_by(|one, next| Arc::ptr_eq(&one.queue, &next.queue)) {
+            let mut rest = run;
+            while let Some(first) = rest.first() {
+                match self.post_some(rest, wakes) {
+                    Ok(posted) => rest = &rest[posted..],
+                    Err(_) => {
+                        // No room on the disk, if it is not the end of the broker.
+                        let numbers: Vec<u64> = rest.iter().map(|letter| letter.number).collect();
+                        first.queue.strand_dead(&numbers);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Posts as many of these letters, all from one queue, as go into one append. Returns how many.
+    fn post_some(&self, letters: &[Letter], wakes: &mut Wakes) -> Result<usize, StoreError> {
+        let Some(first) = letters.first() else { return Ok(0) };
+        let queue = &first.queue;
+        let (Some(vhost), Some(to)) = (queue.vhost(), queue.dead_letter_to()) else {
+            // There is nowhere to go any more.
+            let numbers: Vec<u64> = letters.iter().map(|letter| letter.number).collect();
+            queue.forget_dead(&numbers, false, &*self.store)?;
+            return Ok(letters.len());
+        };
+        let mut reader = self.store.reader();
+        let mut outgoing = Vec::new();
+        let mut bytes = 0;
+        for letter in letters.iter().take(LETTERS_PER_APPEND) {
+            let rewritten = self.rewrite(letter, &to, &mut *reader)?;
+            let routed = rewritten.map(|rewritten| {
+                bytes += rewritten.body.len();
+                let route = route(&vhost, &to, &rewritten, letter.reason);
+                (rewritten, route)
+            });
+            outgoing.push(Outgoing { number: letter.number, rewritten: routed });
+            if bytes >= APPEND_BYTES {
+                break;
+            }
+        }
+        let posted = outgoing.len();
+        self.publish_letters(queue, outgoing, wakes)?;
+        Ok(posted)
+    }
+
+    /// What becomes of a letter; none if it can't be read any more.
+    fn rewrite(
+        &self,
+        letter: &Letter,
+        to: &DeadLetterTo,
+        reader: &mut dyn Reader,
+    ) -> Result<Option<Rewritten>, StoreError> {
+        let message = match letter.location.in_memory() {
+            Some(message) => message,
+            None => match reader.read(&letter.location) {
+                Err(StoreError::Lost(_)) => return Ok(None),
+                read => read?,
+            },
+        };
+        Ok(Rewritten::of(&message, &letter.queue, to, letter.reason, self.now_ms()).ok())
+    }
+
+    /// Puts letters into the queues of their routes, and ends them in the queue they come from.
+    fn publish_letters(
+        &self,
+        queue: &Queue,
+        outgoing: Vec<Outgoing>,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let mut records = Vec::new();
+        let routed = || outgoing.iter().filter_map(|one| one.rewritten.as_ref());
+        let survives = |rewritten: &Rewritten, route: &Route| {
+            rewritten.persistent && !route.durable.is_empty()
+        };
+        for (rewritten, route) in routed().filter(|(one, route)| survives(one, route)) {
+            let (queues, holders) = (&route.durable, route.queues.len() as u32);
+            records.push(Record::Message { queues, holders, message: rewritten.message() });
+        }
+        let numbers: Vec<u64> = outgoing.iter().map(|one| one.number).collect();
+        let positions = queue.dead_positions(&numbers);
+        if queue.settings.survives() && !positions.is_empty() {
+            records.push(Record::Settled { queue: queue.id, positions: &positions });
+        }
+        let mut locations = Vec::new();
+        if !records.is_empty() {
+            self.store.append(&records, Sync::Later, &mut locations)?;
+        }
+        queue.forget_dead(&numbers, true, &*self.store)?;
+        let mut locations = locations.into_iter();
+        for (rewritten, route) in routed() {
+            let mut stash = Stash::default();
+            stash.push(rewritten.message());
+            if survives(rewritten, route) {
+                stash.set_locations(locations.by_ref().take(1).collect());
+            }
+            for target in &route.queues {
+                target.publish(&mut stash, &*self.store, wakes)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where a letter goes: not to a queue from which it would only come back.
+fn route(vhost: &Vhost, to: &DeadLetterTo, rewritten: &Rewritten, reason: Reason) -> Arc<Route> {
+    let message = rewritten.message();
+    let mut keys = vec![message.routing_key()];
+    if let Some(FieldValue::Array(more)) = rewritten.headers.get("CC") {
+        keys.extend(more.iter().filter_map(FieldValue::as_long_str));
+    }
+    let properties = ContentHeader::parse(&rewritten.header).map(|header| header.properties);
+    let envelope = Envelope { keys: &keys, properties: properties.unwrap_or_default() };
+    let found = vhost.route_internally(to.exchange.as_bytes(), &envelope);
+    let mut route = found.unwrap_or_default();
+    if reason != Reason::Rejected {
+        route.retain(|queue| !death::goes_in_circles(&rewritten.headers, &queue.name));
+    }
+    Arc::new(route)
+}

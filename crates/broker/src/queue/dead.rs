@@ -1,0 +1,165 @@
+//! The messages that leave a queue for its dead-letter exchange, until they have arrived there.
+
+use super::settle::Settling;
+use super::{DeadLetterTo, Queue, Settled, State};
+use crate::dead_letter::{Letter, Reason};
+use crate::timers::{Timer, TimerKind};
+use crate::vhost::Vhost;
+use crate::wakes::Wakes;
+use courser_store::{Location, Store, StoreError, Sync};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How long letters wait that could not be delivered.
+const RETRY_MS: u64 = 1000;
+/// Letters that are tried again at once.
+const RETRIED_AT_ONCE: usize = 256;
+
+/// Books of messages that have left the queue and are not settled yet: a restart before that has
+/// to find them in it.
+#[derive(Debug, Default)]
+pub(super) struct Dying {
+    by_number: BTreeMap<u64, Dead>,
+    next_number: u64,
+    retry: Timer,
+}
+
+#[derive(Debug)]
+struct Dead {
+    location: Location,
+    reason: Reason,
+    /// Nobody has it in hands: it is tried again when the timer fires.
+    stranded: bool,
+}
+
+impl Dying {
+    pub fn locations(&self) -> impl Iterator<Item = &Location> {
+        self.by_number.values().map(|dead| &dead.location)
+    }
+}
+
+impl Queue {
+    /// Where its vhost is, unless the broker is about to end.
+    pub(crate) fn vhost(&self) -> Option<Arc<Vhost>> {
+        self.vhost.upgrade()
+    }
+
+    /// Where its dead letters go.
+    pub(crate) fn dead_letter_to(&self) -> Option<Arc<DeadLetterTo>> {
+        self.state.lock().traits.as_ref()?.dead_letter.clone()
+    }
+
+    /// A message leaves the queue unconsumed: for the dead-letter exchange, or for good.
+    pub(super) fn bury(
+        self: &Arc<Self>,
+        state: &mut State,
+        location: Location,
+        reason: Reason,
+        settling: &mut Settling,
+        wakes: &mut Wakes,
+    ) {
+        if state.traits.as_ref().is_none_or(|traits| traits.dead_letter.is_none()) {
+            return settling.add(location);
+        }
+        let number = state.dying.next_number;
+        state.dying.next_number += 1;
+        let dead = Dead { location: location.clone(), reason, stranded: false };
+        state.dying.by_number.insert(number, dead);
+        wakes.push_letter(Letter { queue: Arc::clone(self), number, location, reason });
+    }
+
+    /// Deliveries that their consumers refuse for good.
+    pub(crate) fn reject(
+        self: &Arc<Self>,
+        settled: &[Settled],
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let mut settling = Settling::default();
+        let mut state = self.state.lock();
+        for one in settled {
+            if let Some(location) = state.unacked.remove(&one.sequence) {
+                self.bury(&mut state, location, Reason::Rejected, &mut settling, wakes);
+            }
+            if let Some(consumer) = one.consumer {
+                state.consumers.unblock(consumer);
+            }
+        }
+        self.feed_waiting(&mut state, &mut settling, store, wakes)?;
+        drop(state);
+        self.settle(settling, Sync::Later, store)
+    }
+
+    /// The ascending positions of dead letters that are in the log.
+    pub(crate) fn dead_positions(&self, numbers: &[u64]) -> Vec<u64> {
+        let state = self.state.lock();
+        let dead = numbers.iter().filter_map(|number| state.dying.by_number.get(number));
+        let mut positions: Vec<u64> = dead.filter_map(|dead| dead.location.position()).collect();
+        drop(state);
+        positions.sort_unstable();
+        positions
+    }
+
+    /// Lets go of dead letters. `in_log` says that the log knows of it already.
+    pub(crate) fn forget_dead(
+        &self,
+        numbers: &[u64],
+        in_log: bool,
+        store: &dyn Store,
+    ) -> Result<(), StoreError> {
+        let mut settling = Settling::default();
+        let mut state = self.state.lock();
+        for number in numbers {
+            if let Some(dead) = state.dying.by_number.remove(number) {
+                settling.add(dead.location);
+            }
+        }
+        drop(state);
+        if in_log {
+            settling.positions.iter().for_each(|position| store.release(*position));
+            return Ok(());
+        }
+        self.settle(settling, Sync::Later, store)
+    }
+
+    /// Keeps dead letters that can't be delivered now, to try it again later.
+    pub(crate) fn strand_dead(&self, numbers: &[u64]) {
+        let mut state = self.state.lock();
+        let dying = &mut state.dying;
+        for number in numbers {
+            if let Some(dead) = dying.by_number.get_mut(number) {
+                dead.stranded = true;
+            }
+        }
+        self.arm_retry(dying);
+    }
+
+    fn arm_retry(&self, dying: &mut Dying) {
+        let deadline_ms = self.timers.now_ms().saturating_add(RETRY_MS);
+        let key = (self.id, TimerKind::DeadLetters);
+        self.timers.arm(&mut dying.retry, deadline_ms, key, self.timed());
+    }
+
+    /// Hands out some of the dead letters that could not be delivered before.
+    pub(super) fn retry_dead(self: &Arc<Self>, fired_ms: u64, wakes: &mut Wakes) {
+        let mut state = self.state.lock();
+        let dying = &mut state.dying;
+        dying.retry.fired(fired_ms);
+        let stranded = dying.by_number.iter_mut().filter(|(_, dead)| dead.stranded);
+        for (number, dead) in stranded.take(RETRIED_AT_ONCE) {
+            dead.stranded = false;
+            let (number, reason) = (*number, dead.reason);
+            let location = dead.location.clone();
+            wakes.push_letter(Letter { queue: Arc::clone(self), number, location, reason });
+        }
+        if dying.by_number.values().any(|dead| dead.stranded) {
+            self.arm_retry(dying);
+        }
+    }
+
+    /// The queue is gone, and its dead letters with it.
+    pub(super) fn take_dying(&self, state: &mut State) -> Dying {
+        self.timers.disarm(&mut state.dying.retry, (self.id, TimerKind::DeadLetters));
+        std::mem::take(&mut state.dying)
+    }
+}

@@ -1,0 +1,238 @@
+//! Dead letters: where they go, and what they say of themselves.
+
+use crate::support::{
+    Client, Delivery, Heard, Message, World, WorldOnDisk, deaths, declare_with, headers, short,
+};
+use courser_codec::{FieldTable, FieldValue, basic, exchange};
+
+fn to_queue(queue: &str) -> FieldTable {
+    FieldTable::new().with("x-dead-letter-exchange", "").with("x-dead-letter-routing-key", queue)
+}
+
+/// Queue `q`, whose dead letters go to queue `dead`.
+fn declare_both(client: &mut Client) {
+    client.declare("dead");
+    declare_with(client, "q", false, &to_queue("dead"));
+}
+
+fn reject(client: &mut Client, queue: &str) -> Delivery {
+    let delivery = client.get(queue).expect("a message");
+    client.tell(basic::Reject { delivery_tag: delivery.tag, requeue: false });
+    delivery
+}
+
+fn text(value: &str) -> FieldValue {
+    FieldValue::from(value)
+}
+
+#[test]
+fn what_a_consumer_refuses_is_told_of_its_death() {
+    let world = World::new();
+    world.broker.set_time(1_700_000_000_999);
+    let mut client = world.connect();
+    client.declare_exchange("x", "fanout");
+    client.declare_exchange("dlx", "direct");
+    client.declare("dead");
+    let arguments = FieldTable::new().with("x-dead-letter-exchange", "dlx");
+    declare_with(&mut client, "q", false, &arguments);
+    client.bind("q", "x", "");
+    client.bind("dead", "dlx", "key");
+    client.send(Message::new("x", "key", "refused").with_properties(|properties| {
+        properties.headers = Some(FieldTable::new().with("own", 1));
+        properties.expiration = Some("60000".try_into().expect("short"));
+        properties.correlation_id = Some("7".try_into().expect("short"));
+    }));
+    reject(&mut client, "q");
+    let dead = client.get("dead").expect("a dead letter");
+    assert_eq!((dead.text(), dead.exchange.as_str()), ("refused", "dlx"));
+    assert_eq!((dead.routing_key.as_str(), dead.redelivered), ("key", false));
+    assert_eq!(dead.properties.expiration, None);
+    assert_eq!(dead.properties.correlation_id, Some("7".try_into().expect("short")));
+    let death = FieldTable::new()
+        .with("count", 1_i64)
+        .with("reason", "rejected")
+        .with("queue", "q")
+        .with("time", FieldValue::Timestamp(1_700_000_000))
+        .with("exchange", "x")
+        .with("routing-keys", vec![text("key")])
+        .with("original-expiration", "60000");
+    let expected = FieldTable::new()
+        .with("own", 1)
+        .with("x-first-death-reason", "rejected")
+        .with("x-first-death-queue", "q")
+        .with("x-first-death-exchange", "x")
+        .with("x-last-death-reason", "rejected")
+        .with("x-last-death-queue", "q")
+        .with("x-last-death-exchange", "x")
+        .with("x-death", vec![FieldValue::Table(death)]);
+    assert_eq!(headers(&dead), expected);
+    assert_eq!(world.counts("q"), (0, 0, 0));
+}
+
+#[test]
+fn deaths_are_counted_by_queue_and_reason_latest_first() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "a", false, &to_queue("b"));
+    declare_with(&mut client, "b", false, &to_queue("a"));
+    client.fill("a", &["to and fro"]);
+    for queue in ["a", "b", "a"] {
+        reject(&mut client, queue);
+    }
+    let back = client.get("b").expect("a dead letter");
+    assert_eq!(deaths(&back), ["a rejected 2", "b rejected 1"]);
+    let headers = headers(&back);
+    assert_eq!(headers.get("x-first-death-queue"), Some(&text("a")));
+    assert_eq!(headers.get("x-first-death-exchange"), Some(&text("")));
+    assert_eq!(headers.get("x-last-death-queue"), Some(&text("a")));
+}
+
+#[test]
+fn a_routing_key_for_dead_letters_replaces_all_keys() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare_both(&mut client);
+    client.declare("copied");
+    let keys = FieldTable::new().with("CC", vec![text("copied")]);
+    client.send(Message::new("", "q", "copied").headers(keys.clone()));
+    reject(&mut client, "q");
+    let dead = client.get("dead").expect("a dead letter");
+    assert_eq!(headers(&dead).get("CC"), None);
+    assert_eq!(dead.routing_key, "dead");
+    let death = headers(&dead).get("x-death").and_then(FieldValue::as_array).map(<[_]>::to_vec);
+    let death = death.expect("a death")[0].as_table().expect("a table").clone();
+    assert_eq!(death.get("routing-keys"), Some(&vec![text("q"), text("copied")].into()));
+    assert_eq!(client.pop_all("copied"), ["copied"], "the copy, and no dead letter");
+}
+
+#[test]
+fn without_a_routing_key_a_dead_letter_keeps_its_own_and_those_of_cc() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare_exchange("dlx", "direct");
+    for queue in ["one", "two"] {
+        client.declare(queue);
+    }
+    client.bind("one", "dlx", "q");
+    client.bind("two", "dlx", "other");
+    let arguments = FieldTable::new().with("x-dead-letter-exchange", "dlx");
+    declare_with(&mut client, "q", false, &arguments);
+    let keys = FieldTable::new().with("CC", vec![text("other")]);
+    client.send(Message::new("", "q", "m").headers(keys));
+    reject(&mut client, "q");
+    for queue in ["one", "two"] {
+        let dead = client.get(queue).expect("a dead letter");
+        assert_eq!(headers(&dead).get("CC"), Some(&vec![text("other")].into()));
+    }
+}
+
+#[test]
+fn refusing_several_at_once_keeps_their_order() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare_both(&mut client);
+    client.fill("q", &["1", "2", "3"]);
+    client.consume("q");
+    assert_eq!(client.bodies(), ["1", "2", "3"]);
+    client.tell(basic::Nack { delivery_tag: 3, multiple: true, requeue: false });
+    assert_eq!(client.pop_all("dead"), ["1", "2", "3"]);
+    assert_eq!(world.counts("q"), (0, 0, 1));
+}
+
+#[test]
+fn refusing_makes_room_for_the_next_delivery() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare_both(&mut client);
+    client.qos(1);
+    client.consume("q");
+    client.fill("q", &["1", "2"]);
+    assert_eq!(client.bodies(), ["1"]);
+    client.tell(basic::Reject { delivery_tag: 1, requeue: false });
+    assert_eq!(client.bodies(), ["2"]);
+}
+
+#[test]
+fn a_missing_exchange_loses_dead_letters() {
+    let world = World::new();
+    let mut client = world.connect();
+    let arguments = FieldTable::new().with("x-dead-letter-exchange", "not there");
+    declare_with(&mut client, "q", false, &arguments);
+    client.fill("q", &["lost"]);
+    reject(&mut client, "q");
+    assert_eq!(world.counts("q"), (0, 0, 0));
+}
+
+#[test]
+fn an_internal_exchange_takes_dead_letters() {
+    let world = World::new();
+    let mut client = world.connect();
+    let (exchange, kind) = (short("inner"), short("fanout"));
+    let declare = exchange::Declare { exchange, kind, internal: true, ..Default::default() };
+    assert_eq!(client.call(declare), Heard::Done("exchange.declare-ok"));
+    client.declare("dead");
+    client.bind("dead", "inner", "");
+    let arguments = FieldTable::new().with("x-dead-letter-exchange", "inner");
+    declare_with(&mut client, "q", false, &arguments);
+    client.fill("q", &["m"]);
+    reject(&mut client, "q");
+    assert_eq!(client.pop_all("dead"), ["m"]);
+}
+
+#[test]
+fn a_header_of_a_client_that_is_no_list_of_deaths_is_replaced() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare_both(&mut client);
+    let odd = FieldTable::new().with("x-death", "yesterday");
+    client.send(Message::new("", "q", "m").headers(odd));
+    let odd = FieldTable::new().with("x-death", vec![text("odd"), FieldValue::Void]);
+    client.send(Message::new("", "q", "m").headers(odd));
+    reject(&mut client, "q");
+    reject(&mut client, "q");
+    assert_eq!(deaths(&client.get("dead").expect("a dead letter")), ["q rejected 1"]);
+    let second = headers(&client.get("dead").expect("a dead letter"));
+    let deaths = second.get("x-death").and_then(FieldValue::as_array).expect("an array");
+    assert_eq!(deaths.len(), 3);
+}
+
+#[test]
+fn in_a_transaction_a_refusal_counts_with_the_commit() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare_both(&mut client);
+    client.fill("q", &["m"]);
+    client.tx_select();
+    reject(&mut client, "q");
+    let mut observer = world.connect();
+    assert_eq!(observer.get("dead"), None);
+    client.commit();
+    assert_eq!(observer.pop_all("dead"), ["m"]);
+    assert_eq!(world.counts("q"), (0, 0, 0));
+}
+
+#[test]
+fn dead_letters_survive_a_restart_and_what_they_were_does_not_come_back() {
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "dead", true, &FieldTable::new());
+    declare_with(&mut client, "q", true, &to_queue("dead"));
+    let persistent = |text: &str| {
+        Message::new("", "q", text).with_properties(|properties| properties.delivery_mode = Some(2))
+    };
+    for body in ["1", "2", "3"] {
+        client.send(persistent(body));
+    }
+    reject(&mut client, "q");
+    client.disconnect();
+    world.restart();
+    assert_eq!((world.counts("q"), world.counts("dead")), ((2, 0, 0), (1, 0, 0)));
+    let mut client = world.connect();
+    reject(&mut client, "q");
+    client.disconnect();
+    world.restart_from_checkpoint();
+    let mut client = world.connect();
+    assert_eq!(client.pop_all("dead"), ["1", "2"]);
+    assert_eq!(client.pop_all("q"), ["3"]);
+    client.disconnect();
+}
