@@ -4,7 +4,7 @@ import pika
 import pytest
 from pika.exceptions import ChannelClosedByBroker
 
-from support.broker import fresh
+from support.broker import fresh, wait_until
 
 
 def declare(channel, **arguments):
@@ -48,3 +48,20 @@ def test_a_higher_priority_overtakes(channel):
     for body, priority in ((b"a", 1), (b"b", 5), (b"c", None), (b"d", 1), (b"e", 200)):
         channel.basic_publish("", queue, body, pika.BasicProperties(priority=priority))
     assert drain(channel, queue) == [b"b", b"e", b"a", b"d", b"c"]
+
+
+def test_a_single_active_consumer_is_followed_by_the_next(connection, channel):
+    queue = declare(channel, single_active_consumer=True)
+    got = {"first": [], "second": []}
+    for name in got:
+        channel.basic_consume(queue, lambda *one, name=name: got[name].append(one[3]), consumer_tag=name)
+    for body in (b"1", b"2"):
+        channel.basic_publish("", queue, body)
+    wait_until(connection, lambda: got["first"] == [b"1", b"2"])
+    assert got["second"] == []
+    channel.basic_cancel("first")
+    channel.basic_publish("", queue, b"3")
+    wait_until(connection, lambda: got["second"] == [b"3"])
+    with pytest.raises(ChannelClosedByBroker) as caught:
+        channel.basic_consume(queue, print, exclusive=True)
+    assert caught.value.reply_code == 403

@@ -283,6 +283,13 @@ impl OutboxState {
     }
 }
 
+impl Slot {
+    /// Deliveries that wait for an acknowledgement.
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+}
+
 impl ChannelOut {
     fn new() -> Self {
         ChannelOut {

@@ -8,6 +8,7 @@ use courser_codec::{FieldTable, FieldValue};
 pub(crate) const DEAD_LETTER_EXCHANGE: &str = "x-dead-letter-exchange";
 const QUEUE_TYPE: &str = "x-queue-type";
 const MAX_PRIORITY: &str = "x-max-priority";
+const SINGLE_ACTIVE_CONSUMER: &str = "x-single-active-consumer";
 
 /// What `x-queue-type` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +57,7 @@ const KNOWN: [Known; 26] = [
     known("x-overflow", value::overflow, C | Q, false),
     known("x-queue-mode", value::queue_mode, C, true),
     known("x-queue-version", value::queue_version, C, true),
-    known("x-single-active-consumer", value::flag, C | Q, false),
+    known(SINGLE_ACTIVE_CONSUMER, value::flag, C | Q, true),
     known("x-delivery-limit", value::any_integer, C | Q, false),
     known("x-consumer-timeout", value::expiry, C | Q, false),
     known("x-message-deduplication", value::flag, C | Q, false),
@@ -128,6 +129,13 @@ pub(crate) fn check_queue(arguments: &FieldTable, queue: Resource<'_>) -> Result
 pub(crate) fn ranks(arguments: &FieldTable) -> Option<Ranks> {
     let highest = arguments.get(MAX_PRIORITY).and_then(FieldValue::as_integer)?;
     u8::try_from(highest).ok().map(Ranks::UpTo)
+}
+
+/// Whether only one consumer at a time of a queue with these arguments gets messages, and then
+/// whether one with a higher priority takes its place.
+pub(crate) fn single_active(arguments: &FieldTable) -> Option<bool> {
+    let wanted = arguments.get(SINGLE_ACTIVE_CONSUMER).and_then(FieldValue::as_bool)?;
+    wanted.then(|| QueueType::of(arguments) == QueueType::Quorum)
 }
 
 fn check_type(arguments: &FieldTable, queue: &Resource<'_>) -> Result<(), Fault> {

@@ -13,6 +13,7 @@ mod packed;
 mod priority;
 mod ready;
 mod settle;
+mod single_active;
 mod source;
 mod traits;
 
@@ -33,12 +34,13 @@ use crate::wakes::Wakes;
 use consumers::Consumers;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
-use courser_store::{Location, Reader, Store};
+use courser_store::{Location, Reader, Store, StoreError};
 use dead::Dying;
 use lease::Lease;
 use parking_lot::Mutex;
 use ready::Ready;
 use rustc_hash::FxHashMap;
+use single_active::SingleActive;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -115,6 +117,16 @@ pub(crate) struct Remains {
     pub positions: Vec<u64>,
 }
 
+/// What a consumer that has gone leaves to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Departure {
+    Unnoticed,
+    /// The queue, being auto-delete, has to go with it.
+    QueueIsUseless,
+    /// Another one may be the single active consumer now.
+    OthersMayGoOn,
+}
+
 /// Who wants to consume, as [`Queue::add_consumer`] needs it.
 pub(crate) struct NewConsumer<'a> {
     pub outbox: &'a Arc<Outbox>,
@@ -145,6 +157,8 @@ impl Queue {
     ) -> Arc<Self> {
         let traits = QueueTraits::of(&settings.arguments);
         let ready = Ready::new(arguments::ranks(&settings.arguments));
+        let single = arguments::single_active(&settings.arguments).map(SingleActive::new);
+        let consumers = Consumers::new(single);
         let queue = Arc::new_cyclic(|me| Queue {
             id,
             name,
@@ -153,7 +167,7 @@ impl Queue {
             vhost,
             timers,
             me: Weak::clone(me),
-            state: Mutex::new(State { ready, traits, ..State::default() }),
+            state: Mutex::new(State { ready, consumers, traits, ..State::default() }),
             backlog: AtomicUsize::new(0),
             consumed: AtomicU64::new(0),
             active_consumers: AtomicUsize::new(0),
@@ -210,7 +224,9 @@ impl Queue {
             let name = self.name.as_short_str();
             return Err(Fault::not_found(format_args!("no queue '{name}' in vhost '{vhost}'")));
         }
-        if state.consumers.exclusive.is_some() || new.exclusive && state.consumers.len() > 0 {
+        let taken = state.consumers.exclusive.is_some();
+        let shared = state.consumers.len() > 0 || state.consumers.has_single_active();
+        if taken || new.exclusive && shared {
             return Err(Fault::access_refused(format_args!(
                 "queue '{}' in vhost '{vhost}' in exclusive use",
                 self.name.as_short_str()
@@ -230,21 +246,41 @@ impl Queue {
         if new.exclusive {
             state.consumers.exclusive = Some(key);
         }
+        state.consumers.hand_over();
         state.had_consumer = true;
         self.active_consumers.store(state.consumers.len(), Ordering::Relaxed);
         self.feed_and_settle(state, store, wakes)
             .map_err(|error| Fault::internal_error(format_args!("queue '{}': {error}", self.name)))
     }
 
-    /// Removes a consumer. Returns whether the queue, being auto-delete, has to go with it.
-    pub(crate) fn remove_consumer(&self, key: u32) -> bool {
+    /// Removes a consumer. Returns what has to be done for the queue without it.
+    pub(crate) fn remove_consumer(&self, key: u32) -> Departure {
         let mut state = self.state.lock();
         state.consumers.remove(key);
         if state.consumers.len() == 0 {
             self.renew_lease(&mut state);
         }
         self.active_consumers.store(state.consumers.len(), Ordering::Relaxed);
-        self.settings.auto_delete && state.had_consumer && state.consumers.len() == 0
+        if self.settings.auto_delete && state.had_consumer && state.consumers.len() == 0 {
+            Departure::QueueIsUseless
+        } else if state.consumers.lacks_active() || state.consumers.is_handing_over() {
+            Departure::OthersMayGoOn
+        } else {
+            Departure::Unnoticed
+        }
+    }
+
+    /// Lets the next consumer take the place of a single active one that has gone, after everything
+    /// that it had to return has returned.
+    pub(crate) fn activate_next(
+        self: &Arc<Self>,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let mut state = self.state.lock();
+        state.consumers.activate_next();
+        state.consumers.hand_over();
+        self.feed_and_settle(state, store, wakes)
     }
 
     /// Marks the queue as gone if `condition` agrees. What it leaves behind is the caller's.

@@ -79,6 +79,9 @@ impl Queue {
         if state.unacked.is_empty() {
             state.unacked.shrink_to(KEPT_UNACKED);
         }
+        if state.consumers.is_handing_over() {
+            state.consumers.hand_over();
+        }
         self.feed_waiting(&mut state, &mut fed, store, wakes)?;
         drop(state);
         if in_log {
@@ -104,6 +107,9 @@ impl Queue {
             if let Some(consumer) = one.consumer {
                 state.consumers.unblock(consumer);
             }
+        }
+        if state.consumers.is_handing_over() {
+            state.consumers.hand_over();
         }
         self.backlog.store(state.ready.len(), Ordering::Relaxed);
         self.feed_and_settle(state, store, wakes)

@@ -79,13 +79,11 @@ impl Session {
             })
         };
         if let Some((index, queue, key)) = found {
-            let useless = queue.remove_consumer(key);
+            let departure = queue.remove_consumer(key);
             if let Some(channel) = self.outbox.lock().channel(number) {
                 channel.end_consumer(index);
             }
-            if useless {
-                self.delete_unused(&queue);
-            }
+            self.after_departure(&queue, departure);
         }
         if !cancel.nowait {
             let reply = basic::CancelOk { consumer_tag: cancel.consumer_tag };

@@ -18,7 +18,7 @@ pub use publish::{Batch, Inbound, Pace};
 use crate::broker::{Broker, Identity};
 use crate::fault::Fault;
 use crate::outbox::Outbox;
-use crate::queue::{ConnectionId, Queue, Settled};
+use crate::queue::{ConnectionId, Departure, Queue, Settled};
 use crate::reply::is_reply_name;
 use crate::vhost::{Route, Vhost};
 use crate::wakes::Wakes;
@@ -180,7 +180,7 @@ impl Session {
     /// before any of it is handed out again.
     fn close_channels(&mut self, numbers: Range<usize>) {
         self.settle_acknowledged();
-        let mut useless = Vec::new();
+        let mut departures = Vec::new();
         let mut returned = Runs::new();
         for index in numbers {
             let number = index as u16;
@@ -190,20 +190,20 @@ impl Session {
             }
             self.confirming.retain(|confirming| *confirming != number);
             self.awaiting.retain(|awaiting| *awaiting != number);
-            self.remove_consumers(number, &mut useless);
+            self.remove_consumers(number, &mut departures);
             self.give_up(number, &mut returned);
         }
         // Nothing is left of the channels that an error could be reported to.
         drop(self.requeue(returned));
-        for queue in useless {
-            self.delete_unused(&queue);
+        for (queue, departure) in departures {
+            self.after_departure(&queue, departure);
         }
         self.wakes.wake_all();
     }
 
-    /// Takes the consumers of a channel out of their queues. Adds to `useless` the auto-delete queues
-    /// that have to go with them.
-    fn remove_consumers(&mut self, number: u16, useless: &mut Vec<Arc<Queue>>) {
+    /// Takes the consumers of a channel out of their queues. Adds to `departures` where something is
+    /// to be done without them.
+    fn remove_consumers(&mut self, number: u16, departures: &mut Vec<(Arc<Queue>, Departure)>) {
         let consumers: Vec<(Arc<Queue>, u32)> = match self.outbox.lock().channel(number) {
             Some(channel) => channel
                 .consumers()
@@ -212,8 +212,9 @@ impl Session {
             None => Vec::new(),
         };
         for (queue, key) in consumers {
-            if queue.remove_consumer(key) {
-                useless.push(queue);
+            let departure = queue.remove_consumer(key);
+            if departure != Departure::Unnoticed {
+                departures.push((queue, departure));
             }
         }
     }
@@ -258,6 +259,20 @@ impl Session {
         // Without a condition, deleting can't be refused; a store that fails has poisoned itself.
         let deleted = self.vhost.delete_queue(queue, |_| Ok(()), &mut self.wakes);
         drop(deleted);
+    }
+
+    /// Does for a queue what has to be done without a consumer that has gone.
+    fn after_departure(&mut self, queue: &Arc<Queue>, departure: Departure) {
+        match departure {
+            Departure::Unnoticed => {}
+            Departure::QueueIsUseless => self.delete_unused(queue),
+            Departure::OthersMayGoOn => {
+                let broker = Arc::clone(&self.broker);
+                let _gate = broker.gate.read();
+                // A store that can't read has poisoned itself; its owner ends the broker.
+                drop(queue.activate_next(&*broker.store, &mut self.wakes));
+            }
+        }
     }
 
     /// Deletes an auto-delete queue that has lost its last consumer, unless it has got another one

@@ -29,6 +29,7 @@ mod prefetch;
 mod priority;
 mod publish;
 mod requeue;
+mod single_active;
 mod spread;
 mod topic;
 mod transactions;

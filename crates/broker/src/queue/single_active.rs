@@ -1,0 +1,108 @@
+//! `x-single-active-consumer`: one consumer gets everything, the others stand by.
+
+use super::consumers::{Consumer, Consumers, Place};
+
+/// Who the single active consumer is, and who may come after it.
+#[derive(Debug, Default)]
+pub(super) struct SingleActive {
+    active: Option<u32>,
+    /// The others, in the order in which they came.
+    waiting: Vec<u32>,
+    /// A higher priority takes the place of the active consumer.
+    by_priority: bool,
+    /// The active consumer gets nothing more: once it has settled what it has, another takes over.
+    fading: bool,
+}
+
+impl SingleActive {
+    pub fn new(by_priority: bool) -> Self {
+        SingleActive { by_priority, ..SingleActive::default() }
+    }
+
+    pub fn by_priority(&self) -> bool {
+        self.by_priority
+    }
+
+    /// Takes note of a new consumer.
+    pub fn add(&mut self, key: u32) {
+        self.waiting.push(key);
+    }
+
+    /// Takes note that a consumer has gone.
+    pub fn remove(&mut self, key: u32) {
+        if self.active == Some(key) {
+            self.active = None;
+            self.fading = false;
+        }
+        self.waiting.retain(|waiting| *waiting != key);
+    }
+}
+
+impl Consumers {
+    /// Whether the single active consumer has gone and others wait for its place.
+    pub fn lacks_active(&self) -> bool {
+        let lacks = |single: &SingleActive| single.active.is_none() && !single.waiting.is_empty();
+        self.single.as_deref().is_some_and(lacks)
+    }
+
+    /// Gives a vacant place of the single active consumer to the one with the highest priority, of
+    /// those to the one that has waited longest.
+    pub fn activate_next(&mut self) {
+        let Some(next) = self.highest_waiting() else { return };
+        let Some(single) = self.single.as_deref_mut().filter(|one| one.active.is_none()) else {
+            return;
+        };
+        single.waiting.retain(|waiting| *waiting != next);
+        single.active = Some(next);
+        self.put_into_ring(next);
+    }
+
+    /// Sees to it that a consumer with a higher priority than the active one takes over, where
+    /// queues do that: as soon as the active one has nothing unacknowledged.
+    pub fn hand_over(&mut self) {
+        let Some(single) = self.single.as_deref().filter(|single| single.by_priority) else {
+            return;
+        };
+        let (Some(active), was_fading) = (single.active, single.fading) else { return };
+        let next = self.highest_waiting().map_or(i32::MIN, |next| self.priority(next));
+        if next <= self.priority(active) {
+            if was_fading && let Some(single) = self.single.as_deref_mut() {
+                // The one that was to take over has gone.
+                single.fading = false;
+                self.put_into_ring(active);
+            }
+            return;
+        }
+        let settled = self.get(active).is_none_or(has_nothing_unacked);
+        self.leave_ring(active, Place::Waiting);
+        let Some(single) = self.single.as_deref_mut() else { return };
+        single.fading = !settled;
+        if settled {
+            single.active = None;
+            single.waiting.push(active);
+            self.activate_next();
+        }
+    }
+
+    /// Whether a consumer's settling may be what another one waits for.
+    #[inline]
+    pub fn is_handing_over(&self) -> bool {
+        self.single.as_deref().is_some_and(|single| single.fading)
+    }
+
+    fn highest_waiting(&self) -> Option<u32> {
+        let waiting = &self.single.as_deref()?.waiting;
+        let highest = waiting.iter().map(|key| self.priority(*key)).max()?;
+        waiting.iter().copied().find(|key| self.priority(*key) == highest)
+    }
+
+    fn priority(&self, key: u32) -> i32 {
+        self.get(key).map_or(i32::MIN, |consumer| consumer.priority)
+    }
+}
+
+fn has_nothing_unacked(consumer: &Consumer) -> bool {
+    let mut outbox = consumer.outbox.lock();
+    let slot = outbox.channel(consumer.channel).and_then(|channel| channel.slot(consumer.slot));
+    slot.is_none_or(|slot| slot.in_flight() == 0)
+}

@@ -1,0 +1,149 @@
+//! `x-single-active-consumer`: one gets everything, and when it goes, the next one.
+
+use crate::support::{Client, World, short};
+use courser_codec::{FieldTable, Table, basic, queue};
+
+fn declare(client: &mut Client) {
+    let entries = FieldTable::new().with("x-single-active-consumer", true).to_entries();
+    let arguments = Table::from_entries(&entries);
+    client.tell(queue::Declare {
+        queue: short("q"),
+        nowait: true,
+        arguments,
+        ..Default::default()
+    });
+}
+
+fn consume_with_priority(client: &mut Client, priority: i32) {
+    let entries = FieldTable::new().with("x-priority", priority).to_entries();
+    client.consume_with(basic::Consume {
+        queue: short("q"),
+        arguments: Table::from_entries(&entries),
+        ..Default::default()
+    });
+}
+
+#[test]
+fn only_the_first_consumer_gets_messages() {
+    let world = World::new();
+    let (mut first, mut second) = (world.connect(), world.connect());
+    declare(&mut first);
+    first.consume("q");
+    second.consume("q");
+    first.fill("q", &["1", "2", "3"]);
+    assert_eq!(first.bodies(), ["1", "2", "3"]);
+    assert_eq!(second.bodies(), Vec::<String>::new());
+    assert_eq!(world.counts("q"), (0, 3, 2));
+}
+
+#[test]
+fn the_others_get_nothing_even_if_the_active_one_can_take_no_more() {
+    let world = World::new();
+    let (mut first, mut second) = (world.connect(), world.connect());
+    declare(&mut first);
+    first.qos(1);
+    first.consume("q");
+    second.consume("q");
+    first.fill("q", &["1", "2"]);
+    assert_eq!(first.bodies(), ["1"]);
+    assert_eq!(second.bodies(), Vec::<String>::new());
+    first.ack(1);
+    assert_eq!(first.bodies(), ["2"]);
+}
+
+#[test]
+fn the_next_one_takes_over_when_the_active_one_is_cancelled() {
+    let world = World::new();
+    let (mut first, mut second) = (world.connect(), world.connect());
+    declare(&mut first);
+    first.qos(1);
+    let tag = first.consume("q");
+    second.consume("q");
+    first.fill("q", &["1", "2", "3"]);
+    assert_eq!(first.bodies(), ["1"]);
+    first.cancel(&tag);
+    assert_eq!(second.bodies(), ["2", "3"], "and what is unacknowledged stays where it is");
+    first.requeue(1);
+    assert_eq!(second.bodies(), ["1"]);
+}
+
+#[test]
+fn what_a_lost_connection_had_comes_first_and_in_order() {
+    let world = World::new();
+    let mut publisher = world.connect();
+    declare(&mut publisher);
+    let (mut first, mut second, mut third) = (world.connect(), world.connect(), world.connect());
+    first.qos(2);
+    for consumer in [&mut first, &mut second, &mut third] {
+        consumer.consume("q");
+    }
+    publisher.fill("q", &["1", "2", "3", "4"]);
+    first.disconnect();
+    assert_eq!(second.bodies(), ["1", "2", "3", "4"]);
+    second.close_channel(1);
+    assert_eq!(third.bodies(), ["1", "2", "3", "4"]);
+}
+
+#[test]
+fn a_standby_that_goes_changes_nothing() {
+    let world = World::new();
+    let (mut first, mut second) = (world.connect(), world.connect());
+    declare(&mut first);
+    first.consume("q");
+    second.consume("q");
+    second.disconnect();
+    first.publish("", "q", "1");
+    assert_eq!(first.bodies(), ["1"]);
+}
+
+#[test]
+fn after_all_have_gone_a_new_one_is_active() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare(&mut client);
+    let tags = [client.consume("q"), client.consume("q")];
+    client.cancel(&tags[1]);
+    client.cancel(&tags[0]);
+    client.publish("", "q", "1");
+    let tag = client.consume("q");
+    let deliveries = client.deliveries();
+    assert_eq!((deliveries[0].text(), &deliveries[0].consumer), ("1", &tag));
+}
+
+#[test]
+fn of_those_that_stand_by_the_highest_priority_is_next() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare(&mut client);
+    let mut consumers = [world.connect(), world.connect(), world.connect(), world.connect()];
+    for (consumer, priority) in consumers.iter_mut().zip([0, 0, 5, 5]) {
+        consume_with_priority(consumer, priority);
+    }
+    client.publish("", "q", "1");
+    assert_eq!(consumers[0].bodies(), ["1"], "nobody takes the active one's place");
+    for (nth, next) in [(0, 2), (2, 3), (3, 1)] {
+        consumers[nth].disconnect();
+        assert_eq!(consumers[next].bodies(), ["1"]);
+    }
+}
+
+#[test]
+fn an_exclusive_consumer_is_refused() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare(&mut client);
+    let consume = basic::Consume { queue: short("q"), exclusive: true, ..Default::default() };
+    let text = "403 ACCESS_REFUSED - queue 'q' in vhost '/' in exclusive use";
+    assert_eq!(client.refused(consume), text);
+}
+
+#[test]
+fn a_get_takes_messages_all_the_same() {
+    let world = World::new();
+    let (mut first, mut second) = (world.connect(), world.connect());
+    declare(&mut first);
+    first.qos(1);
+    first.consume("q");
+    first.fill("q", &["1", "2"]);
+    assert_eq!(second.pop("q").as_deref(), Some("2"));
+}
