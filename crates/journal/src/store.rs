@@ -161,6 +161,7 @@ impl JournalStore {
                 match record {
                     Record::Message { holders, .. } => messages.push((index, holders)),
                     Record::Spilled { .. } => messages.push((index, 0)),
+                    Record::Delayed { .. } => messages.push((index, 1)),
                     _ => {}
                 }
             }

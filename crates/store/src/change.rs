@@ -8,6 +8,7 @@
 //!   4  defined     u16 length of the key, key, value
 //!   5  forgotten   key
 //!   6  spilled     message record: out of memory for room's sake, forgotten by a restart
+//!  24  delayed     u64 queue, u64 milliseconds since 1970, message record
 //! ```
 //! Integers are little-endian; a varint has seven bits an octet, the lowest first.
 
@@ -22,6 +23,7 @@ const DROPPED: u8 = 3;
 const DEFINED: u8 = 4;
 const FORGOTTEN: u8 = 5;
 const SPILLED: u8 = 6;
+const DELAYED: u8 = 24;
 
 /// One change that has to survive a restart. Queues are named by numbers that are never used again.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +66,15 @@ pub enum Record<'a> {
         /// The message.
         message: MessageRef<'a>,
     },
+    /// A message that waits for its time. What is done with is settled as in any queue.
+    Delayed {
+        /// The number of where it waits, which is none of a queue's.
+        queue: u64,
+        /// When it is due, in milliseconds since 1970.
+        due_ms: u64,
+        /// The message.
+        message: MessageRef<'a>,
+    },
 }
 
 /// A [`Record`] read from a log.
@@ -100,6 +111,13 @@ pub enum Replayed<'a> {
     },
     /// See [`Record::Spilled`].
     Spilled,
+    /// See [`Record::Delayed`].
+    Delayed {
+        /// The number of where it waits.
+        queue: u64,
+        /// When it is due, in milliseconds since 1970.
+        due_ms: u64,
+    },
 }
 
 impl Record<'_> {
@@ -131,13 +149,20 @@ impl Record<'_> {
                 head.extend_from_slice(key);
             }
             Record::Spilled { .. } => head.push(SPILLED),
+            Record::Delayed { queue, due_ms, .. } => {
+                head.push(DELAYED);
+                head.extend_from_slice(&queue.to_le_bytes());
+                head.extend_from_slice(&due_ms.to_le_bytes());
+            }
         }
     }
 
     /// The message that follows the head.
     pub fn message(&self) -> Option<&MessageRef<'_>> {
         match self {
-            Record::Message { message, .. } | Record::Spilled { message } => Some(message),
+            Record::Message { message, .. }
+            | Record::Spilled { message }
+            | Record::Delayed { message, .. } => Some(message),
             _ => None,
         }
     }
@@ -167,6 +192,13 @@ impl<'a> Replayed<'a> {
             }
             FORGOTTEN => Replayed::Forgotten { key: rest },
             SPILLED => MessageRef::from_record(rest).map(|_| Replayed::Spilled)?,
+            DELAYED => {
+                let (queue, rest) = rest.split_first_chunk::<8>()?;
+                let (due_ms, message) = rest.split_first_chunk::<8>()?;
+                MessageRef::from_record(message)?;
+                let (queue, due_ms) = (u64::from_le_bytes(*queue), u64::from_le_bytes(*due_ms));
+                Replayed::Delayed { queue, due_ms }
+            }
             _ => return None,
         })
     }
@@ -177,6 +209,7 @@ pub fn message_of(record: &[u8]) -> Option<MessageRef<'_>> {
     match record.split_first()? {
         (&MESSAGE, rest) => MessageRef::from_record(split_queues(rest)?.1),
         (&SPILLED, rest) => MessageRef::from_record(rest),
+        (&DELAYED, rest) => MessageRef::from_record(rest.get(16..)?),
         _ => None,
     }
 }

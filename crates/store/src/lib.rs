@@ -8,6 +8,7 @@
 
 pub mod change;
 pub mod chunk;
+pub mod delayed;
 pub mod gauge;
 pub mod location;
 pub mod memory;

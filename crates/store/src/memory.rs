@@ -44,7 +44,7 @@ impl Store for MemoryStore {
         locations: &mut Vec<Location>,
     ) -> Result<Lsn, StoreError> {
         let mut messages = records.iter().filter_map(|record| match record {
-            Record::Message { message, .. } => Some(*message),
+            Record::Message { message, .. } | Record::Delayed { message, .. } => Some(*message),
             _ => None,
         });
         self.keep(&mut messages, locations)?;

@@ -1,6 +1,7 @@
 //! What is left of a log: definitions, and which messages each queue still has.
 
 use crate::change::{Replayed, ascending, put_ascending, put_varint, take_varint};
+use crate::delayed::{DelayedIndex, PairCoder};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
 
@@ -11,6 +12,8 @@ pub struct Recovered {
     pub definitions: BTreeMap<Vec<u8>, Vec<u8>>,
     /// For each queue, the positions of its messages in the log.
     pub queues: HashMap<u64, QueueIndex>,
+    /// For each number of [`Record::Delayed`](crate::Record::Delayed), what waits for its time.
+    pub delayed: HashMap<u64, DelayedIndex>,
 }
 
 /// The messages of one queue, in a few octets each: they may be many millions.
@@ -87,10 +90,16 @@ impl Recovered {
             Replayed::Settled { queue, positions } => {
                 if let Some(index) = self.queues.get_mut(&queue) {
                     index.settle(positions);
+                } else if let Some(index) = self.delayed.get_mut(&queue) {
+                    index.settle(positions);
                 }
             }
             Replayed::Dropped { queue } => {
                 self.queues.remove(&queue);
+                self.delayed.remove(&queue);
+            }
+            Replayed::Delayed { queue, due_ms } => {
+                self.delayed.entry(queue).or_default().push(position, due_ms);
             }
             Replayed::Defined { key, value } => {
                 self.definitions.insert(key.to_vec(), value.to_vec());
@@ -105,6 +114,8 @@ impl Recovered {
     /// Calls `each` with the position of every message, once for each queue that has it.
     pub fn for_each_position(&self, each: &mut dyn FnMut(u64)) {
         self.queues.values().for_each(|index| index.positions().for_each(&mut *each));
+        let delayed = self.delayed.values().flat_map(DelayedIndex::pairs);
+        delayed.for_each(|(position, _)| each(position));
     }
 
     /// Reads a checkpoint that [`CheckpointWriter`] wrote; none if it is malformed.
@@ -119,6 +130,9 @@ impl Recovered {
             } else if *kind == QUEUE {
                 let queue = u64::from_le_bytes(first.try_into().ok()?);
                 recovered.queues.entry(queue).or_default().push_run(second)?;
+            } else if *kind == DELAYED {
+                let queue = u64::from_le_bytes(first.try_into().ok()?);
+                recovered.delayed.entry(queue).or_default().push_run(second)?;
             } else {
                 return None;
             }
@@ -129,6 +143,7 @@ impl Recovered {
 
 const DEFINITION: u8 = 1;
 const QUEUE: u8 = 2;
+const DELAYED: u8 = 24;
 
 fn take_part<'a>(octets: &mut &'a [u8]) -> Option<&'a [u8]> {
     let len = usize::try_from(take_varint(octets)?).ok()?;
@@ -161,6 +176,21 @@ impl<'w> CheckpointWriter<'w> {
         encoded.clear();
         put_ascending(&mut encoded, positions);
         let written = self.entry(QUEUE, &queue.to_le_bytes(), &encoded);
+        self.scratch = encoded;
+        written
+    }
+
+    /// Adds messages that wait for their time: the position and the time of each.
+    pub fn delayed(
+        &mut self,
+        queue: u64,
+        pairs: impl Iterator<Item = (u64, u64)>,
+    ) -> io::Result<()> {
+        let mut encoded = std::mem::take(&mut self.scratch);
+        encoded.clear();
+        let mut coder = PairCoder::default();
+        pairs.for_each(|(position, due_ms)| coder.put(&mut encoded, position, due_ms));
+        let written = self.entry(DELAYED, &queue.to_le_bytes(), &encoded);
         self.scratch = encoded;
         written
     }

@@ -40,11 +40,30 @@ fn a_spilled_message_can_be_read_but_is_in_no_queue_after_a_restart() {
 }
 
 #[test]
+fn a_delayed_message_keeps_its_parts_and_its_time_until_it_is_settled() {
+    let octets = encode(&Record::Delayed { queue: 7, due_ms: 1_800_000_000_123, message: MESSAGE });
+    let message = message_of(&octets).expect("a message");
+    assert_eq!((message.address, message.header), (MESSAGE.address, MESSAGE.header));
+    assert_eq!(message.body, MESSAGE.body);
+    let mut recovered = Recovered::default();
+    recovered.apply(5, Replayed::parse(&octets).expect("a record"));
+    recovered.apply(9, Replayed::parse(&octets).expect("a record"));
+    recovered.apply(20, Replayed::Settled { queue: 7, positions: vec![5] });
+    assert_eq!(recovered.delayed[&7].pairs().collect::<Vec<_>>(), [(9, 1_800_000_000_123)]);
+    let mut positions = Vec::new();
+    recovered.for_each_position(&mut |position| positions.push(position));
+    assert_eq!(positions, [9]);
+    recovered.apply(30, Replayed::Dropped { queue: 7 });
+    assert!(recovered.delayed.is_empty());
+}
+
+#[test]
 fn a_record_cut_anywhere_is_no_record() {
     let records = [
         Record::Message { queues: &[7], holders: 1, message: MESSAGE },
         Record::Spilled { message: MESSAGE },
         Record::Dropped { queue: 9 },
+        Record::Delayed { queue: 9, due_ms: 1, message: MESSAGE },
     ];
     for record in &records {
         let octets = encode(record);
@@ -113,6 +132,31 @@ proptest! {
             let wanted: Vec<u64> = queues[&queue].iter().copied().collect();
             prop_assert_eq!(index.positions().collect::<Vec<_>>(), wanted);
         }
+    }
+
+    #[test]
+    fn delayed_messages_come_back_from_a_checkpoint_and_the_log_behind_it(
+        times in prop::collection::vec(any::<u64>(), 0..3000),
+        in_checkpoint in 0usize..3000,
+        settled in prop::collection::btree_set(0u64..3000, 0..3000),
+    ) {
+        let all: Vec<(u64, u64)> = (0..).zip(times).collect();
+        let (before, behind) = all.split_at(in_checkpoint.min(all.len()));
+        let mut octets = Vec::new();
+        let mut writer = CheckpointWriter::new(&mut octets);
+        for run in before.chunks(100) {
+            writer.delayed(7, run.iter().copied()).expect("there is room");
+        }
+        let mut recovered = Recovered::from_checkpoint(&octets).expect("whole");
+        for (position, due_ms) in behind {
+            recovered.apply(*position, Replayed::Delayed { queue: 7, due_ms: *due_ms });
+        }
+        for position in &settled {
+            recovered.apply(5000, Replayed::Settled { queue: 7, positions: vec![*position] });
+        }
+        let left: Vec<_> = all.iter().filter(|(at, _)| !settled.contains(at)).copied().collect();
+        let found = recovered.delayed.remove(&7).unwrap_or_default();
+        prop_assert_eq!(found.pairs().collect::<Vec<_>>(), left);
     }
 
     #[test]

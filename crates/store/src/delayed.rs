@@ -1,0 +1,117 @@
+//! Messages that wait for their time: where they are, and when they are due, in a few octets each.
+
+use crate::change::{put_varint, take_varint};
+use std::collections::HashSet;
+
+/// Writes pairs of a position in the log and a time, or reads them back: each as the differences to
+/// the one before, as varints, the lowest bit of which is the sign.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PairCoder {
+    position: u64,
+    due_ms: u64,
+}
+
+impl PairCoder {
+    /// Appends a pair.
+    pub fn put(&mut self, out: &mut Vec<u8>, position: u64, due_ms: u64) {
+        put_difference(out, &mut self.position, position);
+        put_difference(out, &mut self.due_ms, due_ms);
+    }
+
+    /// Takes a pair off the front; none if there is none.
+    pub fn take(&mut self, octets: &mut &[u8]) -> Option<(u64, u64)> {
+        take_difference(octets, &mut self.position)?;
+        take_difference(octets, &mut self.due_ms)?;
+        Some((self.position, self.due_ms))
+    }
+}
+
+fn put_difference(out: &mut Vec<u8>, before: &mut u64, number: u64) {
+    let difference = number.wrapping_sub(*before).cast_signed();
+    put_varint(out, ((difference << 1) ^ (difference >> 63)).cast_unsigned());
+    *before = number;
+}
+
+fn take_difference(octets: &mut &[u8], number: &mut u64) -> Option<()> {
+    let coded = take_varint(octets)?;
+    let difference = (coded >> 1) ^ (coded & 1).wrapping_neg();
+    *number = number.wrapping_add(difference);
+    Some(())
+}
+
+/// The pairs of a run that [`PairCoder::put`] wrote; ends at what is malformed.
+pub fn pairs(mut run: &[u8]) -> impl Iterator<Item = (u64, u64)> {
+    let mut coder = PairCoder::default();
+    std::iter::from_fn(move || coder.take(&mut run))
+}
+
+/// Pairs in a run that is packed while a log is replayed.
+const RUN_PAIRS: usize = 1024;
+
+/// The messages that a restart finds waiting for their time in one place.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct DelayedIndex {
+    runs: Vec<Box<[u8]>>,
+    /// Pairs in `runs`.
+    runs_len: usize,
+    newest: Vec<(u64, u64)>,
+    /// Positions that are known to be settled, to be removed together.
+    settled: HashSet<u64>,
+}
+
+impl DelayedIndex {
+    pub(crate) fn push(&mut self, position: u64, due_ms: u64) {
+        self.newest.push((position, due_ms));
+        if self.newest.len() == RUN_PAIRS {
+            let newest = std::mem::take(&mut self.newest);
+            self.push_pairs(newest.into_iter());
+        }
+    }
+
+    /// Adds a run of a checkpoint; none if it is malformed.
+    pub(crate) fn push_run(&mut self, run: &[u8]) -> Option<()> {
+        let mut rest = run;
+        let mut coder = PairCoder::default();
+        while !rest.is_empty() {
+            coder.take(&mut rest)?;
+            self.runs_len += 1;
+        }
+        self.runs.push(run.into());
+        Some(())
+    }
+
+    pub(crate) fn settle(&mut self, positions: Vec<u64>) {
+        self.settled.extend(positions);
+        let all = self.runs_len + self.newest.len();
+        if self.settled.len() > 1024 && self.settled.len() * 2 > all {
+            self.sweep();
+        }
+    }
+
+    fn sweep(&mut self) {
+        let settled = std::mem::take(&mut self.settled);
+        let is_left = |(position, _): &(u64, u64)| !settled.contains(position);
+        self.newest.retain(is_left);
+        self.runs_len = 0;
+        for run in std::mem::take(&mut self.runs) {
+            self.push_pairs(pairs(&run).filter(is_left));
+        }
+    }
+
+    fn push_pairs(&mut self, pairs: impl Iterator<Item = (u64, u64)>) {
+        let (mut run, mut coder) = (Vec::new(), PairCoder::default());
+        for (position, due_ms) in pairs {
+            coder.put(&mut run, position, due_ms);
+            self.runs_len += 1;
+        }
+        if !run.is_empty() {
+            self.runs.push(run.into());
+        }
+    }
+
+    /// The position of each message, and when it is due, in milliseconds since 1970.
+    pub fn pairs(&self) -> impl Iterator<Item = (u64, u64)> {
+        let all = self.runs.iter().flat_map(|run| pairs(run)).chain(self.newest.iter().copied());
+        all.filter(|(position, _)| !self.settled.contains(position))
+    }
+}
