@@ -59,7 +59,7 @@ module ZMQ
     def initialize(socket, events = EVENT_ALL)
       @socket = socket
       endpoint = "inproc://courser-zmq-monitor-#{object_id}"
-      Util.error_check('zmq_socket_monitor', LibZMQ.zmq_socket_monitor(socket.socket, endpoint, events))
+      Util.error_check('zmq_socket_monitor', LibZMQ.zmq_socket_monitor(socket.handle.pointer, endpoint, events))
       @receiver = Socket.new(socket.handle.context.pointer, PAIR)
       @receiver.set!(rcvhwm: BACKLOG_MAX)
       @receiver.connect!(endpoint)
@@ -98,7 +98,7 @@ module ZMQ
     def close
       return if @receiver.closed?
 
-      LibZMQ.zmq_socket_monitor(@socket.socket, nil, 0) unless @socket.closed?
+      LibZMQ.zmq_socket_monitor(@socket.handle.pointer, nil, 0) unless @socket.closed?
       @receiver.close
       nil
     end

@@ -30,7 +30,9 @@ module ZMQ
     def self.from_pollable(pollable)
       item = new
       item.pollable = pollable
-      if pollable.respond_to?(:socket)
+      if pollable.is_a?(Socket)
+        item.socket = pollable.handle&.pointer
+      elsif pollable.respond_to?(:socket)
         item.socket = pollable.socket
       elsif pollable.respond_to?(:posix_fileno)
         item.fd = pollable.posix_fileno
@@ -107,7 +109,7 @@ module ZMQ
     # @return [Boolean] whether it was a socket that has been closed, whose memory is gone
     # @api private
     def gone?
-      pollable.is_a?(Socket) && pollable.socket.nil?
+      pollable.is_a?(Socket) && pollable.closed?
     end
   end
 end

@@ -13,8 +13,6 @@ module ZMQ
     include Receiving
     include Raising
 
-    # @return [FFI::Pointer, nil] libzmq's socket, nil once closed
-    attr_reader :socket
     # @return [String] its type, such as "REQ"
     attr_reader :name
 

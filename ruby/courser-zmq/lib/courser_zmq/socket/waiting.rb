@@ -78,7 +78,7 @@ module ZMQ
 
       # @param option [Integer] RCVTIMEO or SNDTIMEO
       def deadline_of(option)
-        Deadline.after_ms(read_int_option(option))
+        Deadline.after_ms(read_number(option))
       end
 
       # @return [IO] the socket's event descriptor, which stays libzmq's

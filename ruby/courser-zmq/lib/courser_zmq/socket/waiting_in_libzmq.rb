@@ -6,6 +6,9 @@ module ZMQ
     #
     # @api private
     module WaitingInLibzmq
+      # @return [FFI::Pointer, nil] libzmq's socket, nil once closed
+      attr_reader :socket
+
       private
 
       # Receives once something is there; RCVTIMEO limits the wait.
