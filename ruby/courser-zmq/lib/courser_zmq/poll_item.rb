@@ -30,16 +30,22 @@ module ZMQ
     def self.from_pollable(pollable)
       item = new
       item.pollable = pollable
-      if pollable.is_a?(Socket)
-        item.socket = pollable.handle&.pointer
-      elsif pollable.respond_to?(:socket)
-        item.socket = pollable.socket
-      elsif pollable.respond_to?(:posix_fileno)
-        item.fd = pollable.posix_fileno
-      elsif pollable.respond_to?(:io)
-        item.fd = pollable.io.posix_fileno
-      end
+      item.watch(pollable)
       item
+    end
+
+    # Points libzmq's item at the socket or the descriptor of `pollable`.
+    # @api private
+    def watch(pollable)
+      if pollable.is_a?(Socket)
+        self.socket = pollable.handle&.pointer
+      elsif pollable.respond_to?(:socket)
+        self.socket = pollable.socket
+      elsif pollable.respond_to?(:posix_fileno)
+        self.fd = pollable.posix_fileno
+      elsif pollable.respond_to?(:io)
+        self.fd = pollable.io.posix_fileno
+      end
     end
 
     # @return [Boolean, nil] whether what is watched has been closed

@@ -5,9 +5,9 @@ module ZMQ
     # Waiting on JRuby, which cannot interrupt native code: inside libzmq for a moment, because waking up is quickest
     # there, then on the descriptor, where the JVM sees to interrupts.
     #
-    # RCVTIMEO and SNDTIMEO make the moment. Setting them for each wait would cost more than the wait often does, so they
-    # are set once and stay so; what the program has set is kept here. A program that reaches for the native socket finds
-    # its own values in force, and from then on waits take the slower way.
+    # RCVTIMEO and SNDTIMEO make the moment. Setting them for each wait would cost more than the wait often does, so
+    # they are set once and stay so; what the program has set is kept here. A program that reaches for the native socket
+    # finds its own values in force, and from then on waits take the slower way.
     #
     # @api private
     module WaitingOnJvm
