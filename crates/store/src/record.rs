@@ -8,8 +8,9 @@
 //! offset  size  field
 //!      0     4  header_len
 //!      4     4  body_len, or 0xffff_ffff when the body is held beside the chunk
-//!      8     2  address_len
-//!     10     n  exchange and routing key, each a short string
+//!      8     2  address_len; the highest bit set when there is a stamp
+//!     10     8  the stamp, if there is one: when it was published, milliseconds since 1970
+//!            n  exchange and routing key, each a short string
 //!            n  content header payload (class, weight, body size, property flags, properties)
 //!            n  body
 //! ```
@@ -18,15 +19,18 @@
 use crate::StoreError;
 use bytes::Bytes;
 
-/// Octets in front of a record's parts.
+/// Octets in front of a record's parts, without a stamp.
 pub const PREFIX_LEN: usize = 10;
+const STAMP_LEN: usize = 8;
+/// Set in `address_len` when a stamp follows.
+const STAMPED: u16 = 1 << 15;
 const BODY_BESIDE: u32 = u32::MAX;
 
 /// Bodies from this size on, when they are already owned, are shared instead of copied.
 pub const SHARED_BODY_MIN_BYTES: usize = 4096;
 
 /// One message, borrowed from the read buffer of a connection or from a store.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct MessageRef<'a> {
     /// Exchange and routing key: two AMQP short strings, as they stand in `basic.publish` and
     /// `basic.deliver`.
@@ -37,13 +41,61 @@ pub struct MessageRef<'a> {
     pub body: &'a [u8],
     /// The same body when it is shared memory that can be sent without a copy.
     pub shared_body: Option<&'a Bytes>,
+    /// When it was published, in milliseconds since 1970; 0 where nobody will ask.
+    pub published_ms: u64,
+}
+
+/// What stands in front of the parts of a record.
+#[derive(Clone, Copy, Debug)]
+pub struct Prefix {
+    octets: [u8; PREFIX_LEN + STAMP_LEN],
+    len: usize,
+}
+
+impl std::ops::Deref for Prefix {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.octets[..self.len]
+    }
+}
+
+/// The numbers of a prefix.
+struct Lengths {
+    header: usize,
+    body: u32,
+    address: usize,
+    published_ms: u64,
+}
+
+impl Lengths {
+    /// Takes a prefix off the front of a record; none if there is none.
+    #[inline]
+    fn read(record: &[u8]) -> Option<(Self, &[u8])> {
+        let (prefix, mut rest) = record.split_first_chunk::<PREFIX_LEN>()?;
+        let address = u16::from_le_bytes([prefix[8], prefix[9]]);
+        let mut published_ms = 0;
+        if address & STAMPED != 0 {
+            let (stamp, after) = rest.split_first_chunk::<STAMP_LEN>()?;
+            published_ms = u64::from_le_bytes(*stamp);
+            rest = after;
+        }
+        let lengths = Lengths {
+            header: u32::from_le_bytes([prefix[0], prefix[1], prefix[2], prefix[3]]) as usize,
+            body: u32::from_le_bytes([prefix[4], prefix[5], prefix[6], prefix[7]]),
+            address: (address & !STAMPED) as usize,
+            published_ms,
+        };
+        Some((lengths, rest))
+    }
 }
 
 impl<'a> MessageRef<'a> {
     /// Octets this message takes in a chunk.
     pub fn record_len(&self) -> usize {
         let body = if self.shares_body() { 0 } else { self.body.len() };
-        PREFIX_LEN + self.address.len() + self.header.len() + body
+        let stamp = if self.published_ms == 0 { 0 } else { STAMP_LEN };
+        PREFIX_LEN + stamp + self.address.len() + self.header.len() + body
     }
 
     /// Whether the body is large enough, and owned, so that it is kept beside the chunk.
@@ -62,19 +114,27 @@ impl<'a> MessageRef<'a> {
     }
 
     /// What stands in front of the parts of a record; the body follows it if `inline`.
-    fn prefix(&self, inline: bool) -> Result<[u8; PREFIX_LEN], StoreError> {
+    fn prefix(&self, inline: bool) -> Result<Prefix, StoreError> {
         let too_large = || StoreError::TooLarge(self.body.len() as u64);
         let header_len = u32::try_from(self.header.len()).map_err(|_| too_large())?;
-        let address_len = u16::try_from(self.address.len()).map_err(|_| too_large())?;
+        let mut address_len = u16::try_from(self.address.len())
+            .ok()
+            .filter(|len| len & STAMPED == 0)
+            .ok_or_else(too_large)?;
         let body_len = u32::try_from(self.body.len())
             .ok()
             .filter(|len| *len != BODY_BESIDE)
             .ok_or_else(too_large)?;
         let body_len = if inline { body_len } else { BODY_BESIDE };
-        let mut prefix = [0; PREFIX_LEN];
-        prefix[..4].copy_from_slice(&header_len.to_le_bytes());
-        prefix[4..8].copy_from_slice(&body_len.to_le_bytes());
-        prefix[8..].copy_from_slice(&address_len.to_le_bytes());
+        let mut prefix = Prefix { octets: [0; PREFIX_LEN + STAMP_LEN], len: PREFIX_LEN };
+        if self.published_ms != 0 {
+            address_len |= STAMPED;
+            prefix.len += STAMP_LEN;
+            prefix.octets[PREFIX_LEN..].copy_from_slice(&self.published_ms.to_le_bytes());
+        }
+        prefix.octets[..4].copy_from_slice(&header_len.to_le_bytes());
+        prefix.octets[4..8].copy_from_slice(&body_len.to_le_bytes());
+        prefix.octets[8..10].copy_from_slice(&address_len.to_le_bytes());
         Ok(prefix)
     }
 
@@ -91,34 +151,34 @@ impl<'a> MessageRef<'a> {
     }
 
     /// The record of this message in four parts, for a store that gathers them.
-    pub fn record_parts(&self) -> Result<([u8; PREFIX_LEN], [&'a [u8]; 3]), StoreError> {
+    pub fn record_parts(&self) -> Result<(Prefix, [&'a [u8]; 3]), StoreError> {
         Ok((self.prefix(true)?, [self.address, self.header, self.body]))
     }
 
     /// The message of a record that was written in parts; none if it is not whole.
     pub fn from_record(record: &'a [u8]) -> Option<Self> {
-        let (prefix, rest) = record.split_first_chunk::<PREFIX_LEN>()?;
-        let header_len = u32::from_le_bytes([prefix[0], prefix[1], prefix[2], prefix[3]]) as usize;
-        let body_len = u32::from_le_bytes([prefix[4], prefix[5], prefix[6], prefix[7]]) as usize;
-        let address_len = u16::from_le_bytes([prefix[8], prefix[9]]) as usize;
-        let (address, rest) = rest.split_at_checked(address_len)?;
-        let (header, body) = rest.split_at_checked(header_len)?;
-        (body.len() == body_len).then_some(MessageRef { address, header, body, shared_body: None })
+        let (lengths, rest) = Lengths::read(record)?;
+        let (address, rest) = rest.split_at_checked(lengths.address)?;
+        let (header, body) = rest.split_at_checked(lengths.header)?;
+        let published_ms = lengths.published_ms;
+        let message = MessageRef { address, header, body, shared_body: None, published_ms };
+        (body.len() == lengths.body as usize).then_some(message)
     }
 
     /// The record at `offset` of a chunk that [`MessageRef::write`] filled.
     pub(crate) fn parse(chunk: &'a [u8], offset: usize, beside: &'a Bytes) -> Self {
-        let record = &chunk[offset..];
-        let (prefix, rest) = record.split_at(PREFIX_LEN);
-        let header_len = u32::from_le_bytes([prefix[0], prefix[1], prefix[2], prefix[3]]) as usize;
-        let body_len = u32::from_le_bytes([prefix[4], prefix[5], prefix[6], prefix[7]]);
-        let address_len = u16::from_le_bytes([prefix[8], prefix[9]]) as usize;
-        let (address, rest) = rest.split_at(address_len);
-        let (header, rest) = rest.split_at(header_len);
-        if body_len == BODY_BESIDE {
-            MessageRef { address, header, body: beside, shared_body: Some(beside) }
+        // Chunks are made here and never leave memory: the record is whole.
+        let Some((lengths, rest)) = Lengths::read(&chunk[offset..]) else {
+            return MessageRef::default();
+        };
+        let (address, rest) = rest.split_at(lengths.address);
+        let (header, rest) = rest.split_at(lengths.header);
+        let published_ms = lengths.published_ms;
+        if lengths.body == BODY_BESIDE {
+            MessageRef { address, header, body: beside, shared_body: Some(beside), published_ms }
         } else {
-            MessageRef { address, header, body: &rest[..body_len as usize], shared_body: None }
+            let body = &rest[..lengths.body as usize];
+            MessageRef { address, header, body, shared_body: None, published_ms }
         }
     }
 }

@@ -16,6 +16,7 @@ fn keep(store: &MemoryStore, messages: &[(Vec<u8>, Vec<u8>, Bytes)]) -> Vec<Loca
                 header,
                 body,
                 shared_body: Some(body),
+                published_ms: 0,
             }),
             &mut locations,
         )
@@ -78,7 +79,8 @@ fn one_unsettled_message_pins_no_more_than_its_chunk() {
 fn the_lsn_of_a_batch_is_durable_once_it_is_kept() {
     let store = MemoryStore::default();
     let mut locations = Vec::new();
-    let message = MessageRef { address: &[0, 0], header: &[0; 14], body: b"x", shared_body: None };
+    let message =
+        MessageRef { address: &[0, 0], header: &[0; 14], body: b"x", ..Default::default() };
     let records = [
         Record::Defined { key: b"k", value: b"v" },
         Record::Message { queues: &[1], holders: 1, message },
@@ -92,7 +94,7 @@ fn the_lsn_of_a_batch_is_durable_once_it_is_kept() {
 #[test]
 fn exchange_and_routing_key_are_read_from_the_address() {
     let address = b"\x05topic\x04a.b.";
-    let message = MessageRef { address, header: &[], body: &[], shared_body: None };
+    let message = MessageRef { address, ..Default::default() };
     assert_eq!(message.exchange(), b"topic");
     assert_eq!(message.routing_key(), b"a.b.");
 }

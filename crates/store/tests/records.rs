@@ -17,8 +17,26 @@ fn encode(record: &Record<'_>) -> Vec<u8> {
     octets
 }
 
-const MESSAGE: MessageRef<'static> =
-    MessageRef { address: b"\x01x\x01k", header: &[0; 14], body: b"body", shared_body: None };
+const MESSAGE: MessageRef<'static> = MessageRef {
+    address: b"\x01x\x01k",
+    header: &[0; 14],
+    body: b"body",
+    shared_body: None,
+    published_ms: 0,
+};
+
+#[test]
+fn a_stamp_costs_nothing_where_there_is_none_and_comes_back() {
+    let plain = encode(&Record::Spilled { message: MESSAGE });
+    let stamped = MessageRef { published_ms: 1_700_000_000_000, ..MESSAGE };
+    let octets = encode(&Record::Spilled { message: stamped });
+    assert_eq!(octets.len(), plain.len() + 8);
+    assert_eq!(stamped.record_len(), MESSAGE.record_len() + 8);
+    let read = message_of(&octets).expect("a message");
+    assert_eq!((read.published_ms, read.address), (1_700_000_000_000, MESSAGE.address));
+    assert_eq!((read.header, read.body), (MESSAGE.header, MESSAGE.body));
+    assert_eq!(message_of(&plain).expect("a message").published_ms, 0);
+}
 
 #[test]
 fn a_message_names_its_queues_and_keeps_its_parts() {
@@ -62,6 +80,7 @@ fn a_record_cut_anywhere_is_no_record() {
     let records = [
         Record::Message { queues: &[7], holders: 1, message: MESSAGE },
         Record::Spilled { message: MESSAGE },
+        Record::Spilled { message: MessageRef { published_ms: 1, ..MESSAGE } },
         Record::Dropped { queue: 9 },
         Record::Delayed { queue: 9, due_ms: 1, message: MESSAGE },
     ];

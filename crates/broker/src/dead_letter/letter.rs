@@ -70,6 +70,7 @@ impl Rewritten {
             header: &self.header,
             body: &self.body,
             shared_body: Some(&self.body),
+            published_ms: 0,
         }
     }
 }

@@ -125,6 +125,7 @@ impl Session {
             header: inbound.header,
             body: inbound.body,
             shared_body: inbound.shared_body,
+            published_ms: 0,
         };
         if !route.queues.is_empty() {
             batch.stash.push(message);

@@ -223,6 +223,7 @@ impl Pending {
             header,
             body: &self.body,
             shared_body: Some(&self.body),
+            published_ms: 0,
         }
     }
 
