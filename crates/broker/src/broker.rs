@@ -38,7 +38,7 @@ pub struct Broker {
 }
 
 /// Timers that one call of [`Broker::tick`] lets fire.
-const TIMERS_PER_TICK: usize = 64;
+const TIMERS_PER_TICK: usize = 16;
 
 /// What is to be done with the reason of a store's failure.
 type FailureCall = Box<dyn Fn(&str) + Send + Sync>;
@@ -123,7 +123,7 @@ impl Broker {
             let Some((fired_ms, kind, target)) = self.timers.pop_due(now_ms) else { break };
             if let Some(target) = target.upgrade() {
                 let _gate = self.gate.read();
-                target.fire(kind, fired_ms, now_ms, &mut wakes);
+                target.fire(kind, fired_ms, now_ms, &*self.store, &mut wakes);
                 self.post_dead_letters(&mut wakes);
             }
         }

@@ -1,7 +1,7 @@
 //! The messages of one run of publishes that go the same way, and their places in the store as far
 //! as they needed one.
 
-use crate::queue::SPILLED;
+use crate::queue::{SPILLED, has_expiration};
 use courser_store::{Location, MessageRef, Record, Store, StoreError};
 
 /// Consecutive publishes with the same route, all of them persistent or none. A message is copied
@@ -15,6 +15,8 @@ pub(crate) struct Stash<'m> {
     first_kept: usize,
     /// The run was put into the log for want of memory: every queue that takes a message counts.
     spilled: bool,
+    /// Some message has an `expiration` of its own.
+    may_expire: bool,
 }
 
 impl<'m> Stash<'m> {
@@ -28,7 +30,17 @@ impl<'m> Stash<'m> {
 
     #[inline]
     pub fn push(&mut self, message: MessageRef<'m>) {
+        // Whatever may expire has a stamp.
+        if message.published_ms != 0 {
+            self.may_expire |= has_expiration(message.header);
+        }
         self.messages.push(message);
+    }
+
+    /// Whether some message may expire, whatever its queue says.
+    #[inline]
+    pub fn may_expire(&self) -> bool {
+        self.may_expire
     }
 
     #[inline]
@@ -96,6 +108,7 @@ impl<'m> Stash<'m> {
         self.messages.clear();
         self.kept.clear();
         self.spilled = false;
+        self.may_expire = false;
     }
 
     /// Empties the stash and keeps its memory for messages borrowed from elsewhere.
@@ -103,6 +116,6 @@ impl<'m> Stash<'m> {
         self.clear();
         // Collecting an emptied vector of the same layout reuses its memory.
         let messages = self.messages.into_iter().map_while(|_| None).collect();
-        Stash { messages, kept: self.kept, first_kept: 0, spilled: false }
+        Stash { messages, kept: self.kept, ..Stash::default() }
     }
 }

@@ -5,6 +5,7 @@
 //! `Broker::tick` calls what is due. Lock order: the owner's lock, then this one's.
 
 use crate::wakes::Wakes;
+use courser_store::Store;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,6 +17,8 @@ use std::sync::{Arc, OnceLock, Weak};
 pub(crate) enum TimerKind {
     /// A queue may have been unused for as long as it may be.
     Unused,
+    /// The time of a queue's oldest message may be over.
+    Expiry,
     /// Dead letters of a queue that could not be delivered are to be tried again.
     DeadLetters,
 }
@@ -25,7 +28,14 @@ pub(crate) trait Timed: Send + Sync {
     /// Does what is due at `now_ms`, or a bounded part of it, and arms its timer again if something
     /// is left or comes later. `fired_ms` is what the timer was armed for. Called without any lock
     /// held but the broker's gate.
-    fn fire(self: Arc<Self>, kind: TimerKind, fired_ms: u64, now_ms: u64, wakes: &mut Wakes);
+    fn fire(
+        self: Arc<Self>,
+        kind: TimerKind,
+        fired_ms: u64,
+        now_ms: u64,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    );
 }
 
 /// When something will be called, if it will. Belongs behind the lock of what is to be called.

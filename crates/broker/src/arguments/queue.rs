@@ -47,7 +47,7 @@ const fn known(name: &'static str, check: Check, types: u8, supported: bool) -> 
 /// works with any queue here to one type, all that it makes sense for take it.
 const KNOWN: [Known; 26] = [
     known("x-expires", value::expiry, C | Q, true),
-    known("x-message-ttl", value::time_to_live, C | Q, false),
+    known("x-message-ttl", value::time_to_live, C | Q, true),
     known(DEAD_LETTER_EXCHANGE, value::any_text, C | Q, true),
     known("x-dead-letter-routing-key", value::dead_letter_routing_key, C | Q, true),
     known("x-dead-letter-strategy", value::dead_letter_strategy, C | Q, false),

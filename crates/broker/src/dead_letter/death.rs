@@ -10,6 +10,8 @@ const CC: &str = "CC";
 pub(crate) enum Reason {
     /// A consumer has refused it for good.
     Rejected,
+    /// Its time to live was over.
+    Expired,
 }
 
 impl Reason {
@@ -17,6 +19,7 @@ impl Reason {
     pub fn name(self) -> &'static str {
         match self {
             Reason::Rejected => "rejected",
+            Reason::Expired => "expired",
         }
     }
 }

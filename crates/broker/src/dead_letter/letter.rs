@@ -64,13 +64,14 @@ impl Rewritten {
         Ok(Rewritten { address, header, body, headers, persistent })
     }
 
-    pub fn message(&self) -> MessageRef<'_> {
+    /// `published_ms` is 0 where nobody will ask for it.
+    pub fn message(&self, published_ms: u64) -> MessageRef<'_> {
         MessageRef {
             address: &self.address,
             header: &self.header,
             body: &self.body,
             shared_body: Some(&self.body),
-            published_ms: 0,
+            published_ms,
         }
     }
 }

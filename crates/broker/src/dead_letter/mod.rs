@@ -131,7 +131,8 @@ impl Broker {
         };
         for (rewritten, route) in routed().filter(|(one, route)| survives(one, route)) {
             let (queues, holders) = (&route.durable, route.queues.len() as u32);
-            records.push(Record::Message { queues, holders, message: rewritten.message() });
+            let message = rewritten.message(route.stamp(&rewritten.header, self));
+            records.push(Record::Message { queues, holders, message });
         }
         let numbers: Vec<u64> = outgoing.iter().map(|one| one.number).collect();
         let positions = queue.dead_positions(&numbers);
@@ -146,7 +147,7 @@ impl Broker {
         let mut locations = locations.into_iter();
         for (rewritten, route) in routed() {
             let mut stash = Stash::default();
-            stash.push(rewritten.message());
+            stash.push(rewritten.message(route.stamp(&rewritten.header, self)));
             if survives(rewritten, route) {
                 stash.set_locations(locations.by_ref().take(1).collect());
             }
@@ -160,7 +161,7 @@ impl Broker {
 
 /// Where a letter goes: not to a queue from which it would only come back.
 fn route(vhost: &Vhost, to: &DeadLetterTo, rewritten: &Rewritten, reason: Reason) -> Arc<Route> {
-    let message = rewritten.message();
+    let message = rewritten.message(0);
     let mut keys = vec![message.routing_key()];
     if let Some(FieldValue::Array(more)) = rewritten.headers.get("CC") {
         keys.extend(more.iter().filter_map(FieldValue::as_long_str));

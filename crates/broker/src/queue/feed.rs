@@ -5,6 +5,7 @@ use super::line::REDELIVERED;
 use super::settle::Settling;
 use super::source::{Publishing, Source, Waiting};
 use super::{Queue, State};
+use crate::dead_letter::Reason;
 use crate::outbox::{Blocked, Outbox};
 use crate::stash::Stash;
 use crate::wakes::Wakes;
@@ -69,6 +70,10 @@ impl Queue {
             }
             self.backlog.store(ready.len(), Ordering::Relaxed);
         }
+        state.expiry.watching |= stash.may_expire();
+        if state.expiry.watching {
+            self.expire(&mut state, &mut settling, store, wakes)?;
+        }
         drop(state);
         self.settle(settling, Sync::Later, store)
     }
@@ -123,6 +128,7 @@ impl Queue {
             if !consumer.no_ack {
                 source.prepare_keep()?;
             }
+            source.skip_expired()?;
             let (message, redelivered) = match source.peek() {
                 Ok(Some(next)) => next,
                 Ok(None) => break,
@@ -167,19 +173,29 @@ impl Queue {
         if state.ready.is_empty() {
             return Ok(());
         }
-        let State { ready, reader, consumers, unacked, .. } = state;
+        let moment = self.moment(state);
+        let State { ready, reader, consumers, unacked, ready_bytes, .. } = state;
         let open = reader.get_or_insert_with(|| store.reader());
-        self.feed(
-            consumers,
-            &mut Waiting { ready, reader: &mut **open },
-            unacked,
-            settling,
-            wakes,
-        )?;
+        let mut waiting = Waiting {
+            ready,
+            reader: &mut **open,
+            moment,
+            expired: Vec::new(),
+            ready_bytes,
+            peeked_bytes: 0,
+        };
+        self.feed(consumers, &mut waiting, unacked, settling, wakes)?;
+        let expired = waiting.expired;
         if ready.is_empty() {
             *reader = None;
         }
         self.backlog.store(ready.len(), Ordering::Relaxed);
+        if moment.is_some() {
+            for location in expired {
+                self.bury(state, location, Reason::Expired, settling, wakes);
+            }
+            self.expire(state, settling, store, wakes)?;
+        }
         Ok(())
     }
 
@@ -208,16 +224,18 @@ impl Queue {
     }
 
     /// Offers the oldest message for `basic.get` to `with`, which says what becomes of it. Returns
-    /// whether there was one.
+    /// whether there was one. What has expired has to have been dropped before, see
+    /// [`Queue::expire_before_poll`].
     pub(crate) fn poll(
-        &self,
+        self: &Arc<Self>,
         store: &dyn Store,
+        wakes: &mut Wakes,
         with: impl FnOnce(u64, Polled<'_>) -> Taking,
     ) -> Result<bool, StoreError> {
         let mut settling = Settling::default();
         let mut state = self.state.lock();
         self.renew_lease(&mut state);
-        let State { ready, reader, unacked, .. } = &mut *state;
+        let State { ready, reader, unacked, ready_bytes, .. } = &mut *state;
         let reader = reader.get_or_insert_with(|| store.reader());
         while let Some((_, location)) = ready.front()
             && location.in_memory().is_none()
@@ -238,11 +256,13 @@ impl Queue {
             Some(message) => message,
             None => reader.read(location)?,
         };
+        let size_bytes = message.body.len() as u64;
         let taking = with(sequence, Polled { message, redelivered, left });
         if taking == Taking::Nothing {
             return Ok(true);
         }
         if let Some((sequence, location)) = ready.pop() {
+            *ready_bytes = ready_bytes.saturating_sub(size_bytes);
             match taking {
                 Taking::UntilAcked => drop(unacked.insert(sequence, location)),
                 _ => settling.add(location),
@@ -253,6 +273,9 @@ impl Queue {
         }
         self.backlog.store(left, Ordering::Relaxed);
         self.consumed.fetch_add(1, Ordering::Relaxed);
+        if state.expiry.watching {
+            self.expire(&mut state, &mut settling, store, wakes)?;
+        }
         drop(state);
         self.settle(settling, Sync::Later, store)?;
         Ok(true)

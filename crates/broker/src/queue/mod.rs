@@ -6,6 +6,7 @@
 
 mod consumers;
 mod dead;
+mod expiry;
 mod feed;
 mod lease;
 mod line;
@@ -18,6 +19,7 @@ mod source;
 mod traits;
 
 pub(crate) use consumers::Consumer;
+pub(crate) use expiry::has_expiration;
 pub(crate) use feed::{Polled, Taking};
 pub(crate) use line::SPILLED;
 pub(crate) use priority::Ranks;
@@ -36,12 +38,13 @@ use courser_codec::FieldTable;
 use courser_codec::ShortString;
 use courser_store::{Location, Reader, Store, StoreError};
 use dead::Dying;
+use expiry::Expiry;
 use lease::Lease;
 use parking_lot::Mutex;
 use ready::Ready;
 use rustc_hash::FxHashMap;
 use single_active::SingleActive;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 /// Identifies a connection, to know whose exclusive queue this is.
@@ -76,6 +79,8 @@ pub struct Queue {
     timers: Arc<Timers>,
     me: Weak<Queue>,
     state: Mutex<State>,
+    /// Its messages need a stamp.
+    stamps: AtomicBool,
     backlog: AtomicUsize,
     consumed: AtomicU64,
     active_consumers: AtomicUsize,
@@ -93,6 +98,9 @@ struct State {
     traits: Option<Arc<QueueTraits>>,
     lease: Lease,
     dying: Dying,
+    expiry: Expiry,
+    /// Octets of the bodies of `ready`; right only where they are bounded.
+    ready_bytes: u64,
     deleted: bool,
 }
 
@@ -168,12 +176,28 @@ impl Queue {
             timers,
             me: Weak::clone(me),
             state: Mutex::new(State { ready, consumers, traits, ..State::default() }),
+            stamps: AtomicBool::new(false),
             backlog: AtomicUsize::new(0),
             consumed: AtomicU64::new(0),
             active_consumers: AtomicUsize::new(0),
         });
-        queue.touch();
+        queue.settle_in();
         queue
+    }
+
+    /// Begins what its traits ask for.
+    fn settle_in(&self) {
+        let mut state = self.state.lock();
+        self.renew_lease(&mut state);
+        state.expiry.since_ms = self.timers.now_ms();
+        state.expiry.watching =
+            state.traits.as_ref().is_some_and(|traits| traits.message_ttl_ms.is_some());
+        self.stamps.store(state.expiry.watching, Ordering::Relaxed);
+    }
+
+    /// Whether messages for it need a stamp.
+    pub(crate) fn wants_stamps(&self) -> bool {
+        self.stamps.load(Ordering::Relaxed)
     }
 
     /// What it does that not every queue does.
@@ -296,6 +320,7 @@ impl Queue {
         })?;
         state.deleted = true;
         self.end_lease(&mut state);
+        self.end_expiry(&mut state);
         let dying = self.take_dying(&mut state);
         state.reader = None;
         let messages = state.ready.take_all();
@@ -315,7 +340,14 @@ impl Queue {
 }
 
 impl Timed for Queue {
-    fn fire(self: Arc<Self>, kind: TimerKind, fired_ms: u64, now_ms: u64, wakes: &mut Wakes) {
+    fn fire(
+        self: Arc<Self>,
+        kind: TimerKind,
+        fired_ms: u64,
+        now_ms: u64,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) {
         match kind {
             TimerKind::Unused => {
                 if self.lease_is_over(fired_ms, now_ms)
@@ -325,6 +357,10 @@ impl Timed for Queue {
                 }
             }
             TimerKind::DeadLetters => self.retry_dead(fired_ms, wakes),
+            TimerKind::Expiry => {
+                // A store that can't read has poisoned itself; its owner ends the broker.
+                drop(self.look_at_head(fired_ms, store, wakes));
+            }
         }
     }
 }

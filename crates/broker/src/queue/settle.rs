@@ -120,6 +120,7 @@ impl Queue {
         let mut state = self.state.lock();
         let purged = state.ready.take_all();
         state.reader = None;
+        state.ready_bytes = 0;
         self.backlog.store(0, Ordering::Relaxed);
         drop(state);
         let mut settling = Settling::default();
@@ -143,6 +144,8 @@ impl Queue {
         }
         let messages = state.ready.len();
         self.backlog.store(messages, Ordering::Relaxed);
+        // Whether they may expire, nobody knows until their turn comes.
+        self.watch_head(&mut state);
         messages
     }
 

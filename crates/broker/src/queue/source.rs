@@ -1,6 +1,7 @@
 //! Where the next message for a consumer comes from: what is being published right now, or what
 //! has been waiting.
 
+use super::expiry::{EXPIRED_AT_ONCE, Moment};
 use super::line::REDELIVERED;
 use super::ready::Ready;
 use crate::stash::Stash;
@@ -12,6 +13,9 @@ pub(crate) trait Source {
 
     /// Sees to it that the next message can be kept until it is acknowledged.
     fn prepare_keep(&mut self) -> Result<(), StoreError>;
+
+    /// Moves past messages whose time to live is over.
+    fn skip_expired(&mut self) -> Result<(), StoreError>;
 
     /// The next message, and whether it has been delivered before.
     fn peek(&mut self) -> Result<Option<(MessageRef<'_>, bool)>, StoreError>;
@@ -46,6 +50,11 @@ impl Source for Publishing<'_, '_> {
     }
 
     #[inline]
+    fn skip_expired(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    #[inline]
     fn peek(&mut self) -> Result<Option<(MessageRef<'_>, bool)>, StoreError> {
         Ok(self.stash.message(self.next).map(|message| (message, false)))
     }
@@ -69,16 +78,32 @@ impl Source for Publishing<'_, '_> {
 pub(crate) struct Waiting<'a> {
     pub ready: &'a mut Ready,
     pub reader: &'a mut dyn Reader,
+    /// There if something may expire.
+    pub moment: Option<Moment>,
+    /// What has expired.
+    pub expired: Vec<Location>,
+    /// Octets of the bodies that wait.
+    pub ready_bytes: &'a mut u64,
+    /// Those of the message that was looked at last.
+    pub peeked_bytes: u64,
 }
 
 impl Source for Waiting<'_> {
     #[inline]
     fn is_empty(&self) -> bool {
-        self.ready.is_empty()
+        self.ready.is_empty() || self.expired.len() >= EXPIRED_AT_ONCE
     }
 
     fn prepare_keep(&mut self) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    #[inline]
+    fn skip_expired(&mut self) -> Result<(), StoreError> {
+        match self.moment {
+            None => Ok(()),
+            Some(moment) => self.skip_until_alive(moment),
+        }
     }
 
     #[inline]
@@ -89,14 +114,40 @@ impl Source for Waiting<'_> {
             Some(message) => message,
             None => self.reader.read(location)?,
         };
+        self.peeked_bytes = message.body.len() as u64;
         Ok(Some((message, redelivered)))
     }
 
     fn pass(&mut self) -> Option<u64> {
+        *self.ready_bytes = self.ready_bytes.saturating_sub(self.peeked_bytes);
         self.ready.pop().and_then(|(_, location)| location.position())
     }
 
     fn take(&mut self) -> Option<(u64, Location)> {
+        *self.ready_bytes = self.ready_bytes.saturating_sub(self.peeked_bytes);
         self.ready.pop()
+    }
+}
+
+impl Waiting<'_> {
+    fn skip_until_alive(&mut self, moment: Moment) -> Result<(), StoreError> {
+        while self.expired.len() < EXPIRED_AT_ONCE
+            && let Some((_, location)) = self.ready.front()
+        {
+            let message = match location.in_memory() {
+                Some(message) => message,
+                None => match self.reader.read(location) {
+                    // Whoever looks at it next finds out.
+                    Err(StoreError::Lost(_)) => return Ok(()),
+                    read => read?,
+                },
+            };
+            if !moment.is_over_for(&message) {
+                return Ok(());
+            }
+            *self.ready_bytes = self.ready_bytes.saturating_sub(message.body.len() as u64);
+            self.expired.extend(self.ready.pop().map(|(_, location)| location));
+        }
+        Ok(())
     }
 }

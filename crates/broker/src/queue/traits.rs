@@ -9,6 +9,8 @@ use std::sync::Arc;
 pub struct QueueTraits {
     /// How long it lives without being used (`x-expires`).
     pub expires_ms: Option<u64>,
+    /// How long a message may wait in it (`x-message-ttl`).
+    pub message_ttl_ms: Option<u64>,
     /// Where messages go that leave it without having been consumed.
     pub dead_letter: Option<Arc<DeadLetterTo>>,
 }
@@ -29,6 +31,7 @@ impl QueueTraits {
     pub fn of(arguments: &FieldTable) -> Option<Arc<Self>> {
         let traits = QueueTraits {
             expires_ms: number(arguments, "x-expires"),
+            message_ttl_ms: number(arguments, "x-message-ttl"),
             dead_letter: dead_letter(arguments).map(Arc::new),
         };
         (traits != QueueTraits::default()).then(|| Arc::new(traits))

@@ -94,8 +94,14 @@ impl Session {
 
     pub(super) fn get(&mut self, number: u16, get: &basic::Get<'_>) -> Result<(), Fault> {
         let queue = self.named_queue(number, clean_name(get.queue))?;
+        let internal =
+            |error| Fault::internal_error(format_args!("queue '{}': {error}", queue.name));
+        let store = &*self.broker.store;
+        while queue.expire_before_poll(store, &mut self.wakes).map_err(internal)? {
+            self.broker.post_dead_letters(&mut self.wakes);
+        }
         let mut undeliverable = false;
-        let got = queue.poll(&*self.broker.store, |sequence, polled| {
+        let got = queue.poll(store, &mut self.wakes, |sequence, polled| {
             let mut outbox = self.outbox.lock();
             undeliverable = !WireBuffer::fits(&polled.message, outbox.frame_max());
             if undeliverable {
@@ -111,8 +117,6 @@ impl Session {
                 None => Taking::ForGood,
             }
         });
-        let internal =
-            |error| Fault::internal_error(format_args!("queue '{}': {error}", queue.name));
         if undeliverable {
             return Err(Fault::new(501, "a content header does not fit the negotiated frame_max"));
         }

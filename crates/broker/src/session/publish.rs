@@ -125,7 +125,7 @@ impl Session {
             header: inbound.header,
             body: inbound.body,
             shared_body: inbound.shared_body,
-            published_ms: 0,
+            published_ms: route.stamp(inbound.header, &self.broker),
         };
         if !route.queues.is_empty() {
             batch.stash.push(message);

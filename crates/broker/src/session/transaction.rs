@@ -106,7 +106,7 @@ impl Session {
         let mut records = Vec::new();
         for (pending, header, route, _) in routed.iter().filter(|(.., persistent)| *persistent) {
             let holders = route.queues.len() as u32;
-            let message = pending.message(header);
+            let message = pending.message(header, route.stamp(header, &self.broker));
             records.push(Record::Message { queues: &route.durable, holders, message });
         }
         for (queue, positions) in &settled_positions {
@@ -122,7 +122,7 @@ impl Session {
         }
         let mut locations = locations.into_iter();
         for (pending, header, route, persistent) in &routed {
-            let message = pending.message(header);
+            let message = pending.message(header, route.stamp(header, &self.broker));
             if route.is_nowhere() && pending.mandatory {
                 self.return_unroutable(number, &message);
             }
@@ -217,13 +217,13 @@ impl Session {
 
 impl Pending {
     /// The message with the content header that goes to consumers.
-    fn message<'a>(&'a self, header: &'a [u8]) -> MessageRef<'a> {
+    fn message<'a>(&'a self, header: &'a [u8], published_ms: u64) -> MessageRef<'a> {
         MessageRef {
             address: &self.address,
             header,
             body: &self.body,
             shared_body: Some(&self.body),
-            published_ms: 0,
+            published_ms,
         }
     }
 

@@ -1,9 +1,10 @@
 //! From an exchange and a message's keys and properties to queues.
 
 use super::Vhost;
+use crate::broker::Broker;
 use crate::exchange::{Destination, Envelope, Exchange};
 use crate::fault::{Fault, Resource};
-use crate::queue::Queue;
+use crate::queue::{Queue, has_expiration};
 use crate::reply::is_reply_name;
 use courser_store::change::QUEUES_PER_RECORD_MAX;
 use rustc_hash::FxHashSet;
@@ -18,6 +19,8 @@ pub(crate) struct Route {
     /// Whether every message with the same exchange and routing key takes it, until the vhost's
     /// generation changes.
     pub by_key_alone: bool,
+    /// One of the queues needs to know when a message was published.
+    pub stamped: bool,
     /// It leads to somebody who asked for a direct reply, or who no longer waits for it: nothing
     /// that the one who answers wants to hear of.
     pub answers: bool,
@@ -26,8 +29,7 @@ pub(crate) struct Route {
 impl Vhost {
     /// The route of a message that a client publishes.
     pub(crate) fn route(&self, exchange: &[u8], envelope: &Envelope<'_>) -> Result<Route, Fault> {
-        let mut route =
-            Route { queues: Vec::new(), durable: Vec::new(), by_key_alone: true, answers: false };
+        let mut route = Route { by_key_alone: true, ..Route::default() };
         if exchange.is_empty() {
             self.route_by_name(envelope, &mut route);
             return route.finish();
@@ -103,6 +105,13 @@ impl Route {
         self.queues.is_empty() && !self.answers
     }
 
+    /// What is noted as the time of a publish that takes this way, and has this content header; 0 if
+    /// nobody will ask.
+    #[inline]
+    pub fn stamp(&self, header: &[u8], broker: &Broker) -> u64 {
+        if self.stamped || has_expiration(header) { broker.now_ms().max(1) } else { 0 }
+    }
+
     /// Leaves out queues.
     pub fn retain(&mut self, mut keep: impl FnMut(&Arc<Queue>) -> bool) {
         self.queues.retain(|queue| keep(queue));
@@ -118,6 +127,7 @@ impl Route {
         }
         let durable = self.queues.iter().filter(|queue| queue.settings.survives());
         self.durable = durable.map(|queue| queue.id).collect();
+        self.stamped = self.queues.iter().any(|queue| queue.wants_stamps());
         if self.durable.len() > QUEUES_PER_RECORD_MAX {
             let queues = self.durable.len();
             return Err(Fault::new(506, format_args!("a message for {queues} durable queues")));

@@ -31,6 +31,7 @@ mod publish;
 mod requeue;
 mod single_active;
 mod spread;
+mod time_to_live;
 mod topic;
 mod transactions;
 mod vhosts;
