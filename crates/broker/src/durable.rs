@@ -54,6 +54,12 @@ impl Broker {
             let Some(queue) = queues.get(&id) else { continue };
             messages += queue.restore(index.positions(), &*self.store);
         }
+        for (id, index) in recovered.streams {
+            self.reserve_id(id);
+            if let Some(stream) = queues.get(&id).and_then(|queue| queue.stream()) {
+                messages += stream.restore(index) as usize;
+            }
+        }
         Ok(messages)
     }
 
@@ -75,7 +81,11 @@ impl Broker {
                 }
             });
             for queue in vhost.queues() {
-                if queue.settings.survives() {
+                if let Some(stream) = queue.stream() {
+                    if written.is_ok() {
+                        written = writer.stream(queue.id, &stream.encode());
+                    }
+                } else if queue.settings.survives() {
                     queue.for_each_run_below(start.0, true, &mut |run| {
                         if written.is_ok() {
                             written = writer.queue(queue.id, run);
@@ -92,6 +102,9 @@ impl Broker {
     pub fn for_each_live(&self, start: Lsn, each: &mut dyn FnMut(u64)) {
         for vhost in self.vhosts() {
             for queue in vhost.queues().into_iter().chain(vhost.replies.all()) {
+                if let Some(stream) = queue.stream() {
+                    stream.for_each_position_below(start.0, each);
+                }
                 queue.for_each_run_below(start.0, false, &mut |run| {
                     run.iter().for_each(|position| each(*position));
                 });

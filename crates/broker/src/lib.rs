@@ -24,6 +24,7 @@ mod queue;
 mod reply;
 mod session;
 mod stash;
+mod stream;
 mod timers;
 mod unacked;
 mod vhost;

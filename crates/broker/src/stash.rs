@@ -13,10 +13,13 @@ pub(crate) struct Stash<'m> {
     /// Places of `messages[first_kept..first_kept + kept.len()]`.
     kept: Vec<Location>,
     first_kept: usize,
-    /// The run was put into the log for want of memory: every queue that takes a message counts.
+    /// The run was put into the log for want of memory, or for the streams of its route alone: every
+    /// other queue that takes a message counts.
     spilled: bool,
     /// Some message has an `expiration` of its own.
     may_expire: bool,
+    /// Each message of the run is held once more, so that it does not go before all queues had it.
+    guarded: bool,
 }
 
 impl<'m> Stash<'m> {
@@ -78,11 +81,25 @@ impl<'m> Stash<'m> {
         self.messages.iter().map(record).collect()
     }
 
-    /// Where the store has put the run, in the order of its messages.
-    pub fn set_locations(&mut self, locations: Vec<Location>) {
+    /// Where the store has put the run, in the order of its messages: one that is not persistent
+    /// for the streams of its route alone, and once more for [`Stash::let_go`].
+    pub fn set_locations(&mut self, locations: Vec<Location>, persistent: bool) {
         self.kept = locations;
         self.first_kept = 0;
-        self.spilled = false;
+        self.spilled = !persistent;
+        self.guarded = !persistent;
+    }
+
+    /// Where a message is that the log holds for a stream.
+    pub fn held(&self, index: usize) -> Option<Location> {
+        self.kept.get(index.checked_sub(self.first_kept)?).cloned()
+    }
+
+    /// All queues have the run.
+    pub fn let_go(&mut self, store: &dyn Store) {
+        if std::mem::take(&mut self.guarded) {
+            self.kept.iter().filter_map(Location::position).for_each(|at| store.release(at));
+        }
     }
 
     /// Copies the messages from `index` on into the store, unless they are there already.
@@ -109,6 +126,7 @@ impl<'m> Stash<'m> {
         self.kept.clear();
         self.spilled = false;
         self.may_expire = false;
+        self.guarded = false;
     }
 
     /// Empties the stash and keeps its memory for messages borrowed from elsewhere.

@@ -21,6 +21,8 @@ pub(crate) enum TimerKind {
     Expiry,
     /// Dead letters of a queue that could not be delivered are to be tried again.
     DeadLetters,
+    /// Messages of a stream may be too old.
+    Age,
 }
 
 /// Something that wants to be called at a certain time.

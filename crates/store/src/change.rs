@@ -9,10 +9,12 @@
 //!   5  forgotten   key
 //!   6  spilled     message record: out of memory for room's sake, forgotten by a restart
 //!  24  delayed     u64 queue, u64 milliseconds since 1970, message record
+//!  16  stream      u64 queue, then varints: first offset, octets and milliseconds of a page
 //! ```
 //! Integers are little-endian; a varint has seven bits an octet, the lowest first.
 
 use crate::MessageRef;
+use crate::stream::PageLimits;
 
 /// Queues that one message record can name.
 pub const QUEUES_PER_RECORD_MAX: usize = u16::MAX as usize;
@@ -24,6 +26,7 @@ const DEFINED: u8 = 4;
 const FORGOTTEN: u8 = 5;
 const SPILLED: u8 = 6;
 const DELAYED: u8 = 24;
+const STREAM: u8 = 16;
 
 /// One change that has to survive a restart. Queues are named by numbers that are never used again.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +78,15 @@ pub enum Record<'a> {
         /// The message.
         message: MessageRef<'a>,
     },
+    /// A queue is a stream, and is done with all messages before an offset.
+    Stream {
+        /// The queue.
+        queue: u64,
+        /// The offset of the oldest message that it keeps.
+        first_offset: u64,
+        /// When its pages end.
+        pages: PageLimits,
+    },
 }
 
 /// A [`Record`] read from a log.
@@ -84,6 +96,10 @@ pub enum Replayed<'a> {
     Message {
         /// The queues.
         queues: Vec<u64>,
+        /// Octets of the message, as [`MessageRef::stored_len`] counts them.
+        size_bytes: u64,
+        /// When it was published, in milliseconds since 1970; 0 if it has no stamp.
+        published_ms: u64,
     },
     /// See [`Record::Settled`].
     Settled {
@@ -117,6 +133,15 @@ pub enum Replayed<'a> {
         queue: u64,
         /// When it is due, in milliseconds since 1970.
         due_ms: u64,
+    },
+    /// See [`Record::Stream`].
+    Stream {
+        /// The queue.
+        queue: u64,
+        /// The offset of the oldest message that it keeps.
+        first_offset: u64,
+        /// When its pages end.
+        pages: PageLimits,
     },
 }
 
@@ -154,6 +179,13 @@ impl Record<'_> {
                 head.extend_from_slice(&queue.to_le_bytes());
                 head.extend_from_slice(&due_ms.to_le_bytes());
             }
+            Record::Stream { queue, first_offset, pages } => {
+                head.push(STREAM);
+                head.extend_from_slice(&queue.to_le_bytes());
+                put_varint(head, *first_offset);
+                put_varint(head, pages.size_bytes);
+                put_varint(head, pages.span_ms);
+            }
         }
     }
 
@@ -175,9 +207,10 @@ impl<'a> Replayed<'a> {
         Some(match *kind {
             MESSAGE => {
                 let (queues, message) = split_queues(rest)?;
-                MessageRef::from_record(message)?;
+                let published_ms = MessageRef::from_record(message)?.published_ms;
+                let size_bytes = message.len() as u64;
                 let queues = queues.as_chunks::<8>().0.iter().copied().map(u64::from_le_bytes);
-                Replayed::Message { queues: queues.collect() }
+                Replayed::Message { queues: queues.collect(), size_bytes, published_ms }
             }
             SETTLED => {
                 let (queue, positions) = rest.split_first_chunk::<8>()?;
@@ -198,6 +231,17 @@ impl<'a> Replayed<'a> {
                 MessageRef::from_record(message)?;
                 let (queue, due_ms) = (u64::from_le_bytes(*queue), u64::from_le_bytes(*due_ms));
                 Replayed::Delayed { queue, due_ms }
+            }
+            STREAM => {
+                let (queue, mut rest) = rest.split_first_chunk::<8>()?;
+                Replayed::Stream {
+                    queue: u64::from_le_bytes(*queue),
+                    first_offset: take_varint(&mut rest)?,
+                    pages: PageLimits {
+                        size_bytes: take_varint(&mut rest)?,
+                        span_ms: take_varint(&mut rest)?,
+                    },
+                }
             }
             _ => return None,
         })

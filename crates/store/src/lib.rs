@@ -14,6 +14,7 @@ pub mod location;
 pub mod memory;
 pub mod record;
 pub mod recovered;
+pub mod stream;
 
 pub use change::Record;
 pub use gauge::MemoryGauge;

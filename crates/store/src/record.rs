@@ -98,6 +98,12 @@ impl<'a> MessageRef<'a> {
         PREFIX_LEN + stamp + self.address.len() + self.header.len() + body
     }
 
+    /// Octets of its record with the whole body, as a log keeps it.
+    pub fn stored_len(&self) -> usize {
+        let stamp = if self.published_ms == 0 { 0 } else { STAMP_LEN };
+        PREFIX_LEN + stamp + self.address.len() + self.header.len() + self.body.len()
+    }
+
     /// Whether the body is large enough, and owned, so that it is kept beside the chunk.
     pub fn shares_body(&self) -> bool {
         self.shared_body.is_some() && self.body.len() >= SHARED_BODY_MIN_BYTES

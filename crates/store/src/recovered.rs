@@ -2,11 +2,12 @@
 
 use crate::change::{Replayed, ascending, put_ascending, put_varint, take_varint};
 use crate::delayed::{DelayedIndex, PairCoder};
+use crate::stream::StreamIndex;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
 
 /// What a restart finds. Built from a checkpoint and the records behind it.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Recovered {
     /// Definitions by key.
     pub definitions: BTreeMap<Vec<u8>, Vec<u8>>,
@@ -14,6 +15,8 @@ pub struct Recovered {
     pub queues: HashMap<u64, QueueIndex>,
     /// For each number of [`Record::Delayed`](crate::Record::Delayed), what waits for its time.
     pub delayed: HashMap<u64, DelayedIndex>,
+    /// For each stream, what it has.
+    pub streams: HashMap<u64, StreamIndex>,
 }
 
 /// The messages of one queue, in a few octets each: they may be many millions.
@@ -82,9 +85,12 @@ impl Recovered {
     /// Applies the record at `position`, in the order of the log.
     pub fn apply(&mut self, position: u64, record: Replayed<'_>) {
         match record {
-            Replayed::Message { queues } => {
+            Replayed::Message { queues, size_bytes, published_ms } => {
                 for queue in queues {
-                    self.queues.entry(queue).or_default().push(position);
+                    match self.streams.get_mut(&queue) {
+                        Some(stream) => stream.replay(position, size_bytes, published_ms),
+                        None => self.queues.entry(queue).or_default().push(position),
+                    }
                 }
             }
             Replayed::Settled { queue, positions } => {
@@ -96,6 +102,7 @@ impl Recovered {
             }
             Replayed::Dropped { queue } => {
                 self.queues.remove(&queue);
+                self.streams.remove(&queue);
                 self.delayed.remove(&queue);
             }
             Replayed::Delayed { queue, due_ms } => {
@@ -108,6 +115,11 @@ impl Recovered {
                 self.definitions.remove(key);
             }
             Replayed::Spilled => {}
+            Replayed::Stream { queue, first_offset, pages } => {
+                let stream = self.streams.entry(queue).or_default();
+                stream.set_limits(pages);
+                stream.trim(first_offset);
+            }
         }
     }
 
@@ -116,6 +128,7 @@ impl Recovered {
         self.queues.values().for_each(|index| index.positions().for_each(&mut *each));
         let delayed = self.delayed.values().flat_map(DelayedIndex::pairs);
         delayed.for_each(|(position, _)| each(position));
+        self.streams.values().for_each(|stream| stream.for_each_position(each));
     }
 
     /// Reads a checkpoint that [`CheckpointWriter`] wrote; none if it is malformed.
@@ -133,6 +146,9 @@ impl Recovered {
             } else if *kind == DELAYED {
                 let queue = u64::from_le_bytes(first.try_into().ok()?);
                 recovered.delayed.entry(queue).or_default().push_run(second)?;
+            } else if *kind == STREAM {
+                let queue = u64::from_le_bytes(first.try_into().ok()?);
+                recovered.streams.insert(queue, StreamIndex::decode(second)?);
             } else {
                 return None;
             }
@@ -144,6 +160,7 @@ impl Recovered {
 const DEFINITION: u8 = 1;
 const QUEUE: u8 = 2;
 const DELAYED: u8 = 24;
+const STREAM: u8 = 16;
 
 fn take_part<'a>(octets: &mut &'a [u8]) -> Option<&'a [u8]> {
     let len = usize::try_from(take_varint(octets)?).ok()?;
@@ -193,6 +210,11 @@ impl<'w> CheckpointWriter<'w> {
         let written = self.entry(DELAYED, &queue.to_le_bytes(), &encoded);
         self.scratch = encoded;
         written
+    }
+
+    /// Adds a stream, whose index [`StreamIndex::encode`] has written.
+    pub fn stream(&mut self, queue: u64, encoded: &[u8]) -> io::Result<()> {
+        self.entry(STREAM, &queue.to_le_bytes(), encoded)
     }
 
     fn entry(&mut self, kind: u8, first: &[u8], second: &[u8]) -> io::Result<()> {

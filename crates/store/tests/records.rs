@@ -41,7 +41,7 @@ fn a_stamp_costs_nothing_where_there_is_none_and_comes_back() {
 #[test]
 fn a_message_names_its_queues_and_keeps_its_parts() {
     let octets = encode(&Record::Message { queues: &[7, u64::MAX], holders: 3, message: MESSAGE });
-    let Some(Replayed::Message { queues }) = Replayed::parse(&octets) else { panic!() };
+    let Some(Replayed::Message { queues, .. }) = Replayed::parse(&octets) else { panic!() };
     assert_eq!(queues, [7, u64::MAX]);
     let message = message_of(&octets).expect("a message");
     assert_eq!((message.address, message.header), (MESSAGE.address, MESSAGE.header));
@@ -190,7 +190,7 @@ proptest! {
         }
         let mut recovered = Recovered::from_checkpoint(&octets).expect("whole");
         for position in in_checkpoint..3000 {
-            recovered.apply(position, Replayed::Message { queues: vec![1] });
+            recovered.apply(position, Replayed::Message { queues: vec![1], size_bytes: 1, published_ms: 0 });
         }
         for position in &settled {
             recovered.apply(9999, Replayed::Settled { queue: 1, positions: vec![*position] });

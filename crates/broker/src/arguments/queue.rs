@@ -22,7 +22,7 @@ pub(crate) enum QueueType {
 const TYPES: [(&str, QueueType, bool); 3] = [
     ("classic", QueueType::Classic, true),
     ("quorum", QueueType::Quorum, false),
-    ("stream", QueueType::Stream, false),
+    ("stream", QueueType::Stream, true),
 ];
 
 /// An argument that means something.
@@ -66,9 +66,9 @@ const KNOWN: [Known; 26] = [
     known("x-cache-ttl", value::expiry, C | Q, false),
     known("x-quorum-initial-group-size", value::positive, Q, true),
     known("x-quorum-target-group-size", value::positive, Q, true),
-    known("x-max-age", value::max_age, S, false),
-    known("x-stream-max-segment-size-bytes", value::not_negative, S, false),
-    known("x-stream-filter-size-bytes", value::not_negative, S, false),
+    known("x-max-age", value::max_age, S, true),
+    known("x-stream-max-segment-size-bytes", value::not_negative, S, true),
+    known("x-stream-filter-size-bytes", value::not_negative, S, true),
     known("x-initial-cluster-size", value::positive, S, true),
     known("x-queue-leader-locator", value::leader_locator, C | Q | S, true),
     known("x-queue-master-locator", value::any_text, C, true),
@@ -83,7 +83,7 @@ impl QueueType {
     }
 
     /// How an explanation calls it.
-    fn printed(self) -> &'static str {
+    pub fn printed(self) -> &'static str {
         match self {
             QueueType::Classic => "rabbit_classic_queue",
             QueueType::Quorum => "rabbit_quorum_queue",
@@ -119,7 +119,9 @@ pub(crate) fn check_queue(arguments: &FieldTable, queue: Resource<'_>) -> Result
             queue_type.printed()
         )));
     }
-    match present.iter().find(|(known, _)| !known.supported) {
+    // A stream does everything that it takes.
+    let does = |known: &Known| known.supported || queue_type == QueueType::Stream;
+    match present.iter().find(|(known, _)| !does(known)) {
         Some((known, _)) => Err(invalid(known.name, &queue, super::NOT_SUPPORTED)),
         None => Ok(()),
     }

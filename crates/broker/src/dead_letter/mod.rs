@@ -15,7 +15,7 @@ use crate::broker::Broker;
 use crate::exchange::Envelope;
 use crate::queue::{DeadLetterTo, Queue};
 use crate::stash::Stash;
-use crate::vhost::{Route, Vhost};
+use crate::vhost::{Route, Vhost, lock_streams};
 use crate::wakes::Wakes;
 use courser_codec::{ContentHeader, FieldValue};
 use courser_store::{Location, Reader, Record, StoreError, Sync};
@@ -129,16 +129,20 @@ impl Broker {
         let survives = |rewritten: &Rewritten, route: &Route| {
             rewritten.persistent && !route.durable.is_empty()
         };
-        for (rewritten, route) in routed().filter(|(one, route)| survives(one, route)) {
-            let (queues, holders) = (&route.durable, route.queues.len() as u32);
-            let message = rewritten.message(route.stamp(&rewritten.header, self));
-            records.push(Record::Message { queues, holders, message });
+        for (rewritten, route) in routed() {
+            let persistent = survives(rewritten, route);
+            let (queues, holders) = (route.logged(persistent), route.holders(persistent));
+            if !queues.is_empty() {
+                let message = rewritten.message(route.stamp(&rewritten.header, self));
+                records.push(Record::Message { queues, holders, message });
+            }
         }
         let numbers: Vec<u64> = outgoing.iter().map(|one| one.number).collect();
         let positions = queue.dead_positions(&numbers);
         if queue.settings.survives() && !positions.is_empty() {
             records.push(Record::Settled { queue: queue.id, positions: &positions });
         }
+        let _order = lock_streams(routed().map(|(_, route)| &**route));
         let mut locations = Vec::new();
         if !records.is_empty() {
             self.store.append(&records, Sync::Later, &mut locations)?;
@@ -148,12 +152,14 @@ impl Broker {
         for (rewritten, route) in routed() {
             let mut stash = Stash::default();
             stash.push(rewritten.message(route.stamp(&rewritten.header, self)));
-            if survives(rewritten, route) {
-                stash.set_locations(locations.by_ref().take(1).collect());
+            let persistent = survives(rewritten, route);
+            if !route.logged(persistent).is_empty() {
+                stash.set_locations(locations.by_ref().take(1).collect(), persistent);
             }
             for target in &route.queues {
                 target.publish(&mut stash, &*self.store, wakes)?;
             }
+            stash.let_go(&*self.store);
         }
         Ok(())
     }

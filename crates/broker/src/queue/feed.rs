@@ -46,6 +46,9 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
+        if let Some(stream) = self.stream() {
+            return stream.append(stash, self.timers.now_ms(), store, wakes);
+        }
         let mut settling = Settling::default();
         let mut state = self.state.lock();
         if state.deleted {

@@ -27,9 +27,11 @@ pub(crate) use settle::Settled;
 pub use traits::{DeadLetterTo, QueueTraits};
 
 use crate::arguments;
+use crate::arguments::QueueType;
 use crate::exchange::Sources;
 use crate::fault::Fault;
 use crate::outbox::Outbox;
+use crate::stream::Stream;
 use crate::timers::{Timed, TimerKind, Timers};
 use crate::vhost::Vhost;
 use crate::wakes::Wakes;
@@ -78,6 +80,8 @@ pub struct Queue {
     vhost: Weak<Vhost>,
     timers: Arc<Timers>,
     me: Weak<Queue>,
+    /// What it has as a stream, if it is one.
+    stream: Option<Box<Stream>>,
     state: Mutex<State>,
     /// Its messages need a stamp.
     stamps: AtomicBool,
@@ -167,6 +171,8 @@ impl Queue {
         let ready = Ready::new(arguments::ranks(&settings.arguments));
         let single = arguments::single_active(&settings.arguments).map(SingleActive::new);
         let consumers = Consumers::new(single);
+        let is_stream = QueueType::of(&settings.arguments) == QueueType::Stream;
+        let stream = is_stream.then(|| Box::new(Stream::new(id, &settings.arguments)));
         let queue = Arc::new_cyclic(|me| Queue {
             id,
             name,
@@ -175,6 +181,7 @@ impl Queue {
             vhost,
             timers,
             me: Weak::clone(me),
+            stream,
             state: Mutex::new(State { ready, consumers, traits, ..State::default() }),
             stamps: AtomicBool::new(false),
             backlog: AtomicUsize::new(0),
@@ -182,6 +189,9 @@ impl Queue {
             active_consumers: AtomicUsize::new(0),
         });
         queue.settle_in();
+        if let Some(stream) = queue.stream() {
+            stream.watch_age(&queue.timers, queue.timed());
+        }
         queue
     }
 
@@ -197,7 +207,7 @@ impl Queue {
 
     /// Whether messages for it need a stamp.
     pub(crate) fn wants_stamps(&self) -> bool {
-        self.stamps.load(Ordering::Relaxed)
+        self.stamps.load(Ordering::Relaxed) || self.stream.is_some()
     }
 
     /// What it does that not every queue does.
@@ -212,12 +222,27 @@ impl Queue {
 
     /// What it holds right now.
     pub fn status(&self) -> QueueStatus {
-        let state = self.state.lock();
+        self.status_of(&self.state.lock())
+    }
+
+    fn status_of(&self, state: &State) -> QueueStatus {
+        let in_stream = self.stream().map_or(0, |stream| stream.len() as usize);
         QueueStatus {
-            ready: state.ready.len(),
+            ready: state.ready.len() + in_stream,
             unacked: state.unacked.len(),
             consumers: state.consumers.len(),
         }
+    }
+
+    /// What it has as a stream, if it is one.
+    #[inline]
+    pub(crate) fn stream(&self) -> Option<&Stream> {
+        self.stream.as_deref()
+    }
+
+    /// Takes note that messages were handed to consumers.
+    pub(crate) fn count_consumed(&self, handed: u64) {
+        self.consumed.fetch_add(handed, Ordering::Relaxed);
     }
 
     /// Messages waiting, read without the lock: a hint for pacing publishers.
@@ -313,11 +338,7 @@ impl Queue {
         condition: impl FnOnce(QueueStatus) -> Result<(), Fault>,
     ) -> Result<Remains, Fault> {
         let mut state = self.state.lock();
-        condition(QueueStatus {
-            ready: state.ready.len(),
-            unacked: state.unacked.len(),
-            consumers: state.consumers.len(),
-        })?;
+        condition(self.status_of(&state))?;
         state.deleted = true;
         self.end_lease(&mut state);
         self.end_expiry(&mut state);
@@ -335,7 +356,13 @@ impl Queue {
         });
         positions.extend(unacked.values().filter_map(Location::position));
         positions.extend(dying.locations().filter_map(Location::position));
-        Ok(Remains { messages: messages.len(), consumers, positions })
+        let mut count = messages.len();
+        if let Some(stream) = self.stream() {
+            let (in_stream, mut places) = stream.delete(&self.timers);
+            count += in_stream as usize;
+            positions.append(&mut places);
+        }
+        Ok(Remains { messages: count, consumers, positions })
     }
 }
 
@@ -360,6 +387,12 @@ impl Timed for Queue {
             TimerKind::Expiry => {
                 // A store that can't read has poisoned itself; its owner ends the broker.
                 drop(self.look_at_head(fired_ms, store, wakes));
+            }
+            TimerKind::Age => {
+                if let Some(stream) = self.stream() {
+                    stream.expire(now_ms, store);
+                    stream.watch_age(&self.timers, self.timed());
+                }
             }
         }
     }

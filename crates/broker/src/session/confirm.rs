@@ -68,6 +68,10 @@ impl Session {
     /// Confirms everything that is durable by now, with one ack a channel. To be called whenever the
     /// connection's task runs.
     pub fn confirm_durable(&mut self) {
+        if !self.stream_readers.is_empty() {
+            self.pump_streams();
+            self.wakes.wake_all();
+        }
         if self.awaiting.is_empty() {
             return;
         }

@@ -23,6 +23,8 @@ impl Session {
         let queue = self.named_queue(number, name)?;
         let arguments = crate::vhost::owned_arguments(consume.arguments)?;
         let priority = consumer_priority(&arguments)?;
+        let prefetch = self.channels[number as usize].as_ref().map_or(0, |one| one.prefetch);
+        let reading = self.reading(&queue, prefetch, consume, &arguments)?;
         let tag = self.consumer_tag(number, consume)?;
         let reply = basic::ConsumeOk { consumer_tag: tag.as_short_str() };
         let new = NewConsumer {
@@ -31,7 +33,7 @@ impl Session {
             tag: tag.clone(),
             no_ack: consume.no_ack,
             exclusive: consume.exclusive,
-            prefetch: self.channels[number as usize].as_ref().map_or(0, |one| one.prefetch),
+            prefetch,
             priority,
             reply: &mut |out| {
                 if !consume.nowait {
@@ -39,7 +41,11 @@ impl Session {
                 }
             },
         };
-        queue.add_consumer(new, &self.vhost.name, &*self.broker.store, &mut self.wakes)
+        queue.add_consumer(new, &self.vhost.name, &*self.broker.store, &mut self.wakes)?;
+        if let Some(reading) = reading {
+            self.begin_reading(number, tag.as_bytes(), &queue, reading);
+        }
+        Ok(())
     }
 
     /// The tag of a new consumer, if the channel has room for it.
@@ -80,6 +86,7 @@ impl Session {
         };
         if let Some((index, queue, key)) = found {
             let departure = queue.remove_consumer(key);
+            self.end_reading(number, index);
             if let Some(channel) = self.outbox.lock().channel(number) {
                 channel.end_consumer(index);
             }
@@ -94,6 +101,7 @@ impl Session {
 
     pub(super) fn get(&mut self, number: u16, get: &basic::Get<'_>) -> Result<(), Fault> {
         let queue = self.named_queue(number, clean_name(get.queue))?;
+        self.refuse_for_streams("basic.get", &queue)?;
         let internal =
             |error| Fault::internal_error(format_args!("queue '{}': {error}", queue.name));
         let store = &*self.broker.store;

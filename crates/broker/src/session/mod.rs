@@ -11,6 +11,7 @@ mod publish;
 mod readdress;
 mod reply;
 mod request;
+mod streams;
 mod transaction;
 
 pub use publish::{Batch, Inbound, Pace};
@@ -20,6 +21,7 @@ use crate::fault::Fault;
 use crate::outbox::Outbox;
 use crate::queue::{ConnectionId, Departure, Queue, Settled};
 use crate::reply::is_reply_name;
+use crate::stream::StreamReader;
 use crate::vhost::{Route, Vhost};
 use crate::wakes::Wakes;
 use acknowledge::Runs;
@@ -42,6 +44,8 @@ pub struct Session {
     channels: Vec<Option<Box<Channel>>>,
     exclusive: Vec<Arc<Queue>>,
     wakes: Wakes,
+    /// One for each consumer of a stream.
+    stream_readers: Vec<StreamReader>,
     /// Deliveries acknowledged in this batch, in runs of the same queue.
     settling: Vec<(Arc<Queue>, Vec<Settled>)>,
     /// Queues whose blocked consumers on this connection may have credit again.
@@ -130,6 +134,7 @@ impl Session {
             channels: Vec::new(),
             exclusive: Vec::new(),
             wakes: Wakes::default(),
+            stream_readers: Vec::new(),
             settling: Vec::new(),
             resuming: Vec::new(),
             confirming: Vec::new(),
@@ -180,6 +185,7 @@ impl Session {
     /// before any of it is handed out again.
     fn close_channels(&mut self, numbers: Range<usize>) {
         self.settle_acknowledged();
+        self.stream_readers.retain(|reader| !numbers.contains(&usize::from(reader.channel())));
         let mut departures = Vec::new();
         let mut returned = Runs::new();
         for index in numbers {
@@ -249,6 +255,7 @@ impl Session {
             drop(resumed);
         }
         broker.post_dead_letters(&mut self.wakes);
+        self.pump_streams();
         self.wakes.wake_all();
     }
 

@@ -8,7 +8,7 @@ use crate::exchange::Envelope;
 use crate::fault::Fault;
 use crate::queue::Queue;
 use crate::stash::Stash;
-use crate::vhost::{Route, clean_name, store_fault};
+use crate::vhost::{Route, clean_name, lock_streams, store_fault};
 use bytes::Bytes;
 use courser_codec::{ContentHeader, RawProperties, basic};
 use courser_store::{MessageRef, StoreError, Sync};
@@ -215,23 +215,30 @@ impl Session {
         }
         let broker = Arc::clone(&self.broker);
         let _gate = broker.gate.read();
-        if batch.persistent {
-            self.persist(&mut batch.stash, &route).map_err(store_fault)?;
+        let order = lock_streams(std::iter::once(&*route));
+        if !route.logged(batch.persistent).is_empty() {
+            self.persist(&mut batch.stash, &route, batch.persistent).map_err(store_fault)?;
         }
         let pushed = self.push(&mut batch.stash, &route).map_err(store_fault);
+        drop(order);
         broker.post_dead_letters(&mut self.wakes);
         batch.stash.clear();
         pushed
     }
 
     /// Appends a run to the store's log.
-    fn persist(&mut self, stash: &mut Stash<'_>, route: &Route) -> Result<(), StoreError> {
+    fn persist(
+        &mut self,
+        stash: &mut Stash<'_>,
+        route: &Route,
+        persistent: bool,
+    ) -> Result<(), StoreError> {
         let sync = if self.confirming.is_empty() { Sync::Later } else { Sync::Wanted };
         let mut locations = Vec::with_capacity(stash.len());
-        let records = stash.records(&route.durable, route.queues.len() as u32);
+        let records = stash.records(route.logged(persistent), route.holders(persistent));
         let lsn = self.broker.store.append(&records, sync, &mut locations)?;
         self.batch_lsn = self.batch_lsn.max(lsn);
-        stash.set_locations(locations);
+        stash.set_locations(locations, persistent);
         Ok(())
     }
 
@@ -249,6 +256,7 @@ impl Session {
                 });
             }
         }
+        stash.let_go(&*self.broker.store);
         Ok(())
     }
 
@@ -270,6 +278,7 @@ impl Session {
     pub fn flush(&mut self, batch: &mut Batch<'_>) -> Result<Option<Pace>, Fault> {
         let flushed = self.flush_publishes(batch);
         self.settle_acknowledged();
+        self.pump_streams();
         if flushed.is_ok() {
             self.confirm();
         }

@@ -225,6 +225,7 @@ impl Session {
 
     fn purge(&mut self, number: u16, purge: &queue::Purge<'_>) -> Result<(), Fault> {
         let queue = self.named_queue(number, clean_name(purge.queue))?;
+        self.refuse_for_streams("queue.purge", &queue)?;
         let message_count = queue.purge(&*self.broker.store).map_err(store_fault)? as u32;
         self.broker.check_alarms();
         let reply = Method::QueuePurgeOk(queue::PurgeOk { message_count });

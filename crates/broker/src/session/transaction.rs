@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::queue::Queue;
 use crate::stash::Stash;
 use crate::unacked::Unacked;
-use crate::vhost::store_fault;
+use crate::vhost::{lock_streams, store_fault};
 use bytes::Bytes;
 use courser_codec::{ContentHeader, RawProperties, ShortStr, basic};
 use courser_store::{Lsn, MessageRef, Record, Sync};
@@ -104,16 +104,19 @@ impl Session {
         let settled = self.without_dead_letters(number, settled);
         let settled_positions = self.settled_positions(number, &settled);
         let mut records = Vec::new();
-        for (pending, header, route, _) in routed.iter().filter(|(.., persistent)| *persistent) {
-            let holders = route.queues.len() as u32;
-            let message = pending.message(header, route.stamp(header, &self.broker));
-            records.push(Record::Message { queues: &route.durable, holders, message });
+        for (pending, header, route, persistent) in &routed {
+            let (queues, holders) = (route.logged(*persistent), route.holders(*persistent));
+            if !queues.is_empty() {
+                let message = pending.message(header, route.stamp(header, &self.broker));
+                records.push(Record::Message { queues, holders, message });
+            }
         }
         for (queue, positions) in &settled_positions {
             records.push(Record::Settled { queue: *queue, positions });
         }
         let broker = Arc::clone(&self.broker);
         let gate = broker.gate.read();
+        let order = lock_streams(routed.iter().map(|(_, _, route, _)| &**route));
         let mut locations = Vec::new();
         let mut lsn = Lsn::default();
         if !records.is_empty() {
@@ -128,11 +131,12 @@ impl Session {
             }
             let mut stash = Stash::default();
             stash.push(message);
-            if *persistent {
-                stash.set_locations(locations.by_ref().take(1).collect());
+            if !route.logged(*persistent).is_empty() {
+                stash.set_locations(locations.by_ref().take(1).collect(), *persistent);
             }
             self.push(&mut stash, route).map_err(store_fault)?;
         }
+        drop(order);
         let with = |wanted| {
             let those = settled.iter().filter(move |(_, _, settlement)| *settlement == wanted);
             those.map(|(tag, unacked, _)| (*tag, *unacked))

@@ -1,10 +1,11 @@
 //! Making exchanges and queues, or finding that they are there already.
 
 use super::{Vhost, clean_name};
-use crate::arguments;
+use crate::arguments::{self, QueueType};
 use crate::exchange::{Exchange, ExchangeKind, ExchangeSettings};
 use crate::fault::Fault;
 use crate::queue::{ConnectionId, Queue, QueueSettings};
+use crate::stream;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
 use courser_codec::exchange::Declare as ExchangeDeclare;
@@ -102,7 +103,7 @@ impl Vhost {
         id: impl FnOnce() -> u64,
     ) -> Result<Arc<Queue>, Fault> {
         let _write = self.write.lock();
-        let name = request.name;
+        let name = request.name.clone();
         if !request.named_by_broker && name.as_bytes().starts_with(RESERVED_PREFIX) {
             return Err(reserved("queue", &name));
         }
@@ -122,6 +123,9 @@ impl Vhost {
             return Ok(current);
         }
         arguments::check_queue(&request.arguments, self.queue_resource(&name))?;
+        if QueueType::of(&request.arguments) == QueueType::Stream {
+            stream::check_declaration(&request, self.queue_resource(&name))?;
+        }
         if self.names.load().queues.len() >= self.queues_max {
             return Err(self.too_many("queues", self.queues_max));
         }

@@ -31,7 +31,15 @@ impl Vhost {
             return Ok(());
         }
         let key = definition::queue_key(&self.name, &queue.name);
-        self.append_definition(&key, &definition::queue_value(queue))
+        let value = definition::queue_value(queue);
+        match queue.stream() {
+            None => self.append_definition(&key, &value),
+            Some(stream) => {
+                let records = [Record::Defined { key: &key, value: &value }, stream.record()];
+                let appended = self.store.append(&records, Sync::Wanted, &mut Vec::new());
+                appended.map(drop).map_err(store_fault)
+            }
+        }
     }
 
     pub(super) fn define_binding(

@@ -12,7 +12,7 @@ mod route;
 pub(crate) use bind::BindingRequest;
 pub(crate) use declare::{QueueRequest, owned_arguments};
 pub(crate) use durable::store_fault;
-pub(crate) use route::Route;
+pub(crate) use route::{Route, lock_streams};
 
 use crate::exchange::{Destination, Exchange, ExchangeKind, ExchangeSettings};
 use crate::fault::{Fault, Resource};

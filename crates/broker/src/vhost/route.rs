@@ -6,7 +6,9 @@ use crate::exchange::{Destination, Envelope, Exchange};
 use crate::fault::{Fault, Resource};
 use crate::queue::{Queue, has_expiration};
 use crate::reply::is_reply_name;
+use crate::stream::Stream;
 use courser_store::change::QUEUES_PER_RECORD_MAX;
+use parking_lot::MutexGuard;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
@@ -16,6 +18,8 @@ pub(crate) struct Route {
     pub queues: Vec<Arc<Queue>>,
     /// The numbers of those that survive a restart.
     pub durable: Vec<u64>,
+    /// The numbers of those that are streams, which keep all messages in the log.
+    pub streams: Vec<u64>,
     /// Whether every message with the same exchange and routing key takes it, until the vhost's
     /// generation changes.
     pub by_key_alone: bool,
@@ -117,6 +121,19 @@ impl Route {
         self.queues.retain(|queue| keep(queue));
         let left = |id: &u64| self.queues.iter().any(|queue| queue.id == *id);
         self.durable.retain(left);
+        self.streams.retain(left);
+    }
+
+    /// The numbers of the queues for which a message goes into the log.
+    pub fn logged(&self, persistent: bool) -> &[u64] {
+        if persistent { &self.durable } else { &self.streams }
+    }
+
+    /// How often the log holds such a message: for each of its queues, or for each stream and until
+    /// all queues have it.
+    pub fn holders(&self, persistent: bool) -> u32 {
+        let holders = if persistent { self.queues.len() } else { self.streams.len() + 1 };
+        holders as u32
     }
 
     /// One copy for each queue, however many ways lead to it.
@@ -128,10 +145,25 @@ impl Route {
         let durable = self.queues.iter().filter(|queue| queue.settings.survives());
         self.durable = durable.map(|queue| queue.id).collect();
         self.stamped = self.queues.iter().any(|queue| queue.wants_stamps());
+        let streams = self.queues.iter().filter(|queue| queue.stream().is_some());
+        self.streams = streams.map(|queue| queue.id).collect();
         if self.durable.len() > QUEUES_PER_RECORD_MAX {
             let queues = self.durable.len();
             return Err(Fault::new(506, format_args!("a message for {queues} durable queues")));
         }
         Ok(self)
     }
+}
+
+/// Makes the order of appends to the log that of all streams of some routes, as long as the guards
+/// live. Taken before the append, and kept until the streams have the messages.
+pub(crate) fn lock_streams<'r>(routes: impl Iterator<Item = &'r Route>) -> Vec<MutexGuard<'r, ()>> {
+    let with_streams = routes.filter(|route| !route.streams.is_empty());
+    let mut streams: Vec<(u64, &Stream)> = with_streams
+        .flat_map(|route| &route.queues)
+        .filter_map(|queue| Some((queue.id, queue.stream()?)))
+        .collect();
+    streams.sort_unstable_by_key(|(id, _)| *id);
+    streams.dedup_by_key(|(id, _)| *id);
+    streams.into_iter().map(|(_, stream)| stream.lock_order()).collect()
 }

@@ -31,6 +31,8 @@ mod publish;
 mod requeue;
 mod single_active;
 mod spread;
+mod stream_restarts;
+mod streams;
 mod time_to_live;
 mod topic;
 mod transactions;

@@ -218,8 +218,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         if self.carry.is_empty() {
             self.carry = Vec::new();
         }
-        if let Some(session) = &self.session {
-            session.outbox().release_memory();
+        if let Some(session) = &mut self.session {
+            session.release_memory();
         }
     }
 }

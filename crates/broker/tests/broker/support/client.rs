@@ -149,6 +149,9 @@ impl Client {
         // A wake uses up what was registered.
         self.woken.0.store(false, Ordering::SeqCst);
         self.outbox.register(&Waker::from(Arc::clone(&self.woken)));
+        if let Some(session) = &mut self.session {
+            session.confirm_durable();
+        }
         let mut wire = WireBuffer::default();
         while self.session.is_some() {
             let taken = self.outbox.take(&mut wire);

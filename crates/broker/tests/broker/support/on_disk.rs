@@ -30,8 +30,29 @@ impl WorldOnDisk {
         self.start();
     }
 
+    /// Kills the broker and starts it again: what was never written is lost. Clients have to
+    /// disconnect after the crash, which `crashed` gets the chance for.
+    pub fn crash(&mut self, crashed: impl FnOnce()) {
+        self.disk.kill();
+        crashed();
+        self.running = None;
+        self.start();
+    }
+
+    /// Makes everything durable that was appended.
+    pub fn flush(&self) {
+        let (_, store) = self.running.as_ref().expect("it runs");
+        while store.journal().flush_once() {}
+    }
+
     /// As [`WorldOnDisk::restart`], from a checkpoint instead of the log.
     pub fn restart_from_checkpoint(&mut self) {
+        self.checkpoint();
+        self.restart();
+    }
+
+    /// Makes a checkpoint.
+    pub fn checkpoint(&self) {
         let (world, store) = self.running.as_ref().expect("it runs");
         let broker = &world.broker;
         let start = broker.checkpoint_start();
@@ -41,7 +62,6 @@ impl WorldOnDisk {
             &mut |out| broker.write_checkpoint(start, out),
         );
         made.expect("a checkpoint");
-        self.restart();
     }
 
     fn start(&mut self) {

@@ -1,0 +1,91 @@
+//! Consumers of streams: their readers live here, in the session of their connection.
+
+use super::Session;
+use crate::fault::{Fault, Resource};
+use crate::queue::Queue;
+use crate::stream::{self, Filter, Start, StreamReader};
+use courser_codec::{FieldTable, basic};
+use std::sync::Arc;
+
+/// Where and how a stream is to be read.
+pub(super) type Reading = (Start, Option<Filter>);
+
+impl Session {
+    /// Checks what a consumer asks for that has to do with streams. Returns how to read, if the
+    /// queue is one.
+    pub(super) fn reading(
+        &self,
+        queue: &Queue,
+        prefetch: u32,
+        consume: &basic::Consume<'_>,
+        arguments: &FieldTable,
+    ) -> Result<Option<Reading>, Fault> {
+        let resource = self.resource(queue);
+        if queue.stream().is_none() {
+            if !arguments.is_empty() {
+                stream::refuse_stream_arguments(arguments, &queue.settings.arguments, &resource)?;
+            }
+            return Ok(None);
+        }
+        stream::check_consumer(arguments, prefetch, consume.no_ack, &resource)?;
+        let start = Start::parse(arguments, self.broker.now_ms(), &resource)?;
+        Ok(Some((start, Filter::parse(arguments))))
+    }
+
+    /// Begins to read for a consumer that its queue, a stream, has taken in: the end of the batch
+    /// brings the first messages.
+    pub(super) fn begin_reading(
+        &mut self,
+        number: u16,
+        tag: &[u8],
+        queue: &Arc<Queue>,
+        (start, filter): Reading,
+    ) {
+        let Some(stream) = queue.stream() else { return };
+        let offset = stream.offset_of(start);
+        let place = self.outbox.lock().channel(number).and_then(|channel| {
+            let index = channel.find_consumer(tag)?;
+            Some((number, index, channel.slot(index)?.consumer_key))
+        });
+        let Some(place) = place else { return };
+        let id = self.broker.next_id();
+        self.stream_readers.push(StreamReader::new(id, queue, place, offset, filter));
+    }
+
+    /// Ends the reading for the consumer in a slot.
+    pub(super) fn end_reading(&mut self, number: u16, slot: u32) {
+        self.stream_readers.retain(|reader| !reader.is_in(number, slot));
+    }
+
+    /// Hands consumers of streams what they can take.
+    pub(super) fn pump_streams(&mut self) {
+        if self.stream_readers.is_empty() {
+            return;
+        }
+        let Session { stream_readers, outbox, broker, wakes, .. } = self;
+        // A store that can't read has poisoned itself; its owner ends the broker.
+        stream_readers
+            .retain_mut(|reader| reader.pump(outbox, &*broker.store, wakes).unwrap_or(false));
+    }
+
+    /// Gives back the memory that an idle connection need not hold.
+    pub fn release_memory(&mut self) {
+        self.outbox.release_memory();
+        self.stream_readers.iter_mut().for_each(StreamReader::release_memory);
+    }
+
+    /// Refuses what can't be done with a stream.
+    pub(super) fn refuse_for_streams(&self, what: &str, queue: &Queue) -> Result<(), Fault> {
+        if queue.stream().is_none() {
+            return Ok(());
+        }
+        let resource = self.resource(queue);
+        Err(Fault::not_implemented(format_args!(
+            "{what} not supported by stream queues {resource}"
+        )))
+    }
+
+    fn resource<'a>(&'a self, queue: &'a Queue) -> Resource<'a> {
+        Resource { kind: "queue", name: queue.name.as_short_str(), vhost: &self.vhost.name }
+    }
+}

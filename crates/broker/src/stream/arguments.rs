@@ -1,0 +1,159 @@
+//! What a stream is declared with, and what it may be consumed with.
+
+use crate::arguments::QueueType;
+use crate::fault::{Fault, Resource};
+use crate::vhost::QueueRequest;
+use courser_codec::{FieldTable, FieldValue};
+use courser_store::stream::{PageLimits, Retention};
+
+/// Pages are so fine that retention is exact to this part of its limit.
+const PAGES_PER_LIMIT: u64 = 16;
+/// The least that pages are cut to, in octets and in milliseconds.
+const PAGE_BYTES_MIN: u64 = 4096;
+const PAGE_SPAN_MS_MIN: u64 = 1000;
+
+/// Arguments of `basic.consume` that only streams take.
+const STREAM_ONLY: [&str; 3] = ["x-stream-offset", "x-stream-filter", "x-stream-match-unfiltered"];
+
+/// The settings of a stream.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settings {
+    /// `x-max-length-bytes`.
+    size_bytes_max: Option<u64>,
+    /// `x-max-age`.
+    pub age_max_ms: Option<u64>,
+    /// `x-stream-max-segment-size-bytes`.
+    segment_bytes_max: Option<u64>,
+}
+
+impl Settings {
+    pub fn of(arguments: &FieldTable) -> Self {
+        let number = |name| {
+            let number = arguments.get(name).and_then(FieldValue::as_integer)?;
+            u64::try_from(number).ok()
+        };
+        Settings {
+            size_bytes_max: number("x-max-length-bytes"),
+            age_max_ms: arguments
+                .get("x-max-age")
+                .and_then(FieldValue::as_long_str)
+                .and_then(parse_interval_ms),
+            segment_bytes_max: number("x-stream-max-segment-size-bytes"),
+        }
+    }
+
+    /// When the pages of the index end.
+    pub fn pages(&self) -> PageLimits {
+        let mut pages = PageLimits::default();
+        if let Some(most) = self.size_bytes_max {
+            pages.size_bytes = pages.size_bytes.min(most / PAGES_PER_LIMIT).max(PAGE_BYTES_MIN);
+        }
+        if let Some(most) = self.segment_bytes_max {
+            pages.size_bytes = pages.size_bytes.min(most);
+        }
+        if let Some(most) = self.age_max_ms {
+            pages.span_ms = (most / PAGES_PER_LIMIT).max(PAGE_SPAN_MS_MIN);
+        }
+        pages
+    }
+
+    /// What is to be kept at this time.
+    pub fn retention(&self, now_ms: u64) -> Retention {
+        Retention {
+            size_bytes_max: self.size_bytes_max,
+            arrived_before_ms: self.age_max_ms.map(|age_ms| now_ms.saturating_sub(age_ms)),
+        }
+    }
+}
+
+/// A number and one of the units Y, M, D, h, m, s, in milliseconds.
+pub(super) fn parse_interval_ms(text: &[u8]) -> Option<u64> {
+    let (unit, digits) = text.split_last()?;
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let seconds = match unit {
+        b'Y' => 365 * 86_400,
+        b'M' => 30 * 86_400,
+        b'D' => 86_400,
+        b'h' => 3_600,
+        b'm' => 60,
+        b's' => 1,
+        _ => return None,
+    };
+    let number: u64 = str::from_utf8(digits).ok()?.parse().ok()?;
+    number.checked_mul(seconds * 1000).filter(|ms| *ms > 0)
+}
+
+/// Refuses a stream that is not durable, or that would go with its connection or its consumers.
+pub(crate) fn check_declaration(request: &QueueRequest, queue: Resource<'_>) -> Result<(), Fault> {
+    if request.named_by_broker {
+        return Err(Fault::precondition_failed(format_args!(
+            "Cannot declare a server-named queue for type {}",
+            QueueType::Stream.printed()
+        )));
+    }
+    let property = match (request.auto_delete, request.exclusive, request.durable) {
+        (true, ..) => "auto-delete",
+        (_, true, _) => "exclusive-owner",
+        (_, _, false) => "non-durable",
+        _ => return check_sizes(&request.arguments),
+    };
+    Err(Fault::precondition_failed(format_args!("invalid property '{property}' for {queue}")))
+}
+
+fn check_sizes(arguments: &FieldTable) -> Result<(), Fault> {
+    const SEGMENT_BYTES_MAX: i64 = 3_000_000_000;
+    let number = |name| arguments.get(name).and_then(FieldValue::as_integer);
+    if number("x-stream-max-segment-size-bytes").is_some_and(|bytes| bytes > SEGMENT_BYTES_MAX) {
+        return Err(Fault::precondition_failed(
+            "Exceeded max value for x-stream-max-segment-size-bytes",
+        ));
+    }
+    if number("x-stream-filter-size-bytes").is_some_and(|bytes| !(16..=255).contains(&bytes)) {
+        return Err(Fault::precondition_failed("Invalid value for  x-stream-filter-size-bytes"));
+    }
+    Ok(())
+}
+
+/// Refuses a consumer that a stream can't have: one without a limit or without acknowledgements.
+pub(crate) fn check_consumer(
+    arguments: &FieldTable,
+    prefetch: u32,
+    no_ack: bool,
+    queue: &Resource<'_>,
+) -> Result<(), Fault> {
+    if arguments.get("x-priority").is_some() {
+        return Err(refused("x-priority", queue, QueueType::Stream));
+    }
+    if no_ack {
+        return Err(Fault::not_implemented(format_args!(
+            "automatic acknowledgement not supported by stream {queue}"
+        )));
+    }
+    if prefetch == 0 {
+        return Err(Fault::precondition_failed(format_args!(
+            "consumer prefetch count is not set for stream {queue}"
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses what only streams can do for a consumer of another queue.
+pub(crate) fn refuse_stream_arguments(
+    arguments: &FieldTable,
+    of_queue: &FieldTable,
+    queue: &Resource<'_>,
+) -> Result<(), Fault> {
+    match STREAM_ONLY.iter().find(|name| arguments.get(**name).is_some()) {
+        Some(name) => Err(refused(name, queue, QueueType::of(of_queue))),
+        None => Ok(()),
+    }
+}
+
+fn refused(name: &str, queue: &Resource<'_>, queue_type: QueueType) -> Fault {
+    Fault::precondition_failed(format_args!(
+        "invalid arg '{name}' for {queue} of queue type {}",
+        queue_type.printed()
+    ))
+}

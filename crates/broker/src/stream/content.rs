@@ -1,0 +1,102 @@
+//! What a stream's reader looks at in a message, and what it adds to it.
+
+use courser_codec::{CONTENT_HEADER_FIXED_LEN, ShortStr};
+use courser_codec::{ContentHeader, FieldTable, FieldValue, Properties, Table, TableWriter, Value};
+
+const OFFSET: &str = "x-stream-offset";
+/// The header's name as it stands in a table: with its length in front.
+const OFFSET_KEY: &[u8] = b"\x0fx-stream-offset";
+const FILTER_VALUE: &str = "x-stream-filter-value";
+
+/// Which messages a consumer wants: `x-stream-filter` and `x-stream-match-unfiltered`.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    values: Vec<Vec<u8>>,
+    unfiltered_too: bool,
+}
+
+impl Filter {
+    /// What a consumer's arguments ask for; none if it wants everything.
+    pub fn parse(arguments: &FieldTable) -> Option<Self> {
+        let text = |value: &FieldValue| value.as_long_str().map(<[u8]>::to_vec);
+        let filter = arguments.get("x-stream-filter")?;
+        let values = match (filter.as_array(), text(filter)) {
+            (Some(several), _) => several.iter().filter_map(text).collect(),
+            (None, Some(one)) => vec![one],
+            (None, None) => return None,
+        };
+        let unfiltered = arguments.get("x-stream-match-unfiltered");
+        let unfiltered_too = unfiltered.and_then(FieldValue::as_bool) == Some(true);
+        Some(Filter { values, unfiltered_too })
+    }
+
+    /// Whether a message with this content header is wanted.
+    pub fn wants(&self, header: &[u8]) -> bool {
+        match headers(header).and_then(|headers| headers.get(FILTER_VALUE).ok()?) {
+            Some(Value::LongStr(value)) => self.values.iter().any(|wanted| wanted == value),
+            _ => self.unfiltered_too,
+        }
+    }
+}
+
+fn headers(header: &[u8]) -> Option<Table<'_>> {
+    ContentHeader::parse(header).ok()?.properties.headers().ok()?
+}
+
+/// Writes the content header `header` into `out` (which is emptied) with the offset of its message
+/// among the headers, instead of one that it may have come with. A header that makes no sense is
+/// left as it is.
+pub(super) fn put_offset(header: &[u8], offset: u64, out: &mut Vec<u8>) {
+    out.clear();
+    if put_parts(header, offset, out).is_none() {
+        out.clear();
+        out.extend_from_slice(header);
+    }
+}
+
+/// Puts the offset first into the table of headers; what stands around it is copied.
+fn put_parts(header: &[u8], offset: u64, out: &mut Vec<u8>) -> Option<()> {
+    let (fixed, properties) = header.split_at_checked(CONTENT_HEADER_FIXED_LEN)?;
+    let (flags, values) = properties.split_first_chunk::<2>()?;
+    let flags = u16::from_be_bytes(*flags);
+    let mut before_len = 0;
+    for flag in [Properties::CONTENT_TYPE_FLAG, Properties::CONTENT_ENCODING_FLAG] {
+        if flags & flag != 0 {
+            before_len += 1 + usize::from(*values.get(before_len)?);
+        }
+    }
+    let (before, rest) = values.split_at_checked(before_len)?;
+    let (entries, after) = if flags & Properties::HEADERS_FLAG != 0 {
+        let (table, len) = Table::parse(rest).ok()?;
+        (table, &rest[len..])
+    } else {
+        (Table::EMPTY, rest)
+    };
+    out.extend_from_slice(fixed);
+    out.extend_from_slice(&(flags | Properties::HEADERS_FLAG).to_be_bytes());
+    out.extend_from_slice(before);
+    let table_at = out.len();
+    out.extend_from_slice(&[0; 4]);
+    let mut table = TableWriter::new(out);
+    table.put(ShortStr::from_static(OFFSET), Value::I64(offset.cast_signed()));
+    if has_offset(entries) {
+        for entry in entries.iter() {
+            let (name, value) = entry.ok()?;
+            if name.as_bytes() != OFFSET.as_bytes() {
+                table.put(name, value);
+            }
+        }
+    } else {
+        out.extend_from_slice(entries.as_bytes());
+    }
+    let table_len = u32::try_from(out.len() - table_at - 4).ok()?;
+    out[table_at..table_at + 4].copy_from_slice(&table_len.to_be_bytes());
+    out.extend_from_slice(after);
+    Some(())
+}
+
+/// Whether a message may have an offset already: one that was read from a stream and published
+/// again. A look at the octets is enough to say no.
+fn has_offset(entries: Table<'_>) -> bool {
+    entries.as_bytes().windows(OFFSET_KEY.len()).any(|octets| octets == OFFSET_KEY)
+}

@@ -1,0 +1,262 @@
+//! Streams: queues that are a log. Messages are appended and stay until they are too old or too
+//! many; consumers read them without taking them away, each at its own pace from its own place.
+//!
+//! A stream hangs on its [`Queue`](crate::queue::Queue), which knows its consumers, and keeps an
+//! index of where its messages are. Readers belong to the sessions of their consumers
+//! ([`StreamReader`]): each connection's task reads for its own consumers, and holds the stream's
+//! lock only to look up where the next messages are. So a slow reader costs the others nothing.
+//!
+//! Only what is durable is delivered. An offset that a consumer has seen is never given to another
+//! message, whatever crashes.
+//!
+//! Lock order: the broker's gate, `order` of all streams of a route by their numbers, `state`.
+
+mod arguments;
+mod content;
+mod reader;
+mod start;
+
+pub(crate) use arguments::{check_consumer, check_declaration, refuse_stream_arguments};
+pub(crate) use content::Filter;
+pub(crate) use reader::StreamReader;
+pub(crate) use start::Start;
+
+use crate::outbox::Outbox;
+use crate::stash::Stash;
+use crate::timers::{Timed, Timer, TimerKind, Timers};
+use crate::wakes::Wakes;
+use arguments::Settings;
+use courser_codec::FieldTable;
+use courser_store::stream::StreamIndex;
+use courser_store::{Location, Lsn, Record, Store, StoreError, Sync};
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::task::Waker;
+
+/// What a queue of the type `stream` has that others have not.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    /// The number of its queue.
+    id: u64,
+    /// Held from the append of messages to the log until they are in the index, so that both have
+    /// them in the same order: that is what makes offsets the same after a restart.
+    order: Mutex<()>,
+    state: Mutex<State>,
+    /// Copies of what the index says, read without the lock.
+    first_offset: AtomicU64,
+    next_offset: AtomicU64,
+}
+
+#[derive(Debug)]
+struct State {
+    index: StreamIndex,
+    settings: Settings,
+    /// Readers that have seen everything, by their numbers, to be woken by the next message.
+    sleeping: Vec<(u64, Arc<Outbox>)>,
+    /// Looks for messages that are too old.
+    timer: Timer,
+    deleted: bool,
+}
+
+impl Stream {
+    /// An empty stream with these arguments, which have been found good.
+    pub fn new(id: u64, arguments: &FieldTable) -> Self {
+        let settings = Settings::of(arguments);
+        Stream {
+            id,
+            order: Mutex::new(()),
+            state: Mutex::new(State {
+                index: StreamIndex::new(0, settings.pages()),
+                settings,
+                sleeping: Vec::new(),
+                timer: Timer::default(),
+                deleted: false,
+            }),
+            first_offset: AtomicU64::new(0),
+            next_offset: AtomicU64::new(0),
+        }
+    }
+
+    /// The offset of the oldest message that is left.
+    pub fn first_offset(&self) -> u64 {
+        self.first_offset.load(Ordering::Acquire)
+    }
+
+    /// The offset that the next message gets.
+    pub fn next_offset(&self) -> u64 {
+        self.next_offset.load(Ordering::Acquire)
+    }
+
+    /// How many messages there are.
+    pub fn len(&self) -> u64 {
+        self.next_offset().saturating_sub(self.first_offset())
+    }
+
+    /// Makes the order of appends to the log that of the stream, as long as the guard lives.
+    pub fn lock_order(&self) -> MutexGuard<'_, ()> {
+        self.order.lock()
+    }
+
+    /// The record that makes the queue a stream after a restart.
+    pub fn record(&self) -> Record<'static> {
+        let state = self.state.lock();
+        Record::Stream {
+            queue: self.id,
+            first_offset: state.index.first_offset(),
+            pages: state.index.limits(),
+        }
+    }
+
+    /// Adds messages that the log has, and lets go of what need not be kept any more. The caller
+    /// holds the guard of [`Stream::lock_order`] since before they were appended.
+    pub fn append(
+        &self,
+        stash: &Stash<'_>,
+        now_ms: u64,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let mut state = self.state.lock();
+        if state.deleted {
+            drop(state);
+            let positions = (0..stash.len()).filter_map(|index| stash.held(index)?.position());
+            positions.for_each(|position| store.release(position));
+            return Ok(());
+        }
+        let mut last = None;
+        for index in 0..stash.len() {
+            if let (Some(location), Some(message)) = (stash.held(index), stash.message(index)) {
+                state.index.push(&location, message.stored_len() as u64, message.published_ms);
+                last = location.position();
+            }
+        }
+        self.next_offset.store(state.index.next_offset(), Ordering::Release);
+        let sleeping = std::mem::take(&mut state.sleeping);
+        drop(state);
+        for (_, outbox) in sleeping {
+            match last {
+                Some(position) => store.when_durable(Lsn(position + 1), &Waker::from(outbox)),
+                None => wakes.push(&outbox),
+            }
+        }
+        self.retain(now_ms, store)
+    }
+
+    /// Lets go of what need not be kept. The caller holds the guard of [`Stream::lock_order`].
+    fn retain(&self, now_ms: u64, store: &dyn Store) -> Result<(), StoreError> {
+        let record = {
+            let state = self.state.lock();
+            let first_offset = state.index.kept_from(&state.settings.retention(now_ms));
+            if first_offset == state.index.first_offset() {
+                return Ok(());
+            }
+            Record::Stream { queue: self.id, first_offset, pages: state.index.limits() }
+        };
+        // First the log knows, then the messages may go.
+        store.append(&[record], Sync::Later, &mut Vec::new())?;
+        let Record::Stream { first_offset, .. } = record else { return Ok(()) };
+        let gone = {
+            let mut state = self.state.lock();
+            let gone = state.index.trim(first_offset);
+            self.first_offset.store(state.index.first_offset(), Ordering::Release);
+            gone
+        };
+        gone.into_iter().for_each(|position| store.release(position));
+        Ok(())
+    }
+
+    /// Lets go of what is too old.
+    pub fn expire(&self, now_ms: u64, store: &dyn Store) {
+        let _order = self.lock_order();
+        // A store that can't append has poisoned itself; its owner ends the broker. One without
+        // room has some again later.
+        drop(self.retain(now_ms, store));
+    }
+
+    /// Arms the timer that looks for messages that are too old, if their age matters.
+    pub fn watch_age(&self, timers: &Timers, target: Weak<dyn Timed>) {
+        let mut state = self.state.lock();
+        let Some(age_max_ms) = state.settings.age_max_ms.filter(|_| !state.deleted) else { return };
+        // By whole pages, a sixteenth of the age each: looking more often would find nothing.
+        let deadline_ms = timers.now_ms().saturating_add((age_max_ms / 16).max(1000));
+        timers.arm(&mut state.timer, deadline_ms, (self.id, TimerKind::Age), target);
+    }
+
+    /// Puts the places of the messages from `offset` on into `places`, which is empty: some of them,
+    /// if there are any. Returns the offset of the first.
+    fn look_up(&self, offset: u64, places: &mut VecDeque<Location>) -> u64 {
+        self.state.lock().index.read_from(offset, places)
+    }
+
+    /// Has `outbox` woken by the next message, unless there is one from `offset` on already. Returns
+    /// the offset that the next message will have.
+    fn sleep(&self, reader: u64, offset: u64, outbox: &Arc<Outbox>) -> Option<u64> {
+        let mut state = self.state.lock();
+        let next_offset = state.index.next_offset();
+        if next_offset > offset {
+            return None;
+        }
+        if !state.deleted && !state.sleeping.iter().any(|(known, _)| *known == reader) {
+            state.sleeping.push((reader, Arc::clone(outbox)));
+        }
+        Some(next_offset)
+    }
+
+    /// A reader is gone and need not be woken.
+    fn forget(&self, reader: u64) {
+        self.state.lock().sleeping.retain(|(known, _)| *known != reader);
+    }
+
+    /// The offset at which a consumer begins that wants to start there.
+    pub fn offset_of(&self, start: Start) -> u64 {
+        let state = self.state.lock();
+        let index = &state.index;
+        match start {
+            Start::First => index.first_offset(),
+            Start::Last => index.next_offset().saturating_sub(1).max(index.first_offset()),
+            Start::Next => index.next_offset(),
+            Start::Offset(offset) => offset.max(index.first_offset()),
+            Start::Time(time_ms) => index.offset_at(time_ms),
+        }
+    }
+
+    /// Takes back what it had before a restart. Returns how many messages that is.
+    pub fn restore(&self, mut index: StreamIndex) -> u64 {
+        let mut state = self.state.lock();
+        index.set_limits(state.settings.pages());
+        state.index = index;
+        self.first_offset.store(state.index.first_offset(), Ordering::Release);
+        self.next_offset.store(state.index.next_offset(), Ordering::Release);
+        state.index.len()
+    }
+
+    /// The index as a checkpoint keeps it. It may be newer than the checkpoint's start: what is
+    /// replayed then is known by its position.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut octets = Vec::new();
+        self.state.lock().index.encode(&mut octets);
+        octets
+    }
+
+    /// Calls `each` with the position before `end` of every message.
+    pub fn for_each_position_below(&self, end: u64, each: &mut dyn FnMut(u64)) {
+        let mut positions = Vec::new();
+        self.state.lock().index.for_each_position(&mut |position| positions.push(position));
+        positions.into_iter().filter(|position| *position < end).for_each(each);
+    }
+
+    /// Ends the stream. Returns how many messages it had, and their positions in the log.
+    pub fn delete(&self, timers: &Timers) -> (u64, Vec<u64>) {
+        let mut state = self.state.lock();
+        state.deleted = true;
+        timers.disarm(&mut state.timer, (self.id, TimerKind::Age));
+        state.sleeping = Vec::new();
+        let next_offset = state.index.next_offset();
+        let messages = state.index.len();
+        let gone = state.index.trim(next_offset);
+        self.first_offset.store(next_offset, Ordering::Release);
+        (messages, gone)
+    }
+}

@@ -1,0 +1,236 @@
+//! A consumer's way through a stream.
+
+use super::Filter;
+use super::content::put_offset;
+use crate::outbox::{Blocked, ChannelOut, Outbox, OutboxState};
+use crate::queue::Queue;
+use crate::wakes::Wakes;
+use courser_store::{Location, Lsn, MessageRef, Reader, Store, StoreError};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::Waker;
+
+/// Messages that a reader looks at before others on its connection get their turn.
+const MESSAGES_PER_TURN: usize = 1024;
+
+/// Reads a stream for one consumer. While it has seen everything it holds next to nothing; while it
+/// is behind, the places of up to a page of messages and a block of the log.
+pub(crate) struct StreamReader {
+    /// Unlike that of any other reader.
+    id: u64,
+    queue: Arc<Queue>,
+    channel: u16,
+    slot: u32,
+    key: u32,
+    /// The offset of the message that comes next.
+    offset: u64,
+    filter: Option<Filter>,
+    /// The places of the messages from `offset` on.
+    ahead: VecDeque<Location>,
+    reader: Option<Box<dyn Reader>>,
+    /// The stream wakes this reader's connection when there is a message with this offset.
+    asleep_until: Option<u64>,
+    /// The position of a message whose durability it waits for.
+    awaited: Option<u64>,
+    /// The last content header sent.
+    header: Vec<u8>,
+}
+
+/// Where a turn ended.
+enum Stop {
+    /// The places looked up are used up.
+    Ahead,
+    /// The consumer can take no more for now.
+    Blocked,
+}
+
+impl StreamReader {
+    /// A reader from `offset` on for the consumer in a slot of a channel.
+    pub fn new(
+        id: u64,
+        queue: &Arc<Queue>,
+        (channel, slot, key): (u16, u32, u32),
+        offset: u64,
+        filter: Option<Filter>,
+    ) -> Self {
+        StreamReader {
+            id,
+            queue: Arc::clone(queue),
+            channel,
+            slot,
+            key,
+            offset,
+            filter,
+            ahead: VecDeque::new(),
+            reader: None,
+            asleep_until: None,
+            awaited: None,
+            header: Vec::new(),
+        }
+    }
+
+    pub fn channel(&self) -> u16 {
+        self.channel
+    }
+
+    /// Whether it reads for the consumer in this slot.
+    pub fn is_in(&self, channel: u16, slot: u32) -> bool {
+        self.channel == channel && self.slot == slot
+    }
+
+    /// Gives back the memory that reading ahead has taken.
+    pub fn release_memory(&mut self) {
+        self.reader = None;
+        self.ahead = VecDeque::new();
+        self.header = Vec::new();
+    }
+
+    /// Hands its consumer everything that it can take and that is durable, and sees to it that the
+    /// connection is woken when there is more. Returns false if the consumer is gone.
+    pub fn pump(
+        &mut self,
+        outbox: &Arc<Outbox>,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<bool, StoreError> {
+        let queue = Arc::clone(&self.queue);
+        let Some(stream) = queue.stream() else { return Ok(false) };
+        let mut left = MESSAGES_PER_TURN;
+        loop {
+            if self.asleep_until.is_some_and(|offset| offset == stream.next_offset()) {
+                return Ok(self.is_alive(&mut outbox.lock()));
+            }
+            self.asleep_until = None;
+            match self.check(outbox) {
+                Ok(()) => {}
+                Err(Blocked::Gone) => return Ok(false),
+                Err(_) => return Ok(true),
+            }
+            if self.ahead.is_empty() {
+                self.asleep_until = stream.sleep(self.id, self.offset, outbox);
+                if self.asleep_until.is_some() {
+                    self.release_memory();
+                    return Ok(true);
+                }
+                self.offset = stream.look_up(self.offset, &mut self.ahead);
+            }
+            if !self.is_durable(outbox, store) {
+                return Ok(true);
+            }
+            if left == 0 {
+                wakes.push(outbox);
+                return Ok(true);
+            }
+            if let Stop::Blocked = self.hand_out(&mut left, outbox, store, wakes)? {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Whether the consumer can take a message; its connection asks for more when it has room.
+    fn check(&self, outbox: &Arc<Outbox>) -> Result<(), Blocked> {
+        let high_bytes = outbox.high_bytes();
+        let mut state = outbox.lock();
+        if !self.is_alive(&mut state) {
+            return Err(Blocked::Gone);
+        }
+        let checked = state.check(self.channel, self.slot, high_bytes);
+        if checked == Err(Blocked::OutboxFull) {
+            state.stall(&self.queue);
+        }
+        checked
+    }
+
+    fn is_alive(&self, outbox: &mut OutboxState) -> bool {
+        let slot = outbox.channel(self.channel).and_then(|channel| channel.slot(self.slot));
+        slot.is_some_and(|slot| {
+            Arc::ptr_eq(&slot.queue, &self.queue) && slot.consumer_key == self.key
+        })
+    }
+
+    /// Whether the next message is durable; if not, its connection is woken when it is.
+    fn is_durable(&mut self, outbox: &Arc<Outbox>, store: &dyn Store) -> bool {
+        let Some(position) = self.ahead.front().and_then(Location::position) else { return true };
+        if position < store.durable().0 {
+            self.awaited = None;
+            return true;
+        }
+        if self.awaited != Some(position) {
+            self.awaited = Some(position);
+            store.when_durable(Lsn(position + 1), &Waker::from(Arc::clone(outbox)));
+        }
+        false
+    }
+
+    /// Hands out what it has looked up, as far as it is durable and the consumer can take it.
+    fn hand_out(
+        &mut self,
+        left: &mut usize,
+        outbox: &Arc<Outbox>,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<Stop, StoreError> {
+        let Some(stream) = self.queue.stream() else { return Ok(Stop::Blocked) };
+        let durable = store.durable().0;
+        let reader = self.reader.get_or_insert_with(|| store.reader());
+        let high_bytes = outbox.high_bytes();
+        let mut stop = Stop::Ahead;
+        let mut handed = 0;
+        let mut out = outbox.lock();
+        while *left > 0
+            && let Some(place) = self.ahead.front()
+            && place.position().is_none_or(|position| position < durable)
+        {
+            if out.check(self.channel, self.slot, high_bytes).is_err() {
+                // The caller finds out why.
+                break;
+            }
+            if self.offset < stream.first_offset() {
+                self.ahead.clear();
+                break;
+            }
+            *left -= 1;
+            let message = match place.in_memory() {
+                Some(message) => message,
+                None => match reader.read(place) {
+                    Ok(message) => message,
+                    Err(StoreError::Lost(_)) => {
+                        // It must not stop those behind it.
+                        self.ahead.pop_front();
+                        self.offset += 1;
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                },
+            };
+            if self.filter.as_ref().is_none_or(|filter| filter.wants(message.header)) {
+                put_offset(message.header, self.offset, &mut self.header);
+                let message = MessageRef { header: &self.header, ..message };
+                if !out.deliver(self.channel, self.slot, &message, false) {
+                    stop = Stop::Blocked;
+                    break;
+                }
+                out.channel(self.channel)
+                    .into_iter()
+                    .for_each(|channel: &mut ChannelOut| channel.await_ack(self.slot, self.offset));
+                handed += 1;
+            }
+            self.ahead.pop_front();
+            self.offset += 1;
+        }
+        if out.has_news() && out.claim_wake() {
+            wakes.push(outbox);
+        }
+        drop(out);
+        self.queue.count_consumed(handed);
+        Ok(stop)
+    }
+}
+
+impl Drop for StreamReader {
+    fn drop(&mut self) {
+        if let Some(stream) = self.queue.stream() {
+            stream.forget(self.id);
+        }
+    }
+}

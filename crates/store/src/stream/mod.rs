@@ -1,0 +1,220 @@
+//! The index of a stream: where the messages of an append-only log are, by their offsets.
+//!
+//! A stream numbers its messages one after the other, from 0 on; a number is an *offset* and is
+//! never used again. The index holds the places of the messages that the stream still has, in pages
+//! of up to [`PAGE_MESSAGES`], with the time at which each arrived. A page costs two or three octets
+//! a message and about a hundred of its own. Messages leave at the front and by whole pages, so the
+//! offset of a message is that of its page and how far in it stands.
+
+mod page;
+
+use crate::Location;
+use crate::change::{put_varint, take_varint};
+use page::Page;
+use std::collections::VecDeque;
+
+/// Messages in a page, at most.
+pub const PAGE_MESSAGES: u32 = 1024;
+
+/// When a page ends, besides at [`PAGE_MESSAGES`]: the finer, the more exactly old messages leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageLimits {
+    /// Octets of messages in a page; the one that goes beyond is the last.
+    pub size_bytes: u64,
+    /// Milliseconds between the arrival of the first message and of the last.
+    pub span_ms: u64,
+}
+
+impl Default for PageLimits {
+    fn default() -> Self {
+        PageLimits { size_bytes: 16 << 20, span_ms: u64::MAX }
+    }
+}
+
+/// How much of a stream is to be kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// Octets of messages from which on the oldest page leaves, unless it is the only one.
+    pub size_bytes_max: Option<u64>,
+    /// The time (milliseconds since 1970) before which all messages of a page must have arrived for
+    /// it to leave.
+    pub arrived_before_ms: Option<u64>,
+}
+
+/// The places of a stream's messages.
+#[derive(Debug, Default, PartialEq)]
+pub struct StreamIndex {
+    pages: VecDeque<Page>,
+    first_offset: u64,
+    next_offset: u64,
+    size_bytes: u64,
+    limits: PageLimits,
+    /// The position of the last message that was ever added, and when it arrived.
+    last_position: Option<u64>,
+    last_ms: u64,
+}
+
+impl StreamIndex {
+    /// The index of a stream whose first message will be number `first_offset`.
+    pub fn new(first_offset: u64, limits: PageLimits) -> Self {
+        StreamIndex { first_offset, next_offset: first_offset, limits, ..Self::default() }
+    }
+
+    /// The offset of the oldest message that is there, or of the next one if there is none.
+    pub fn first_offset(&self) -> u64 {
+        self.first_offset
+    }
+
+    /// The offset that the next message gets.
+    pub fn next_offset(&self) -> u64 {
+        self.next_offset
+    }
+
+    /// How many messages there are.
+    pub fn len(&self) -> u64 {
+        self.next_offset - self.first_offset
+    }
+
+    /// Whether there are no messages.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Octets of all messages that are there.
+    pub fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// Octets of memory that the index uses.
+    pub fn footprint_bytes(&self) -> usize {
+        self.pages.iter().map(Page::footprint_bytes).sum()
+    }
+
+    /// When pages end.
+    pub fn limits(&self) -> PageLimits {
+        self.limits
+    }
+
+    /// Sets when pages end from now on.
+    pub fn set_limits(&mut self, limits: PageLimits) {
+        self.limits = limits;
+    }
+
+    /// Adds a message of `size_bytes` octets that arrived at `now_ms`. Positions ascend; a clock
+    /// that goes back counts as standing still.
+    pub fn push(&mut self, location: &Location, size_bytes: u64, now_ms: u64) {
+        self.last_ms = self.last_ms.max(now_ms);
+        let now_ms = self.last_ms;
+        let in_log = location.position().is_some();
+        let full = |page: &Page| page.is_full(&self.limits, now_ms) || page.is_in_log() != in_log;
+        if self.pages.back().is_none_or(full) {
+            if let Some(page) = self.pages.back_mut() {
+                page.close();
+            }
+            self.pages.push_back(Page::new(self.next_offset, now_ms, in_log));
+        }
+        if let Some(page) = self.pages.back_mut() {
+            page.push(location, size_bytes, now_ms);
+        }
+        self.last_position = location.position().or(self.last_position);
+        self.size_bytes += size_bytes;
+        self.next_offset += 1;
+    }
+
+    /// Adds a message of the log that is replayed, unless a checkpoint knew of it already.
+    pub fn replay(&mut self, position: u64, size_bytes: u64, published_ms: u64) {
+        if self.last_position.is_none_or(|last| position > last) {
+            let location = Location::Log { position, marks: 0 };
+            self.push(&location, size_bytes, published_ms);
+        }
+    }
+
+    /// Appends to `places` those of the messages from `offset` on to the end of its page. Returns
+    /// the offset of the first, which is later than asked for if that has left.
+    pub fn read_from(&self, offset: u64, places: &mut VecDeque<Location>) -> u64 {
+        let offset = offset.max(self.first_offset);
+        let behind = self.pages.partition_point(|page| page.first_offset <= offset);
+        if let Some(page) = behind.checked_sub(1).and_then(|index| self.pages.get(index)) {
+            page.read((offset - page.first_offset) as u32, places);
+        }
+        offset
+    }
+
+    /// The offset of the first message that arrived at `time_ms` or later.
+    pub fn offset_at(&self, time_ms: u64) -> u64 {
+        let earlier = self.pages.partition_point(|page| page.last_ms < time_ms);
+        match self.pages.get(earlier) {
+            Some(page) => page.first_offset + u64::from(page.index_at(time_ms)),
+            None => self.next_offset,
+        }
+    }
+
+    /// The first offset that is left when what need not be kept has left.
+    pub fn kept_from(&self, retention: &Retention) -> u64 {
+        let mut left_bytes = self.size_bytes;
+        let mut pages = self.pages.iter().peekable();
+        while let Some(page) = pages.next() {
+            let expired = retention.arrived_before_ms.is_some_and(|time| page.last_ms < time);
+            let too_much = retention.size_bytes_max.is_some_and(|most| left_bytes > most);
+            let goes = expired || too_much && pages.peek().is_some();
+            if !goes {
+                return page.first_offset;
+            }
+            left_bytes -= page.size_bytes.min(left_bytes);
+        }
+        self.next_offset
+    }
+
+    /// Lets everything before `first_offset` go. Returns the positions of what was in the log.
+    pub fn trim(&mut self, first_offset: u64) -> Vec<u64> {
+        let mut gone = Vec::new();
+        while let Some(page) = self.pages.pop_front_if(|page| page.end_offset() <= first_offset) {
+            self.size_bytes -= page.size_bytes.min(self.size_bytes);
+            page.for_each_position(&mut |position| gone.push(position));
+        }
+        if let Some(page) = self.pages.front_mut()
+            && page.first_offset < first_offset
+        {
+            self.size_bytes -= page.trim(first_offset, &mut gone).min(self.size_bytes);
+        }
+        self.first_offset = self.first_offset.max(first_offset);
+        self.next_offset = self.next_offset.max(first_offset);
+        gone
+    }
+
+    /// Calls `each` with the position of every message that is in the log, ascending.
+    pub fn for_each_position(&self, each: &mut dyn FnMut(u64)) {
+        self.pages.iter().for_each(|page| page.for_each_position(each));
+    }
+
+    /// Appends the index as a checkpoint keeps it. Pages that are not in the log are left out, and
+    /// with them everything before.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let in_log = self.pages.iter().rev().take_while(|page| page.is_in_log()).count();
+        let kept = self.pages.len() - in_log;
+        let first_offset = self.pages.get(kept).map_or(self.next_offset, |page| page.first_offset);
+        put_varint(out, first_offset);
+        put_varint(out, self.limits.size_bytes);
+        put_varint(out, self.limits.span_ms);
+        put_varint(out, self.last_position.map_or(0, |position| position + 1));
+        put_varint(out, self.last_ms);
+        self.pages.iter().skip(kept).for_each(|page| page.encode(out));
+    }
+
+    /// Reads what [`StreamIndex::encode`] wrote; none if it is malformed.
+    pub fn decode(mut octets: &[u8]) -> Option<Self> {
+        let first_offset = take_varint(&mut octets)?;
+        let size_bytes = take_varint(&mut octets)?;
+        let span_ms = take_varint(&mut octets)?;
+        let mut index = StreamIndex::new(first_offset, PageLimits { size_bytes, span_ms });
+        index.last_position = take_varint(&mut octets)?.checked_sub(1);
+        index.last_ms = take_varint(&mut octets)?;
+        while !octets.is_empty() {
+            let page = Page::decode(index.next_offset, &mut octets)?;
+            index.next_offset = page.end_offset();
+            index.size_bytes = index.size_bytes.checked_add(page.size_bytes)?;
+            index.pages.push_back(page);
+        }
+        Some(index)
+    }
+}

@@ -1,0 +1,151 @@
+//! The index of a stream against a plain list of its messages.
+
+use courser_store::Location;
+use courser_store::change::Replayed;
+use courser_store::recovered::{CheckpointWriter, Recovered};
+use courser_store::stream::{PageLimits, Retention, StreamIndex};
+use proptest::prelude::*;
+use std::collections::VecDeque;
+
+/// Position, size and time of a message.
+type Known = (u64, u64, u64);
+
+/// A stream as a list.
+#[derive(Default)]
+struct Model {
+    first_offset: u64,
+    messages: VecDeque<Known>,
+}
+
+impl Model {
+    fn trim(&mut self, first_offset: u64) {
+        while self.first_offset < first_offset {
+            self.messages.pop_front();
+            self.first_offset += 1;
+        }
+    }
+}
+
+fn log(position: u64) -> Location {
+    Location::Log { position, marks: 0 }
+}
+
+/// The positions from `offset` on, page by page.
+fn read_all(index: &StreamIndex, mut offset: u64) -> Vec<u64> {
+    let mut positions = Vec::new();
+    loop {
+        let mut places = VecDeque::new();
+        offset = index.read_from(offset, &mut places);
+        if places.is_empty() {
+            return positions;
+        }
+        offset += places.len() as u64;
+        positions.extend(places.iter().filter_map(Location::position));
+    }
+}
+
+fn check(index: &StreamIndex, model: &Model, at_times: &[u64]) {
+    assert_eq!(index.first_offset(), model.first_offset);
+    assert_eq!(index.len(), model.messages.len() as u64);
+    let positions: Vec<u64> = model.messages.iter().map(|(position, ..)| *position).collect();
+    assert_eq!(read_all(index, 0), positions);
+    let middle = positions.len() / 2;
+    assert_eq!(read_all(index, model.first_offset + middle as u64), &positions[middle..]);
+    let mut all = Vec::new();
+    index.for_each_position(&mut |position| all.push(position));
+    assert_eq!(all, positions);
+    for time in at_times {
+        let later = model.messages.iter().position(|(_, _, at)| at >= time);
+        let later = later.unwrap_or(model.messages.len());
+        assert_eq!(index.offset_at(*time), model.first_offset + later as u64, "{time}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    #[test]
+    fn it_has_what_was_pushed_and_not_trimmed(
+        steps in prop::collection::vec((1u64..2000, 1u64..300, 0u64..3, 0u64..200), 1..4000),
+        size_bytes in 1u64..200_000,
+        span_ms in 1u64..500,
+        checkpoint_at in 0usize..4000,
+        odd_trim in 0u64..2000,
+    ) {
+        let limits = PageLimits { size_bytes, span_ms };
+        let mut index = StreamIndex::new(0, limits);
+        let mut model = Model::default();
+        let mut checkpoint = Vec::new();
+        let (mut position, mut now_ms) = (0, 1000);
+        for (step, (distance, size, later_ms, action)) in steps.iter().enumerate() {
+            position += distance;
+            now_ms += later_ms;
+            index.push(&log(position), *size, now_ms);
+            model.messages.push_back((position, *size, now_ms));
+            if *action == 0 {
+                let kept = Retention {
+                    size_bytes_max: Some(50_000),
+                    arrived_before_ms: Some(now_ms - 500),
+                };
+                let first_offset = index.kept_from(&kept);
+                let before = model.messages.len();
+                model.trim(first_offset);
+                prop_assert_eq!(index.trim(first_offset).len(), before - model.messages.len());
+            }
+            if step == checkpoint_at {
+                index.encode(&mut checkpoint);
+            }
+        }
+        let times = [0, 1000, now_ms - 100, now_ms - 1, now_ms, now_ms + 1];
+        check(&index, &model, &times);
+        let mut octets = Vec::new();
+        index.encode(&mut octets);
+        let decoded = StreamIndex::decode(&octets).expect("it was encoded");
+        check(&decoded, &model, &times);
+        prop_assert_eq!(decoded.size_bytes(), index.size_bytes());
+        // A trim that is not at the end of a page.
+        model.trim((model.first_offset + odd_trim).min(model.first_offset + index.len()));
+        index.trim(model.first_offset);
+        check(&index, &model, &times);
+        for cut in 0..checkpoint.len().min(64) {
+            // Whatever is read of it, nothing panics.
+            drop(StreamIndex::decode(&checkpoint[..cut]));
+        }
+    }
+}
+
+#[test]
+fn a_replay_goes_on_where_the_checkpoint_ends() {
+    let pages = PageLimits { size_bytes: 100, span_ms: 10 };
+    let mut recovered = Recovered::default();
+    let begin = || Replayed::Stream { queue: 5, first_offset: 0, pages };
+    recovered.apply(1, begin());
+    let message = || Replayed::Message { queues: vec![5, 6], size_bytes: 60, published_ms: 0 };
+    for position in 2..10 {
+        recovered.apply(position, message());
+    }
+    let mut encoded = Vec::new();
+    recovered.streams[&5].encode(&mut encoded);
+    let mut octets = Vec::new();
+    CheckpointWriter::new(&mut octets).stream(5, &encoded).expect("there is room");
+    // The checkpoint begins before what the index already knows.
+    let mut again = Recovered::from_checkpoint(&octets).expect("whole");
+    for position in 6..15 {
+        again.apply(position, message());
+    }
+    again.apply(15, Replayed::Stream { queue: 5, first_offset: 3, pages });
+    let stream = &again.streams[&5];
+    assert_eq!((stream.first_offset(), stream.next_offset()), (3, 13));
+    assert_eq!(read_all(stream, 0), (5..15).collect::<Vec<u64>>());
+    assert_eq!(again.queues[&6].positions().count(), 9);
+    again.apply(16, Replayed::Dropped { queue: 5 });
+    assert!(again.streams.is_empty());
+}
+
+#[test]
+fn a_page_costs_few_octets_a_message() {
+    let mut index = StreamIndex::new(0, PageLimits::default());
+    for number in 0..100_000u64 {
+        index.push(&log(number * 180), 150, number / 100);
+    }
+    assert!(index.footprint_bytes() < 100_000 * 5 / 2, "{}", index.footprint_bytes());
+}
