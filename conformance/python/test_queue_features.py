@@ -65,3 +65,29 @@ def test_a_single_active_consumer_is_followed_by_the_next(connection, channel):
     with pytest.raises(ChannelClosedByBroker) as caught:
         channel.basic_consume(queue, print, exclusive=True)
     assert caught.value.reply_code == 403
+
+
+def test_a_quorum_queue_counts_deliveries_and_gives_up(channel):
+    queue = fresh()
+    limited = {"x-queue-type": "quorum", "x-delivery-limit": 2}
+    channel.queue_declare(queue, durable=True, arguments=limited)
+    try:
+        channel.basic_publish("", queue, b"poison", pika.BasicProperties(headers={"own": 1}))
+        counts = []
+        while (got := channel.basic_get(queue))[0] is not None:
+            assert got[1].headers["own"] == 1
+            counts.append(got[1].headers.get("x-delivery-count"))
+            channel.basic_nack(got[0].delivery_tag, requeue=True)
+        assert counts == [None, 1, 2]
+    finally:
+        channel.queue_delete(queue)
+
+
+@pytest.mark.parametrize("flaw", ["exclusive", "auto_delete", "transient"])
+def test_a_quorum_queue_is_durable_and_shared(channel, flaw):
+    properties = {"durable": flaw != "transient", flaw: True}
+    properties.pop("transient", None)
+    with pytest.raises(ChannelClosedByBroker) as caught:
+        channel.queue_declare(fresh(), arguments={"x-queue-type": "quorum"}, **properties)
+    assert caught.value.reply_code == 406
+    assert "invalid property" in caught.value.reply_text

@@ -52,7 +52,7 @@ impl Broker {
             // A queue that was deleted: numbers are never used again.
             self.reserve_id(id);
             let Some(queue) = queues.get(&id) else { continue };
-            messages += queue.restore(index.positions(), &*self.store);
+            messages += queue.restore(&index, &*self.store);
         }
         for (id, index) in recovered.streams {
             self.reserve_id(id);
@@ -91,6 +91,10 @@ impl Broker {
                             written = writer.queue(queue.id, run);
                         }
                     });
+                    let returns = queue.returns_below(start.0);
+                    if written.is_ok() && !returns.is_empty() {
+                        written = writer.returns(queue.id, returns.into_iter());
+                    }
                 }
             }
         }

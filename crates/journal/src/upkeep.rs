@@ -81,7 +81,8 @@ impl Core {
         let usual = self.options.segment_bytes;
         // What one checkpoint frees is needed until the next one does, and a fast log goes on for as
         // long again while that one is made.
-        let keep = self.spares_wanted() + (2 * self.options.checkpoint_after_bytes / usual) as usize;
+        let keep =
+            self.spares_wanted() + (2 * self.options.checkpoint_after_bytes / usual) as usize;
         let mut ready = self.log.lock().spares.len();
         let mut spares = Vec::new();
         for segment in free {

@@ -10,10 +10,12 @@
 //!   6  spilled     message record: out of memory for room's sake, forgotten by a restart
 //!  24  delayed     u64 queue, u64 milliseconds since 1970, message record
 //!  16  stream      u64 queue, then varints: first offset, octets and milliseconds of a page
+//!  32  returned    u64 queue, then pairs of a position and how often it came back (see `delayed`)
 //! ```
 //! Integers are little-endian; a varint has seven bits an octet, the lowest first.
 
 use crate::MessageRef;
+use crate::delayed::PairCoder;
 use crate::stream::PageLimits;
 
 /// Queues that one message record can name.
@@ -27,6 +29,7 @@ const FORGOTTEN: u8 = 5;
 const SPILLED: u8 = 6;
 const DELAYED: u8 = 24;
 const STREAM: u8 = 16;
+const RETURNED: u8 = 32;
 
 /// One change that has to survive a restart. Queues are named by numbers that are never used again.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +49,13 @@ pub enum Record<'a> {
         queue: u64,
         /// The positions.
         positions: &'a [u64],
+    },
+    /// Messages have come back from consumers of a queue that counts that.
+    Returned {
+        /// The queue.
+        queue: u64,
+        /// The position of each, and how often it has come back by now.
+        returns: &'a [(u64, u64)],
     },
     /// A queue and all that is in it are gone.
     Dropped {
@@ -108,6 +118,13 @@ pub enum Replayed<'a> {
         /// The positions.
         positions: Vec<u64>,
     },
+    /// See [`Record::Returned`].
+    Returned {
+        /// The queue.
+        queue: u64,
+        /// The position of each, and how often it has come back.
+        returns: Vec<(u64, u64)>,
+    },
     /// See [`Record::Dropped`].
     Dropped {
         /// The queue.
@@ -158,6 +175,12 @@ impl Record<'_> {
                 head.push(SETTLED);
                 head.extend_from_slice(&queue.to_le_bytes());
                 put_ascending(head, positions);
+            }
+            Record::Returned { queue, returns } => {
+                head.push(RETURNED);
+                head.extend_from_slice(&queue.to_le_bytes());
+                let mut coder = PairCoder::default();
+                returns.iter().for_each(|(position, count)| coder.put(head, *position, *count));
             }
             Record::Dropped { queue } => {
                 head.push(DROPPED);
@@ -216,6 +239,11 @@ impl<'a> Replayed<'a> {
                 let (queue, positions) = rest.split_first_chunk::<8>()?;
                 let queue = u64::from_le_bytes(*queue);
                 Replayed::Settled { queue, positions: ascending(positions)? }
+            }
+            RETURNED => {
+                let (queue, rest) = rest.split_first_chunk::<8>()?;
+                let returns = crate::delayed::checked_pairs(rest)?;
+                Replayed::Returned { queue: u64::from_le_bytes(*queue), returns }
             }
             DROPPED => Replayed::Dropped { queue: u64::from_le_bytes(rest.try_into().ok()?) },
             DEFINED => {

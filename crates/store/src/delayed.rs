@@ -3,7 +3,7 @@
 use crate::change::{put_varint, take_varint};
 use std::collections::HashSet;
 
-/// Writes pairs of a position in the log and a time, or reads them back: each as the differences to
+/// Writes pairs of a position in the log and a time or another number, or reads them back: each as the differences to
 /// the one before, as varints, the lowest bit of which is the sign.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PairCoder {
@@ -43,6 +43,15 @@ fn take_difference(octets: &mut &[u8], number: &mut u64) -> Option<()> {
 pub fn pairs(mut run: &[u8]) -> impl Iterator<Item = (u64, u64)> {
     let mut coder = PairCoder::default();
     std::iter::from_fn(move || coder.take(&mut run))
+}
+
+/// All pairs of a run; none if it is malformed.
+pub fn checked_pairs(mut run: &[u8]) -> Option<Vec<(u64, u64)>> {
+    let (mut coder, mut pairs) = (PairCoder::default(), Vec::new());
+    while !run.is_empty() {
+        pairs.push(coder.take(&mut run)?);
+    }
+    Some(pairs)
 }
 
 /// Pairs in a run that is packed while a log is replayed.

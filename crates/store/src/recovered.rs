@@ -1,7 +1,7 @@
 //! What is left of a log: definitions, and which messages each queue still has.
 
 use crate::change::{Replayed, ascending, put_ascending, put_varint, take_varint};
-use crate::delayed::{DelayedIndex, PairCoder};
+use crate::delayed::{DelayedIndex, PairCoder, checked_pairs};
 use crate::stream::StreamIndex;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
@@ -30,6 +30,8 @@ pub struct QueueIndex {
     positions: Vec<u64>,
     /// Positions that are known to be settled, to be removed together.
     settled: HashSet<u64>,
+    /// How often the messages at these positions have come back from consumers.
+    returns: HashMap<u64, u64>,
 }
 
 impl QueueIndex {
@@ -45,6 +47,11 @@ impl QueueIndex {
     }
 
     fn settle(&mut self, positions: Vec<u64>) {
+        if !self.returns.is_empty() {
+            for position in &positions {
+                self.returns.remove(position);
+            }
+        }
         self.settled.extend(positions);
         if self.settled.len() > 1024
             && self.settled.len() * 2 > self.runs_len + self.positions.len()
@@ -66,6 +73,11 @@ impl QueueIndex {
             *run = encoded.into();
         }
         self.runs.retain(|run| !run.is_empty());
+    }
+
+    /// How often the message at this position has come back, as far as the queue counts that.
+    pub fn returns(&self, position: u64) -> u64 {
+        self.returns.get(&position).copied().unwrap_or(0)
     }
 
     /// The positions of the messages that the queue still has, in its order.
@@ -98,6 +110,11 @@ impl Recovered {
                     index.settle(positions);
                 } else if let Some(index) = self.delayed.get_mut(&queue) {
                     index.settle(positions);
+                }
+            }
+            Replayed::Returned { queue, returns } => {
+                if let Some(index) = self.queues.get_mut(&queue) {
+                    index.returns.extend(returns);
                 }
             }
             Replayed::Dropped { queue } => {
@@ -143,6 +160,10 @@ impl Recovered {
             } else if *kind == QUEUE {
                 let queue = u64::from_le_bytes(first.try_into().ok()?);
                 recovered.queues.entry(queue).or_default().push_run(second)?;
+            } else if *kind == RETURNED {
+                let queue = u64::from_le_bytes(first.try_into().ok()?);
+                let index = recovered.queues.entry(queue).or_default();
+                index.returns.extend(checked_pairs(second)?);
             } else if *kind == DELAYED {
                 let queue = u64::from_le_bytes(first.try_into().ok()?);
                 recovered.delayed.entry(queue).or_default().push_run(second)?;
@@ -161,6 +182,7 @@ const DEFINITION: u8 = 1;
 const QUEUE: u8 = 2;
 const DELAYED: u8 = 24;
 const STREAM: u8 = 16;
+const RETURNED: u8 = 32;
 
 fn take_part<'a>(octets: &mut &'a [u8]) -> Option<&'a [u8]> {
     let len = usize::try_from(take_varint(octets)?).ok()?;
@@ -203,11 +225,29 @@ impl<'w> CheckpointWriter<'w> {
         queue: u64,
         pairs: impl Iterator<Item = (u64, u64)>,
     ) -> io::Result<()> {
+        self.pairs(DELAYED, queue, pairs)
+    }
+
+    /// Adds how often messages of a queue have come back: the position and the count of each.
+    pub fn returns(
+        &mut self,
+        queue: u64,
+        pairs: impl Iterator<Item = (u64, u64)>,
+    ) -> io::Result<()> {
+        self.pairs(RETURNED, queue, pairs)
+    }
+
+    fn pairs(
+        &mut self,
+        kind: u8,
+        queue: u64,
+        pairs: impl Iterator<Item = (u64, u64)>,
+    ) -> io::Result<()> {
         let mut encoded = std::mem::take(&mut self.scratch);
         encoded.clear();
         let mut coder = PairCoder::default();
-        pairs.for_each(|(position, due_ms)| coder.put(&mut encoded, position, due_ms));
-        let written = self.entry(DELAYED, &queue.to_le_bytes(), &encoded);
+        pairs.for_each(|(position, number)| coder.put(&mut encoded, position, number));
+        let written = self.entry(kind, &queue.to_le_bytes(), &encoded);
         self.scratch = encoded;
         written
     }

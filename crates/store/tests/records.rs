@@ -179,6 +179,29 @@ proptest! {
     }
 
     #[test]
+    fn how_often_messages_came_back_is_known_after_a_restart(
+        in_checkpoint in prop::collection::btree_map(0u64..100, 1u64..5000, 0..50),
+        behind in prop::collection::btree_map(0u64..100, 1u64..5000, 0..50),
+    ) {
+        let mut octets = Vec::new();
+        let mut writer = CheckpointWriter::new(&mut octets);
+        writer.queue(7, &(0..100).collect::<Vec<_>>()).expect("there is room");
+        let pairs = in_checkpoint.iter().map(|(position, count)| (*position, *count));
+        writer.returns(7, pairs).expect("there is room");
+        let mut recovered = Recovered::from_checkpoint(&octets).expect("whole");
+        let returns: Vec<(u64, u64)> = behind.clone().into_iter().collect();
+        let mut record = Vec::new();
+        Record::Returned { queue: 7, returns: &returns }.encode_head(&mut record);
+        recovered.apply(200, Replayed::parse(&record).expect("whole"));
+        recovered.apply(201, Replayed::Settled { queue: 7, positions: vec![0] });
+        let index = &recovered.queues[&7];
+        for position in 1..100 {
+            let count = behind.get(&position).or(in_checkpoint.get(&position));
+            prop_assert_eq!(index.returns(position), count.copied().unwrap_or(0));
+        }
+    }
+
+    #[test]
     fn what_is_settled_is_gone_and_the_rest_stays_in_order(
         settled in prop::collection::btree_set(0u64..3000, 0..3000),
         in_checkpoint in 0u64..3000,

@@ -5,7 +5,9 @@ mod queue;
 mod value;
 
 pub(crate) use exchange::{ALTERNATE_EXCHANGE, check_equivalent_exchange, check_exchange};
-pub(crate) use queue::{QueueType, check_equivalent_queue, check_queue, ranks, single_active};
+pub(crate) use queue::{
+    QueueType, check_equivalent_queue, check_queue, check_type_allows, ranks, single_active,
+};
 pub(crate) use value::MAX_EXPIRY_MS;
 
 use crate::fault::{Fault, Resource};

@@ -3,6 +3,7 @@
 use super::value::{self, Check};
 use crate::fault::{Fault, Resource};
 use crate::queue::Ranks;
+use crate::vhost::QueueRequest;
 use courser_codec::{FieldTable, FieldValue};
 
 pub(crate) const DEAD_LETTER_EXCHANGE: &str = "x-dead-letter-exchange";
@@ -21,7 +22,7 @@ pub(crate) enum QueueType {
 /// The types by name, and whether this broker has them.
 const TYPES: [(&str, QueueType, bool); 3] = [
     ("classic", QueueType::Classic, true),
-    ("quorum", QueueType::Quorum, false),
+    ("quorum", QueueType::Quorum, true),
     ("stream", QueueType::Stream, true),
 ];
 
@@ -58,7 +59,7 @@ const KNOWN: [Known; 26] = [
     known("x-queue-mode", value::queue_mode, C, true),
     known("x-queue-version", value::queue_version, C, true),
     known(SINGLE_ACTIVE_CONSUMER, value::flag, C | Q, true),
-    known("x-delivery-limit", value::any_integer, C | Q, false),
+    known("x-delivery-limit", value::delivery_limit, C | Q, true),
     known("x-consumer-timeout", value::expiry, C | Q, false),
     known("x-message-deduplication", value::flag, C | Q, false),
     known("x-deduplication-header", value::any_text, C | Q, false),
@@ -129,8 +130,36 @@ pub(crate) fn check_queue(arguments: &FieldTable, queue: Resource<'_>) -> Result
 
 /// How a queue with these arguments looks at priorities, if it does.
 pub(crate) fn ranks(arguments: &FieldTable) -> Option<Ranks> {
-    let highest = arguments.get(MAX_PRIORITY).and_then(FieldValue::as_integer)?;
-    u8::try_from(highest).ok().map(Ranks::UpTo)
+    match arguments.get(MAX_PRIORITY).and_then(FieldValue::as_integer) {
+        Some(highest) => u8::try_from(highest).ok().map(Ranks::UpTo),
+        None => (QueueType::of(arguments) == QueueType::Quorum).then_some(Ranks::NormalAndHigh),
+    }
+}
+
+/// Refuses what queues of the type that the arguments name can't be. A replicated queue is there to
+/// stay: it is durable, has a name, and belongs to nobody.
+pub(crate) fn check_type_allows(asked: &QueueRequest, queue: Resource<'_>) -> Result<(), Fault> {
+    let queue_type = QueueType::of(&asked.arguments);
+    if queue_type == QueueType::Classic {
+        return Ok(());
+    }
+    if asked.named_by_broker {
+        return Err(Fault::precondition_failed(format_args!(
+            "Cannot declare a server-named queue for type {}",
+            queue_type.printed()
+        )));
+    }
+    let unfit = [
+        ("auto-delete", asked.auto_delete),
+        ("exclusive-owner", asked.exclusive),
+        ("non-durable", !asked.durable),
+    ];
+    match unfit.into_iter().find(|(_, asked)| *asked) {
+        Some((property, _)) => Err(Fault::precondition_failed(format_args!(
+            "invalid property '{property}' for {queue}"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Whether only one consumer at a time of a queue with these arguments gets messages, and then

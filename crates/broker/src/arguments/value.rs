@@ -1,6 +1,7 @@
 //! What values an argument takes. A refusal says what is wrong in the words that RabbitMQ's clients
 //! know, which are Erlang terms.
 
+use crate::queue::RETURNS_MAX;
 use courser_codec::{FieldTable, FieldValue};
 
 /// The longest expiry or time to live that is accepted: ten years.
@@ -28,8 +29,12 @@ fn one_of(value: &FieldValue, choices: &[&str], problem: &str) -> Result<(), Str
     if known { Ok(()) } else { Err(problem.to_owned()) }
 }
 
-pub(super) fn any_integer(value: &FieldValue, _: &FieldTable) -> Result<(), String> {
-    integer(value).map(drop)
+/// Negative for no limit.
+pub(super) fn delivery_limit(value: &FieldValue, _: &FieldTable) -> Result<(), String> {
+    match integer(value)? {
+        large if large >= i64::from(RETURNS_MAX) => Err(format!("{{value_too_large,{large}}}")),
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn not_negative(value: &FieldValue, _: &FieldTable) -> Result<(), String> {

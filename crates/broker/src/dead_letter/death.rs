@@ -12,6 +12,8 @@ pub(crate) enum Reason {
     Rejected,
     /// Its time to live was over.
     Expired,
+    /// It has come back from consumers too often.
+    DeliveryLimit,
 }
 
 impl Reason {
@@ -20,6 +22,7 @@ impl Reason {
         match self {
             Reason::Rejected => "rejected",
             Reason::Expired => "expired",
+            Reason::DeliveryLimit => "delivery_limit",
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::consumers::{Consumer, Consumers};
 use super::line::REDELIVERED;
+use super::returns::{put_count, returns};
 use super::settle::Settling;
 use super::source::{Publishing, Source, Waiting};
 use super::{Queue, State};
@@ -186,6 +187,7 @@ impl Queue {
             expired: Vec::new(),
             ready_bytes,
             peeked_bytes: 0,
+            header: Vec::new(),
         };
         self.feed(consumers, &mut waiting, unacked, settling, wakes)?;
         let expired = waiting.expired;
@@ -255,11 +257,15 @@ impl Queue {
             return Ok(false);
         };
         let redelivered = location.marks() & REDELIVERED != 0;
-        let message = match location.in_memory() {
+        let mut message = match location.in_memory() {
             Some(message) => message,
             None => reader.read(location)?,
         };
         let size_bytes = message.body.len() as u64;
+        let (count, mut header) = (returns(location.marks()), Vec::new());
+        if count > 0 && put_count(&message, count, &mut header).is_ok() {
+            message.header = &header;
+        }
         let taking = with(sequence, Polled { message, redelivered, left });
         if taking == Taking::Nothing {
             return Ok(true);

@@ -13,6 +13,7 @@ mod line;
 mod packed;
 mod priority;
 mod ready;
+mod returns;
 mod settle;
 mod single_active;
 mod source;
@@ -23,6 +24,7 @@ pub(crate) use expiry::has_expiration;
 pub(crate) use feed::{Polled, Taking};
 pub(crate) use line::SPILLED;
 pub(crate) use priority::Ranks;
+pub(crate) use returns::RETURNS_MAX;
 pub(crate) use settle::Settled;
 pub use traits::{DeadLetterTo, QueueTraits};
 

@@ -9,7 +9,12 @@ use courser_store::{Location, MessageRef};
 pub(crate) enum Ranks {
     /// From 0 to this one, which everything above it counts as.
     UpTo(u8),
+    /// Two levels: what says nothing or less than 5, and the rest.
+    NormalAndHigh,
 }
+
+/// The lowest priority that is high where there are two levels.
+const HIGH: u8 = 5;
 
 impl Ranks {
     /// The level that a message with this priority has; no priority counts as 0.
@@ -17,6 +22,7 @@ impl Ranks {
         let priority = priority.unwrap_or(0);
         match self {
             Ranks::UpTo(highest) => priority.min(highest),
+            Ranks::NormalAndHigh => u8::from(priority >= HIGH),
         }
     }
 }

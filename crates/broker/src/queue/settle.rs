@@ -1,8 +1,10 @@
 //! What becomes of messages that a queue has handed out, and how the log hears of it.
 
-use super::Queue;
-use super::line::{SPILLED, logged};
+use super::line::{Logged, REDELIVERED, SPILLED, logged};
+use super::returns::{RETURNS_MAX, set_returns};
+use super::{Queue, State};
 use crate::wakes::Wakes;
+use courser_store::recovered::QueueIndex;
 use courser_store::{Location, Record, Store, StoreError, Sync};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,6 +24,8 @@ pub(crate) struct Settled {
 pub(super) struct Settling {
     /// Positions in the log of messages that the queue is done with.
     pub positions: Vec<u64>,
+    /// Positions in the log of messages that have come back, and how often.
+    pub returns: Vec<(u64, u64)>,
     /// Places whose memory is freed.
     locations: Vec<Location>,
 }
@@ -44,13 +48,19 @@ impl Queue {
         sync: Sync,
         store: &dyn Store,
     ) -> Result<(), StoreError> {
-        if settling.positions.is_empty() {
+        if settling.positions.is_empty() && settling.returns.is_empty() {
             return Ok(());
         }
         if self.settings.survives() {
             settling.positions.sort_unstable();
-            let record = Record::Settled { queue: self.id, positions: &settling.positions };
-            store.append(&[record], sync, &mut Vec::new())?;
+            let settled = Record::Settled { queue: self.id, positions: &settling.positions };
+            let returned = Record::Returned { queue: self.id, returns: &settling.returns };
+            let records = match (settling.returns.is_empty(), settling.positions.is_empty()) {
+                (true, _) => &[settled][..],
+                (false, true) => &[returned],
+                (false, false) => &[returned, settled],
+            };
+            store.append(records, sync, &mut Vec::new())?;
         }
         settling.positions.iter().for_each(|position| store.release(*position));
         Ok(())
@@ -99,10 +109,17 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
+        let mut settling = Settling::default();
         let mut state = self.state.lock();
+        let limit = state.traits.as_ref().and_then(|traits| traits.delivery_limit);
         for one in returned {
-            if let Some(location) = state.unacked.remove(&one.sequence) {
-                state.ready.put_back(one.sequence, location);
+            match (state.unacked.remove(&one.sequence), limit) {
+                (None, _) => {}
+                (Some(location), None) => state.ready.put_back(one.sequence, location),
+                (Some(location), Some(limit)) => {
+                    let returned = (one.sequence, location);
+                    self.take_back(&mut state, returned, limit, &mut settling, wakes);
+                }
             }
             if let Some(consumer) = one.consumer {
                 state.consumers.unblock(consumer);
@@ -112,7 +129,9 @@ impl Queue {
             state.consumers.hand_over();
         }
         self.backlog.store(state.ready.len(), Ordering::Relaxed);
-        self.feed_and_settle(state, store, wakes)
+        self.feed_waiting(&mut state, &mut settling, store, wakes)?;
+        drop(state);
+        self.settle(settling, Sync::Later, store)
     }
 
     /// Drops everything that waits. Returns how much that was.
@@ -132,11 +151,15 @@ impl Queue {
     }
 
     /// Takes back the messages that it had before a restart. Returns how many they are.
-    pub(crate) fn restore(&self, positions: impl Iterator<Item = u64>, store: &dyn Store) -> usize {
+    pub(crate) fn restore(&self, index: &QueueIndex, store: &dyn Store) -> usize {
         let mut state = self.state.lock();
         let mut reader = state.ready.has_levels().then(|| store.reader());
-        for position in positions {
-            let location = Location::Log { position, marks: 0 };
+        for position in index.positions() {
+            let mut location = Location::Log { position, marks: 0 };
+            if let count @ 1.. = index.returns(position) {
+                *location.marks_mut() = REDELIVERED;
+                set_returns(&mut location, count.min(RETURNS_MAX.into()) as u16);
+            }
             // One that can't be read is found out when its turn comes.
             let message = reader.as_mut().and_then(|reader| reader.read(&location).ok());
             let rank = state.ready.rank(message);
@@ -157,13 +180,7 @@ impl Queue {
         only_surviving: bool,
         each: &mut dyn FnMut(&[u64]),
     ) {
-        let mut logged_messages = {
-            let state = self.state.lock();
-            let mut messages = state.ready.logged();
-            messages.first.extend(state.unacked.values().filter_map(logged));
-            messages.first.extend(state.dying.locations().filter_map(logged));
-            messages
-        };
+        let mut logged_messages = self.logged(&self.state.lock());
         logged_messages.first.sort_unstable();
         let mut positions = Vec::new();
         logged_messages.for_each_run(&mut |run| {
@@ -177,6 +194,14 @@ impl Queue {
                 each(&positions);
             }
         });
+    }
+
+    /// Where its messages are that are in the log.
+    pub(super) fn logged(&self, state: &State) -> Logged {
+        let mut messages = state.ready.logged();
+        messages.first.extend(state.unacked.values().filter_map(logged));
+        messages.first.extend(state.dying.locations().filter_map(logged));
+        messages
     }
 
     /// The position of a message that waits for an acknowledgement, if it is in the log.

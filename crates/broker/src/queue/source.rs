@@ -4,6 +4,7 @@
 use super::expiry::{EXPIRED_AT_ONCE, Moment};
 use super::line::REDELIVERED;
 use super::ready::Ready;
+use super::returns::{put_count, returns};
 use crate::stash::Stash;
 use courser_store::{Location, MessageRef, Reader, Store, StoreError};
 
@@ -86,6 +87,8 @@ pub(crate) struct Waiting<'a> {
     pub ready_bytes: &'a mut u64,
     /// Those of the message that was looked at last.
     pub peeked_bytes: u64,
+    /// The header of a message that has come back to a queue that counts that.
+    pub header: Vec<u8>,
 }
 
 impl Source for Waiting<'_> {
@@ -109,13 +112,17 @@ impl Source for Waiting<'_> {
     #[inline]
     fn peek(&mut self) -> Result<Option<(MessageRef<'_>, bool)>, StoreError> {
         let Some((_, location)) = self.ready.front() else { return Ok(None) };
-        let redelivered = location.marks() & REDELIVERED != 0;
-        let message = match location.in_memory() {
+        let marks = location.marks();
+        let mut message = match location.in_memory() {
             Some(message) => message,
             None => self.reader.read(location)?,
         };
         self.peeked_bytes = message.body.len() as u64;
-        Ok(Some((message, redelivered)))
+        let count = returns(marks);
+        if count > 0 && put_count(&message, count, &mut self.header).is_ok() {
+            message.header = &self.header;
+        }
+        Ok(Some((message, marks & REDELIVERED != 0)))
     }
 
     fn pass(&mut self) -> Option<u64> {

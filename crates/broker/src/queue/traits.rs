@@ -1,5 +1,7 @@
 //! What a queue does beyond keeping messages in order, parsed from its arguments.
 
+use super::returns::RETURNS_MAX;
+use crate::arguments::QueueType;
 use courser_codec::{FieldTable, FieldValue, ShortString};
 use std::sync::Arc;
 
@@ -13,6 +15,9 @@ pub struct QueueTraits {
     pub message_ttl_ms: Option<u64>,
     /// Where messages go that leave it without having been consumed.
     pub dead_letter: Option<Arc<DeadLetterTo>>,
+    /// How often a message may come back from consumers (`x-delivery-limit`), at most 4,094; 4,095
+    /// to count that without a limit. None where nobody counts.
+    pub delivery_limit: Option<u16>,
 }
 
 /// Where dead letters go.
@@ -33,6 +38,7 @@ impl QueueTraits {
             expires_ms: number(arguments, "x-expires"),
             message_ttl_ms: number(arguments, "x-message-ttl"),
             dead_letter: dead_letter(arguments).map(Arc::new),
+            delivery_limit: delivery_limit(arguments),
         };
         (traits != QueueTraits::default()).then(|| Arc::new(traits))
     }
@@ -40,6 +46,17 @@ impl QueueTraits {
 
 fn number(arguments: &FieldTable, name: &str) -> Option<u64> {
     arguments.get(name).and_then(FieldValue::as_integer).and_then(|number| number.try_into().ok())
+}
+
+/// The limit of a quorum queue that names none.
+const QUORUM_DELIVERY_LIMIT: u16 = 20;
+
+/// Any negative number stands for no limit.
+fn delivery_limit(arguments: &FieldTable) -> Option<u16> {
+    match arguments.get("x-delivery-limit").and_then(FieldValue::as_integer) {
+        Some(limit) => Some(u16::try_from(limit).unwrap_or(RETURNS_MAX).min(RETURNS_MAX)),
+        None => (QueueType::of(arguments) == QueueType::Quorum).then_some(QUORUM_DELIVERY_LIMIT),
+    }
 }
 
 fn dead_letter(arguments: &FieldTable) -> Option<DeadLetterTo> {

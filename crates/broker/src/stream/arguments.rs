@@ -2,7 +2,6 @@
 
 use crate::arguments::QueueType;
 use crate::fault::{Fault, Resource};
-use crate::vhost::QueueRequest;
 use courser_codec::{FieldTable, FieldValue};
 use courser_store::stream::{PageLimits, Retention};
 
@@ -85,24 +84,8 @@ pub(super) fn parse_interval_ms(text: &[u8]) -> Option<u64> {
     number.checked_mul(seconds * 1000).filter(|ms| *ms > 0)
 }
 
-/// Refuses a stream that is not durable, or that would go with its connection or its consumers.
-pub(crate) fn check_declaration(request: &QueueRequest, queue: Resource<'_>) -> Result<(), Fault> {
-    if request.named_by_broker {
-        return Err(Fault::precondition_failed(format_args!(
-            "Cannot declare a server-named queue for type {}",
-            QueueType::Stream.printed()
-        )));
-    }
-    let property = match (request.auto_delete, request.exclusive, request.durable) {
-        (true, ..) => "auto-delete",
-        (_, true, _) => "exclusive-owner",
-        (_, _, false) => "non-durable",
-        _ => return check_sizes(&request.arguments),
-    };
-    Err(Fault::precondition_failed(format_args!("invalid property '{property}' for {queue}")))
-}
-
-fn check_sizes(arguments: &FieldTable) -> Result<(), Fault> {
+/// Refuses sizes that a stream can't have.
+pub(crate) fn check_sizes(arguments: &FieldTable) -> Result<(), Fault> {
     const SEGMENT_BYTES_MAX: i64 = 3_000_000_000;
     let number = |name| arguments.get(name).and_then(FieldValue::as_integer);
     if number("x-stream-max-segment-size-bytes").is_some_and(|bytes| bytes > SEGMENT_BYTES_MAX) {

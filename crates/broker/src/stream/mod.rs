@@ -16,7 +16,7 @@ mod content;
 mod reader;
 mod start;
 
-pub(crate) use arguments::{check_consumer, check_declaration, refuse_stream_arguments};
+pub(crate) use arguments::{check_consumer, check_sizes, refuse_stream_arguments};
 pub(crate) use content::Filter;
 pub(crate) use reader::StreamReader;
 pub(crate) use start::Start;

@@ -123,8 +123,9 @@ impl Vhost {
             return Ok(current);
         }
         arguments::check_queue(&request.arguments, self.queue_resource(&name))?;
+        arguments::check_type_allows(&request, self.queue_resource(&name))?;
         if QueueType::of(&request.arguments) == QueueType::Stream {
-            stream::check_declaration(&request, self.queue_resource(&name))?;
+            stream::check_sizes(&request.arguments)?;
         }
         if self.names.load().queues.len() >= self.queues_max {
             return Err(self.too_many("queues", self.queues_max));

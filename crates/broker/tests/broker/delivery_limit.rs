@@ -1,0 +1,185 @@
+//! `x-delivery-limit`: who comes back too often does not come back, and everybody is told how often.
+
+use crate::support::{
+    Client, Delivery, Message, World, WorldOnDisk, deaths, declare_with, headers, short,
+};
+use courser_codec::{FieldTable, FieldValue, basic};
+
+fn declare(client: &mut Client, limit: i64) {
+    let arguments = FieldTable::new().with("x-delivery-limit", limit);
+    declare_with(client, "q", true, &arguments);
+}
+
+fn message(body: &str) -> Message {
+    Message::new("", "q", body).with_properties(|properties| properties.delivery_mode = Some(2))
+}
+
+/// The delivery's `x-delivery-count`, if it has one.
+fn count(delivery: &Delivery) -> Option<i64> {
+    match headers(delivery).get("x-delivery-count") {
+        None => None,
+        Some(FieldValue::I64(count)) => Some(*count),
+        Some(other) => panic!("not a long: {other:?}"),
+    }
+}
+
+/// Takes the next message and gives it back `times` times.
+fn return_often(client: &mut Client, times: usize) {
+    for _ in 0..times {
+        let delivery = client.get("q").expect("a message");
+        client.requeue(delivery.tag);
+    }
+}
+
+#[test]
+fn a_message_may_come_back_as_often_as_the_limit_says() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare(&mut client, 2);
+    client.send(message("poison"));
+    for expected in [None, Some(1), Some(2)] {
+        let delivery = client.get("q").expect("a message");
+        assert_eq!(count(&delivery), expected);
+        assert_eq!(delivery.redelivered, expected.is_some());
+        client.requeue(delivery.tag);
+    }
+    assert_eq!(client.get("q"), None);
+    assert_eq!(world.counts("q"), (0, 0, 0));
+}
+
+#[test]
+fn consumers_are_told_the_count_beside_the_messages_own_headers() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare(&mut client, 5);
+    let own = FieldTable::new().with("own", 1).with("x-delivery-count", "made up");
+    client.send(message("a").headers(own).with_properties(|properties| {
+        properties.message_id = Some("7".try_into().expect("short"));
+    }));
+    return_often(&mut client, 1);
+    client.consume("q");
+    client.requeue(2);
+    let deliveries = client.deliveries();
+    assert_eq!(deliveries.iter().map(count).collect::<Vec<_>>(), [Some(1), Some(2)]);
+    let expected = FieldTable::new().with("own", 1).with("x-delivery-count", 2_i64);
+    assert_eq!(headers(&deliveries[1]), expected);
+    assert_eq!(deliveries[1].properties.message_id, Some("7".try_into().expect("short")));
+    assert_eq!(deliveries[1].text(), "a");
+}
+
+#[test]
+fn a_channel_that_closes_brings_its_messages_closer_to_the_limit() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare(&mut client, 1);
+    client.send(message("a"));
+    for expected in [None, Some(1)] {
+        let mut consumer = world.connect();
+        consumer.consume("q");
+        assert_eq!(consumer.deliveries().iter().map(count).collect::<Vec<_>>(), [expected]);
+        consumer.disconnect();
+    }
+    assert_eq!(world.counts("q"), (0, 0, 0));
+}
+
+#[test]
+fn with_a_limit_of_nothing_no_message_comes_back() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare(&mut client, 0);
+    client.send(message("a"));
+    return_often(&mut client, 1);
+    assert_eq!(client.get("q"), None);
+}
+
+#[test]
+fn a_negative_limit_only_counts() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare(&mut client, -1);
+    client.send(message("a"));
+    return_often(&mut client, 5000);
+    assert_eq!(count(&client.get("q").expect("a message")), Some(4095));
+}
+
+#[test]
+fn a_queue_without_a_limit_does_not_count() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    client.send(message("a"));
+    return_often(&mut client, 50);
+    assert_eq!(count(&client.get("q").expect("a message")), None);
+}
+
+#[test]
+fn what_came_back_too_often_is_a_dead_letter() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("dead");
+    let arguments = FieldTable::new()
+        .with("x-delivery-limit", 1)
+        .with("x-dead-letter-exchange", "")
+        .with("x-dead-letter-routing-key", "dead");
+    declare_with(&mut client, "q", true, &arguments);
+    client.send(message("a"));
+    client.send(message("b"));
+    client.qos(1);
+    client.consume("q");
+    client.requeue(1);
+    client.tell(basic::Nack { delivery_tag: 2, multiple: false, requeue: true });
+    assert_eq!(client.bodies(), ["a", "a", "b"]);
+    let dead = client.get("dead").expect("a dead letter");
+    assert_eq!(deaths(&dead), ["q delivery_limit 1"]);
+    assert_eq!(dead.text(), "a");
+    assert_eq!(world.counts("q"), (0, 1, 1));
+}
+
+#[test]
+fn the_count_survives_a_restart() {
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare(&mut client, 3);
+    client.send(message("a"));
+    client.send(message("b"));
+    return_often(&mut client, 1);
+    client.disconnect();
+    world.restart();
+    let mut client = world.connect();
+    let first = client.get("q").expect("a message");
+    assert_eq!((count(&first), first.redelivered), (Some(1), true));
+    let second = client.get("q").expect("a message");
+    assert_eq!((count(&second), second.redelivered), (None, false));
+    client.disconnect();
+    world.restart_from_checkpoint();
+    let mut client = world.connect();
+    return_often(&mut client, 1);
+    client.disconnect();
+    world.restart();
+    let mut client = world.connect();
+    assert_eq!(count(&client.get("q").expect("a message")), Some(3));
+    client.requeue(1);
+    let next = client.get("q").expect("a message");
+    assert_eq!((next.text(), count(&next)), ("b", Some(1)));
+    assert_eq!(client.get("q"), None);
+    client.tell(basic::Ack { delivery_tag: next.tag, multiple: false });
+    client.call(basic::Recover { requeue: true });
+    client.disconnect();
+    world.restart_from_checkpoint();
+    assert_eq!(world.counts("q"), (0, 0, 0));
+}
+
+#[test]
+fn a_limit_beyond_what_is_counted_is_refused() {
+    let world = World::new();
+    let mut client = world.connect();
+    let entries = FieldTable::new().with("x-delivery-limit", 4095).to_entries();
+    let arguments = courser_codec::Table::from_entries(&entries);
+    let declare =
+        courser_codec::queue::Declare { queue: short("q"), arguments, ..Default::default() };
+    assert!(
+        client
+            .refused(declare)
+            .ends_with("'x-delivery-limit' for queue 'q' in vhost '/': {value_too_large,4095}")
+    );
+}
