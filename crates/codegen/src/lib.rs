@@ -12,6 +12,7 @@ pub mod description;
 pub mod go;
 pub mod model;
 pub mod names;
+pub mod ruby;
 pub mod rust;
 pub mod source;
 
@@ -42,8 +43,11 @@ pub struct Target {
 }
 
 /// Every language that is written.
-pub const TARGETS: &[Target] =
-    &[Target { name: "rust", render: rust::render }, Target { name: "go", render: go::render }];
+pub const TARGETS: &[Target] = &[
+    Target { name: "rust", render: rust::render },
+    Target { name: "go", render: go::render },
+    Target { name: "ruby", render: ruby::render },
+];
 
 /// Where the description lies, from the root of the repository.
 pub const SPEC_PATH: &str = "spec/amqp-0-9-1.toml";

@@ -82,7 +82,8 @@ fn identifier(name: &str) -> String {
     if name == "type" { "kind".to_owned() } else { snake(name) }
 }
 
-fn formatted(text: &str) -> io::Result<String> {
+/// The text as rustfmt leaves it.
+pub(crate) fn formatted(text: &str) -> io::Result<String> {
     let mut rustfmt = Command::new("rustfmt")
         .args(["--edition", "2024", "--quiet"])
         .current_dir(repository_root())

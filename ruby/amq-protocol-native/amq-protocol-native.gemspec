@@ -1,0 +1,21 @@
+# frozen_string_literal: true
+
+require_relative "lib/amq-protocol-native/version"
+
+Gem::Specification.new do |spec|
+  spec.name = "amq-protocol-native"
+  spec.version = AMQ::Protocol::NATIVE_VERSION
+  spec.authors = ["The Courser authors"]
+  spec.summary = "AMQP 0-9-1 codec in Rust, a drop-in for amq-protocol"
+  spec.description = "The interface of the amq-protocol gem, on which Bunny and others are built, over a codec in Rust: " \
+                     "several times faster, with a fraction of the objects."
+  spec.license = "MIT"
+  spec.required_ruby_version = ">= 3.0"
+  spec.files = Dir.chdir(__dir__) do
+    Dir["lib/**/*.rb", "sig/**/*.rbs", "ext/amq_protocol_native/{src,codec/src}/**/*.rs",
+        "ext/amq_protocol_native/*.{rb,rs,toml,lock}", "ext/amq_protocol_native/codec/Cargo.toml", "README.md", "LICENSE"]
+  end
+  spec.extensions = ["ext/amq_protocol_native/extconf.rb"]
+  spec.require_paths = ["lib"]
+  spec.metadata["rubygems_mfa_required"] = "true"
+end

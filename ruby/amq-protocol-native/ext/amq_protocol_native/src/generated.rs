@@ -1,0 +1,866 @@
+//! Every method with its fields.
+//!
+//! Generated from `spec/amqp-0-9-1.toml` by `cargo run -p courser-codegen`; not to be edited.
+
+use crate::method::{Field, Spec, Wire::*};
+
+/// Number of methods.
+pub(crate) const COUNT: usize = 64;
+
+/// The methods in the order of the description.
+pub(crate) static METHODS: [Spec; COUNT] = [
+    // connection.start
+    Spec {
+        class_id: 10,
+        method_id: 10,
+        encodes: false,
+        decodes: true,
+        content: false,
+        takes_channel: false,
+        fields: &[
+            Field::named(Octet, c"version_major"),
+            Field::named(Octet, c"version_minor"),
+            Field::named(Table, c"server_properties"),
+            Field::named(LongStr, c"mechanisms"),
+            Field::named(LongStr, c"locales"),
+        ],
+    },
+    // connection.start-ok
+    Spec {
+        class_id: 10,
+        method_id: 11,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: false,
+        fields: &[
+            Field::named(Table, c"client_properties"),
+            Field::named(ShortStr, c"mechanism"),
+            Field::named(LongStr, c"response"),
+            Field::named(ShortStr, c"locale"),
+        ],
+    },
+    // connection.secure
+    Spec {
+        class_id: 10,
+        method_id: 20,
+        encodes: false,
+        decodes: true,
+        content: false,
+        takes_channel: false,
+        fields: &[Field::named(LongStr, c"challenge")],
+    },
+    // connection.secure-ok
+    Spec {
+        class_id: 10,
+        method_id: 21,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: false,
+        fields: &[Field::named(LongStr, c"response")],
+    },
+    // connection.tune
+    Spec {
+        class_id: 10,
+        method_id: 30,
+        encodes: false,
+        decodes: true,
+        content: false,
+        takes_channel: false,
+        fields: &[
+            Field::named(Short, c"channel_max"),
+            Field::named(Long, c"frame_max"),
+            Field::named(Short, c"heartbeat"),
+        ],
+    },
+    // connection.tune-ok
+    Spec {
+        class_id: 10,
+        method_id: 31,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: false,
+        fields: &[
+            Field::named(Short, c"channel_max"),
+            Field::named(Long, c"frame_max"),
+            Field::named(Short, c"heartbeat"),
+        ],
+    },
+    // connection.open
+    Spec {
+        class_id: 10,
+        method_id: 40,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: false,
+        fields: &[
+            Field::named(ShortStr, c"virtual_host"),
+            Field::reserved(ShortStr),
+            Field::reserved(Bit),
+        ],
+    },
+    // connection.open-ok
+    Spec {
+        class_id: 10,
+        method_id: 41,
+        encodes: false,
+        decodes: true,
+        content: false,
+        takes_channel: false,
+        fields: &[Field::named(ShortStr, c"known_hosts")],
+    },
+    // connection.close
+    Spec {
+        class_id: 10,
+        method_id: 50,
+        encodes: true,
+        decodes: true,
+        content: false,
+        takes_channel: false,
+        fields: &[
+            Field::named(Short, c"reply_code"),
+            Field::named(ShortStr, c"reply_text"),
+            Field::named(Short, c"class_id"),
+            Field::named(Short, c"method_id"),
+        ],
+    },
+    // connection.close-ok
+    Spec {
+        class_id: 10,
+        method_id: 51,
+        encodes: true,
+        decodes: true,
+        content: false,
+        takes_channel: false,
+        fields: &[],
+    },
+    // connection.blocked
+    Spec {
+        class_id: 10,
+        method_id: 60,
+        encodes: true,
+        decodes: true,
+        content: false,
+        takes_channel: false,
+        fields: &[Field::named(ShortStr, c"reason")],
+    },
+    // connection.unblocked
+    Spec {
+        class_id: 10,
+        method_id: 61,
+        encodes: true,
+        decodes: true,
+        content: false,
+        takes_channel: false,
+        fields: &[],
+    },
+    // connection.update-secret
+    Spec {
+        class_id: 10,
+        method_id: 70,
+        encodes: true,
+        decodes: true,
+        content: false,
+        takes_channel: false,
+        fields: &[Field::named(LongStr, c"new_secret"), Field::named(ShortStr, c"reason")],
+    },
+    // connection.update-secret-ok
+    Spec {
+        class_id: 10,
+        method_id: 71,
+        encodes: true,
+        decodes: true,
+        content: false,
+        takes_channel: false,
+        fields: &[],
+    },
+    // channel.open
+    Spec {
+        class_id: 20,
+        method_id: 10,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: true,
+        fields: &[Field::named(ShortStr, c"out_of_band")],
+    },
+    // channel.open-ok
+    Spec {
+        class_id: 20,
+        method_id: 11,
+        encodes: false,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[Field::named(LongStr, c"channel_id")],
+    },
+    // channel.flow
+    Spec {
+        class_id: 20,
+        method_id: 20,
+        encodes: true,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[Field::named(Bit, c"active")],
+    },
+    // channel.flow-ok
+    Spec {
+        class_id: 20,
+        method_id: 21,
+        encodes: true,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[Field::named(Bit, c"active")],
+    },
+    // channel.close
+    Spec {
+        class_id: 20,
+        method_id: 40,
+        encodes: true,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[
+            Field::named(Short, c"reply_code"),
+            Field::named(ShortStr, c"reply_text"),
+            Field::named(Short, c"class_id"),
+            Field::named(Short, c"method_id"),
+        ],
+    },
+    // channel.close-ok
+    Spec {
+        class_id: 20,
+        method_id: 41,
+        encodes: true,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[],
+    },
+    // exchange.declare
+    Spec {
+        class_id: 40,
+        method_id: 10,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: true,
+        fields: &[
+            Field::reserved(Short),
+            Field::named(ShortStr, c"exchange"),
+            Field::named(ShortStr, c"type"),
+            Field::named(Bit, c"passive"),
+            Field::named(Bit, c"durable"),
+            Field::named(Bit, c"auto_delete"),
+            Field::named(Bit, c"internal"),
+            Field::named(Bit, c"nowait"),
+            Field::named(Table, c"arguments"),
+        ],
+    },
+    // exchange.declare-ok
+    Spec {
+        class_id: 40,
+        method_id: 11,
+        encodes: false,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[],
+    },
+    // exchange.delete
+    Spec {
+        class_id: 40,
+        method_id: 20,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: true,
+        fields: &[
+            Field::reserved(Short),
+            Field::named(ShortStr, c"exchange"),
+            Field::named(Bit, c"if_unused"),
+            Field::named(Bit, c"nowait"),
+        ],
+    },
+    // exchange.delete-ok
+    Spec {
+        class_id: 40,
+        method_id: 21,
+        encodes: false,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[],
+    },
+    // exchange.bind
+    Spec {
+        class_id: 40,
+        method_id: 30,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: true,
+        fields: &[
+            Field::reserved(Short),
+            Field::named(ShortStr, c"destination"),
+            Field::named(ShortStr, c"source"),
+            Field::named(ShortStr, c"routing_key"),
+            Field::named(Bit, c"nowait"),
+            Field::named(Table, c"arguments"),
+        ],
+    },
+    // exchange.bind-ok
+    Spec {
+        class_id: 40,
+        method_id: 31,
+        encodes: false,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[],
+    },
+    // exchange.unbind
+    Spec {
+        class_id: 40,
+        method_id: 40,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: true,
+        fields: &[
+            Field::reserved(Short),
+            Field::named(ShortStr, c"destination"),
+            Field::named(ShortStr, c"source"),
+            Field::named(ShortStr, c"routing_key"),
+            Field::named(Bit, c"nowait"),
+            Field::named(Table, c"arguments"),
+        ],
+    },
+    // exchange.unbind-ok
+    Spec {
+        class_id: 40,
+        method_id: 51,
+        encodes: false,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[],
+    },
+    // queue.declare
+    Spec {
+        class_id: 50,
+        method_id: 10,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: true,
+        fields: &[
+            Field::reserved(Short),
+            Field::named(ShortStr, c"queue"),
+            Field::named(Bit, c"passive"),
+            Field::named(Bit, c"durable"),
+            Field::named(Bit, c"exclusive"),
+            Field::named(Bit, c"auto_delete"),
+            Field::named(Bit, c"nowait"),
+            Field::named(Table, c"arguments"),
+        ],
+    },
+    // queue.declare-ok
+    Spec {
+        class_id: 50,
+        method_id: 11,
+        encodes: false,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[
+            Field::named(ShortStr, c"queue"),
+            Field::named(Long, c"message_count"),
+            Field::named(Long, c"consumer_count"),
+        ],
+    },
+    // queue.bind
+    Spec {
+        class_id: 50,
+        method_id: 20,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: true,
+        fields: &[
+            Field::reserved(Short),
+            Field::named(ShortStr, c"queue"),
+            Field::named(ShortStr, c"exchange"),
+            Field::named(ShortStr, c"routing_key"),
+            Field::named(Bit, c"nowait"),
+            Field::named(Table, c"arguments"),
+        ],
+    },
+    // queue.bind-ok
+    Spec {
+        class_id: 50,
+        method_id: 21,
+        encodes: false,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[],
+    },
+    // queue.purge
+    Spec {
+        class_id: 50,
+        method_id: 30,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: true,
+        fields: &[
+            Field::reserved(Short),
+            Field::named(ShortStr, c"queue"),
+            Field::named(Bit, c"nowait"),
+        ],
+    },
+    // queue.purge-ok
+    Spec {
+        class_id: 50,
+        method_id: 31,
+        encodes: false,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[Field::named(Long, c"message_count")],
+    },
+    // queue.delete
+    Spec {
+        class_id: 50,
+        method_id: 40,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: true,
+        fields: &[
+            Field::reserved(Short),
+            Field::named(ShortStr, c"queue"),
+            Field::named(Bit, c"if_unused"),
+            Field::named(Bit, c"if_empty"),
+            Field::named(Bit, c"nowait"),
+        ],
+    },
+    // queue.delete-ok
+    Spec {
+        class_id: 50,
+        method_id: 41,
+        encodes: false,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[Field::named(Long, c"message_count")],
+    },
+    // queue.unbind
+    Spec {
+        class_id: 50,
+        method_id: 50,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: true,
+        fields: &[
+            Field::reserved(Short),
+            Field::named(ShortStr, c"queue"),
+            Field::named(ShortStr, c"exchange"),
+            Field::named(ShortStr, c"routing_key"),
+            Field::named(Table, c"arguments"),
+        ],
+    },
+    // queue.unbind-ok
+    Spec {
+        class_id: 50,
+        method_id: 51,
+        encodes: false,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[],
+    },
+    // basic.qos
+    Spec {
+        class_id: 60,
+        method_id: 10,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: true,
+        fields: &[
+            Field::named(Long, c"prefetch_size"),
+            Field::named(Short, c"prefetch_count"),
+            Field::named(Bit, c"global"),
+        ],
+    },
+    // basic.qos-ok
+    Spec {
+        class_id: 60,
+        method_id: 11,
+        encodes: false,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[],
+    },
+    // basic.consume
+    Spec {
+        class_id: 60,
+        method_id: 20,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: true,
+        fields: &[
+            Field::reserved(Short),
+            Field::named(ShortStr, c"queue"),
+            Field::named(ShortStr, c"consumer_tag"),
+            Field::named(Bit, c"no_local"),
+            Field::named(Bit, c"no_ack"),
+            Field::named(Bit, c"exclusive"),
+            Field::named(Bit, c"nowait"),
+            Field::named(Table, c"arguments"),
+        ],
+    },
+    // basic.consume-ok
+    Spec {
+        class_id: 60,
+        method_id: 21,
+        encodes: false,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[Field::named(ShortStr, c"consumer_tag")],
+    },
+    // basic.cancel
+    Spec {
+        class_id: 60,
+        method_id: 30,
+        encodes: true,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[Field::named(ShortStr, c"consumer_tag"), Field::named(Bit, c"nowait")],
+    },
+    // basic.cancel-ok
+    Spec {
+        class_id: 60,
+        method_id: 31,
+        encodes: false,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[Field::named(ShortStr, c"consumer_tag")],
+    },
+    // basic.publish
+    Spec {
+        class_id: 60,
+        method_id: 40,
+        encodes: true,
+        decodes: false,
+        content: true,
+        takes_channel: true,
+        fields: &[
+            Field::reserved(Short),
+            Field::named(ShortStr, c"exchange"),
+            Field::named(ShortStr, c"routing_key"),
+            Field::named(Bit, c"mandatory"),
+            Field::named(Bit, c"immediate"),
+        ],
+    },
+    // basic.return
+    Spec {
+        class_id: 60,
+        method_id: 50,
+        encodes: false,
+        decodes: true,
+        content: true,
+        takes_channel: true,
+        fields: &[
+            Field::named(Short, c"reply_code"),
+            Field::named(ShortStr, c"reply_text"),
+            Field::named(ShortStr, c"exchange"),
+            Field::named(ShortStr, c"routing_key"),
+        ],
+    },
+    // basic.deliver
+    Spec {
+        class_id: 60,
+        method_id: 60,
+        encodes: false,
+        decodes: true,
+        content: true,
+        takes_channel: true,
+        fields: &[
+            Field::named(ShortStr, c"consumer_tag"),
+            Field::named(LongLong, c"delivery_tag"),
+            Field::named(Bit, c"redelivered"),
+            Field::named(ShortStr, c"exchange"),
+            Field::named(ShortStr, c"routing_key"),
+        ],
+    },
+    // basic.get
+    Spec {
+        class_id: 60,
+        method_id: 70,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: true,
+        fields: &[
+            Field::reserved(Short),
+            Field::named(ShortStr, c"queue"),
+            Field::named(Bit, c"no_ack"),
+        ],
+    },
+    // basic.get-ok
+    Spec {
+        class_id: 60,
+        method_id: 71,
+        encodes: false,
+        decodes: true,
+        content: true,
+        takes_channel: true,
+        fields: &[
+            Field::named(LongLong, c"delivery_tag"),
+            Field::named(Bit, c"redelivered"),
+            Field::named(ShortStr, c"exchange"),
+            Field::named(ShortStr, c"routing_key"),
+            Field::named(Long, c"message_count"),
+        ],
+    },
+    // basic.get-empty
+    Spec {
+        class_id: 60,
+        method_id: 72,
+        encodes: false,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[Field::named(ShortStr, c"cluster_id")],
+    },
+    // basic.ack
+    Spec {
+        class_id: 60,
+        method_id: 80,
+        encodes: true,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[Field::named(LongLong, c"delivery_tag"), Field::named(Bit, c"multiple")],
+    },
+    // basic.reject
+    Spec {
+        class_id: 60,
+        method_id: 90,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: true,
+        fields: &[Field::named(LongLong, c"delivery_tag"), Field::named(Bit, c"requeue")],
+    },
+    // basic.recover-async
+    Spec {
+        class_id: 60,
+        method_id: 100,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: true,
+        fields: &[Field::named(Bit, c"requeue")],
+    },
+    // basic.recover
+    Spec {
+        class_id: 60,
+        method_id: 110,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: true,
+        fields: &[Field::named(Bit, c"requeue")],
+    },
+    // basic.recover-ok
+    Spec {
+        class_id: 60,
+        method_id: 111,
+        encodes: false,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[],
+    },
+    // basic.nack
+    Spec {
+        class_id: 60,
+        method_id: 120,
+        encodes: true,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[
+            Field::named(LongLong, c"delivery_tag"),
+            Field::named(Bit, c"multiple"),
+            Field::named(Bit, c"requeue"),
+        ],
+    },
+    // tx.select
+    Spec {
+        class_id: 90,
+        method_id: 10,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: true,
+        fields: &[],
+    },
+    // tx.select-ok
+    Spec {
+        class_id: 90,
+        method_id: 11,
+        encodes: false,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[],
+    },
+    // tx.commit
+    Spec {
+        class_id: 90,
+        method_id: 20,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: true,
+        fields: &[],
+    },
+    // tx.commit-ok
+    Spec {
+        class_id: 90,
+        method_id: 21,
+        encodes: false,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[],
+    },
+    // tx.rollback
+    Spec {
+        class_id: 90,
+        method_id: 30,
+        encodes: true,
+        decodes: false,
+        content: false,
+        takes_channel: true,
+        fields: &[],
+    },
+    // tx.rollback-ok
+    Spec {
+        class_id: 90,
+        method_id: 31,
+        encodes: false,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[],
+    },
+    // confirm.select
+    Spec {
+        class_id: 85,
+        method_id: 10,
+        encodes: true,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[Field::named(Bit, c"nowait")],
+    },
+    // confirm.select-ok
+    Spec {
+        class_id: 85,
+        method_id: 11,
+        encodes: true,
+        decodes: true,
+        content: false,
+        takes_channel: true,
+        fields: &[],
+    },
+];
+
+/// The place of a method in [`METHODS`] by the numbers of class and method.
+#[inline]
+pub(crate) fn place(class_id: u16, method_id: u16) -> Option<usize> {
+    Some(match (class_id, method_id) {
+        (10, 10) => 0,
+        (10, 11) => 1,
+        (10, 20) => 2,
+        (10, 21) => 3,
+        (10, 30) => 4,
+        (10, 31) => 5,
+        (10, 40) => 6,
+        (10, 41) => 7,
+        (10, 50) => 8,
+        (10, 51) => 9,
+        (10, 60) => 10,
+        (10, 61) => 11,
+        (10, 70) => 12,
+        (10, 71) => 13,
+        (20, 10) => 14,
+        (20, 11) => 15,
+        (20, 20) => 16,
+        (20, 21) => 17,
+        (20, 40) => 18,
+        (20, 41) => 19,
+        (40, 10) => 20,
+        (40, 11) => 21,
+        (40, 20) => 22,
+        (40, 21) => 23,
+        (40, 30) => 24,
+        (40, 31) => 25,
+        (40, 40) => 26,
+        (40, 51) => 27,
+        (50, 10) => 28,
+        (50, 11) => 29,
+        (50, 20) => 30,
+        (50, 21) => 31,
+        (50, 30) => 32,
+        (50, 31) => 33,
+        (50, 40) => 34,
+        (50, 41) => 35,
+        (50, 50) => 36,
+        (50, 51) => 37,
+        (60, 10) => 38,
+        (60, 11) => 39,
+        (60, 20) => 40,
+        (60, 21) => 41,
+        (60, 30) => 42,
+        (60, 31) => 43,
+        (60, 40) => 44,
+        (60, 50) => 45,
+        (60, 60) => 46,
+        (60, 70) => 47,
+        (60, 71) => 48,
+        (60, 72) => 49,
+        (60, 80) => 50,
+        (60, 90) => 51,
+        (60, 100) => 52,
+        (60, 110) => 53,
+        (60, 111) => 54,
+        (60, 120) => 55,
+        (90, 10) => 56,
+        (90, 11) => 57,
+        (90, 20) => 58,
+        (90, 21) => 59,
+        (90, 30) => 60,
+        (90, 31) => 61,
+        (85, 10) => 62,
+        (85, 11) => 63,
+        _ => return None,
+    })
+}

@@ -1,0 +1,95 @@
+//! Keys of tables that were read before: the same few come with every message, and making an interned string of one
+//! costs several times what finding it here does.
+//!
+//! A cache of fixed size, one string a place. The strings are frozen and interned, as Ruby makes those of literals, so
+//! Ractors may share them. Each place is one word: whoever reads an old or a new one reads a whole string, and a string
+//! that is being replaced stays alive until the next collection, which stops every thread.
+
+use std::ffi::{c_int, c_long, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::ruby::api::{self, DataType, FREE_IMMEDIATELY, Value};
+use crate::ruby::layout;
+use crate::ruby::value::class_named;
+
+/// Places; a power of two.
+const PLACES: usize = 1024;
+/// Longer keys are not kept.
+const LONGEST: usize = 64;
+
+/// Strings, or 0.
+static CACHE: [AtomicUsize; PLACES] = [const { AtomicUsize::new(0) }; PLACES];
+
+static OWNER: DataType = DataType {
+    name: c"AMQ::Protocol key cache".as_ptr(),
+    mark: Some(mark),
+    free: std::ptr::null(),
+    size: None,
+    compact: None,
+    reserved: [std::ptr::null_mut()],
+    parent: std::ptr::null(),
+    data: std::ptr::null_mut(),
+    flags: FREE_IMMEDIATELY,
+};
+
+/// Keeps the cached strings alive and in their places.
+unsafe extern "C-unwind" fn mark(_: *mut c_void) {
+    for place in &CACHE {
+        let key = place.load(Ordering::Relaxed);
+        if key != 0 {
+            // SAFETY: every word in the cache is a live string.
+            unsafe { api::rb_gc_mark(key) };
+        }
+    }
+}
+
+/// Makes the object through which the collector sees the cache. It has no write barriers, so every collection looks.
+pub(crate) fn load() {
+    // SAFETY: the data pointer is not used; `mark` reads the cache itself.
+    unsafe {
+        let owner = api::rb_data_typed_object_wrap(class_named(c"Object"), (&raw const CACHE) as *mut c_void, &OWNER);
+        api::rb_gc_register_mark_object(owner);
+    }
+}
+
+/// A frozen string of these octets.
+#[inline]
+pub(crate) fn key(octets: &[u8], encoding: c_int) -> Value {
+    if octets.len() > LONGEST {
+        return interned(octets, encoding);
+    }
+    let place = &CACHE[place(octets, encoding)];
+    let cached = place.load(Ordering::Relaxed);
+    // SAFETY: every word in the cache is a live, frozen string.
+    if cached != 0 && unsafe { layout::octets(cached) } == octets && layout::encoding(cached) == encoding {
+        return cached;
+    }
+    let key = interned(octets, encoding);
+    place.store(key, Ordering::Relaxed);
+    key
+}
+
+#[inline]
+fn place(octets: &[u8], encoding: c_int) -> usize {
+    let len = octets.len();
+    let word = |at: usize| {
+        let mut word = [0; 8];
+        let piece = &octets[at..len.min(at + 8)];
+        word[..piece.len()].copy_from_slice(piece);
+        u64::from_le_bytes(word)
+    };
+    let (first, last) = if len > 8 { (word(0), word(len - 8)) } else { (word(0), 0) };
+    let mixed = (first ^ (len as u64) << 8 ^ encoding as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ mixed >> 29 ^ last).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (mixed >> 32) as usize % PLACES
+}
+
+#[inline(never)]
+fn interned(octets: &[u8], encoding: c_int) -> Value {
+    // SAFETY: the octets are there for the call.
+    unsafe {
+        let encoding = api::rb_enc_from_index(encoding);
+        api::rb_enc_interned_str(octets.as_ptr().cast(), octets.len() as c_long, encoding)
+    }
+}
+

@@ -1,0 +1,279 @@
+//! Properties of messages: Hashes by name on Ruby's side, a word of flags and values on the wire.
+
+use std::ffi::{c_int, c_void};
+
+use courser_codec::{Properties, RawProperties, ShortStr, Sink};
+
+use crate::classes::Slot;
+use crate::decode::{self, Source};
+use crate::encode::{put_short, put_table};
+use crate::out::Out;
+use crate::ruby::api::{self, ST_CONTINUE, ST_STOP, Value};
+use crate::ruby::error::{Raise, Result, ruby_method};
+use crate::ruby::layout::{self, Kind, NIL, UNDEF};
+use crate::ruby::value::{
+    call, define_singleton_method, expect_string, low_64_bits, small, string, symbol, to_s,
+};
+use crate::table::{keep, source};
+
+/// Class of the contents that have properties.
+const BASIC: u16 = 60;
+/// Number of properties.
+const COUNT: usize = 14;
+
+/// How the value of a property lies on the wire.
+#[derive(Clone, Copy)]
+enum Wire {
+    ShortStr,
+    Table,
+    Octet,
+    Timestamp,
+}
+
+/// The properties in the order of the wire; the first has the highest flag.
+const PROPERTIES: [(&str, Wire); COUNT] = [
+    ("content_type", Wire::ShortStr),
+    ("content_encoding", Wire::ShortStr),
+    ("headers", Wire::Table),
+    ("delivery_mode", Wire::Octet),
+    ("priority", Wire::Octet),
+    ("correlation_id", Wire::ShortStr),
+    ("reply_to", Wire::ShortStr),
+    ("expiration", Wire::ShortStr),
+    ("message_id", Wire::ShortStr),
+    ("timestamp", Wire::Timestamp),
+    ("type", Wire::ShortStr),
+    ("user_id", Wire::ShortStr),
+    ("app_id", Wire::ShortStr),
+    ("cluster_id", Wire::ShortStr),
+];
+
+const fn flag(at: usize) -> u16 {
+    0x8000 >> at
+}
+
+/// The names as symbols.
+static SYMBOLS: [Slot; COUNT] = [const { Slot::empty() }; COUNT];
+
+/// What a Hash says of each property; `UNDEF` where it says nothing.
+struct Found {
+    values: [Value; COUNT],
+    /// Entries that are properties, also those that are nil.
+    count: usize,
+    /// A key that is no property, if there is one with a value.
+    unknown: Value,
+    /// Whether keys may be strings.
+    by_text: bool,
+}
+
+impl Found {
+    fn in_hash(hash: Value, by_text: bool) -> Self {
+        let hash = if layout::kind(hash) == Kind::Hash { hash } else { call(hash, "to_h", &[]) };
+        let mut found = Self { values: [UNDEF; COUNT], count: 0, unknown: UNDEF, by_text };
+        // SAFETY: `hash` is a Hash, and `found` outlives the iteration.
+        unsafe { api::rb_hash_foreach(hash, find, (&raw mut found).cast::<c_void>() as Value) };
+        found
+    }
+}
+
+/// Called by Ruby for each entry; nothing in it panics or runs Ruby code, but a key's `to_s`.
+unsafe extern "C-unwind" fn find(key: Value, value: Value, found: Value) -> c_int {
+    // SAFETY: this is what `Found::in_hash` passed, and nobody else uses it meanwhile.
+    let found = unsafe { &mut *(found as *mut Found) };
+    let mut at = SYMBOLS.iter().position(|symbol| symbol.get() == key);
+    if at.is_none() && found.by_text {
+        if value == NIL {
+            return ST_CONTINUE;
+        }
+        at = find_by_text(key);
+        if at.is_none() {
+            found.unknown = key;
+            return ST_STOP;
+        }
+    }
+    if let Some(at) = at {
+        found.count += 1;
+        found.values[at] = if value == NIL { UNDEF } else { value };
+    }
+    ST_CONTINUE
+}
+
+#[cold]
+fn find_by_text(key: Value) -> Option<usize> {
+    let text = to_s(key);
+    // SAFETY: no Ruby code runs while the names are compared.
+    let octets = unsafe { layout::octets(text) };
+    PROPERTIES.iter().position(|(name, _)| name.as_bytes() == octets)
+}
+
+fn put_property(out: &mut Out, wire: Wire, value: Value) -> Result<()> {
+    match wire {
+        Wire::ShortStr => put_short(out, value)?,
+        Wire::Table => put_table(out, value)?,
+        Wire::Octet => out.put_u8(low_64_bits(value) as u8),
+        Wire::Timestamp => out.put_u64(low_64_bits(value)),
+    }
+    Ok(())
+}
+
+/// Writes the payload of a content header.
+fn put_header(out: &mut Out, body_size: u64, found: &Found) -> Result<()> {
+    out.put_with(12, |window| {
+        window.put_u16(BASIC);
+        window.put_u16(0);
+        window.put_u64(body_size);
+    });
+    let flags = (0..COUNT).filter(|at| found.values[*at] != UNDEF).fold(0, |flags, at| flags | flag(at));
+    out.put_u16(flags);
+    for (value, (_, wire)) in found.values.iter().zip(PROPERTIES) {
+        if *value != UNDEF {
+            put_property(out, wire, *value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the payload of the content header of a publish: of `user_headers` what is a property.
+pub(crate) fn put_publish_header(out: &mut Out, body_size: u64, user_headers: Value) -> Result<()> {
+    let found = Found::in_hash(user_headers, false);
+    if found.count == 0 {
+        return Err(Raise::runtime("Properties can not be empty!"));
+    }
+    put_header(out, body_size, &found)
+}
+
+/// Calls the method `encode_KEY`, which is not there: Ruby raises what it raises then.
+#[cold]
+fn call_missing(class: Value, key: Value) -> Value {
+    let text = to_s(key);
+    // SAFETY: the text is copied before Ruby code can run, and the copy is gone before anything is raised.
+    let name = symbol(&format!("encode_{}", String::from_utf8_lossy(unsafe { layout::octets(text) })));
+    call(class, "__send__", &[name, NIL])
+}
+
+ruby_method! {
+    fn encode_properties(arguments: 2..=2, class) {
+        let body_size = low_64_bits(arguments[0]);
+        let found = Found::in_hash(arguments[1], true);
+        if found.unknown != UNDEF {
+            return Ok(call_missing(class, found.unknown));
+        }
+        let mut out = Out::new();
+        put_header(&mut out, body_size, &found)?;
+        Ok(out.finish())
+    }
+}
+
+/// Encodes one property as `[index, flag, octets]`.
+fn encode_one(at: usize, value: Value) -> Result<Value> {
+    let mut out = Out::new();
+    put_property(&mut out, PROPERTIES[at].1, value)?;
+    let values = [small(at as i64), small(flag(at).into()), out.finish()];
+    // SAFETY: there are three.
+    Ok(unsafe { api::rb_ary_new_from_values(3, values.as_ptr()) })
+}
+
+/// Properties as a Hash by name.
+pub(crate) fn to_hash(properties: RawProperties<'_>, source: Source) -> Result<Value> {
+    // SAFETY: makes a Hash.
+    let hash = unsafe { api::rb_hash_new() };
+    if properties.is_empty() {
+        // Nothing may follow then.
+        properties.decode()?;
+        return Ok(hash);
+    }
+    let Properties {
+        content_type,
+        content_encoding,
+        headers,
+        delivery_mode,
+        priority,
+        correlation_id,
+        reply_to,
+        expiration,
+        message_id,
+        timestamp,
+        kind,
+        user_id,
+        app_id,
+        cluster_id,
+    } = properties.decode()?;
+    let mut pairs = [NIL; 2 * COUNT];
+    let mut len = 0;
+    let mut put = |at: usize, value: Value| {
+        pairs[len] = SYMBOLS[at].get();
+        pairs[len + 1] = value;
+        len += 2;
+    };
+    let text = |text: ShortStr<'_>| string(text.as_bytes(), source.encoding);
+    for (at, value) in [(0, content_type), (1, content_encoding)] {
+        if let Some(value) = value {
+            put(at, text(value));
+        }
+    }
+    if let Some(table) = headers {
+        put(2, decode::table(table, source)?);
+    }
+    for (at, octet) in [(3, delivery_mode), (4, priority)] {
+        if let Some(octet) = octet {
+            put(at, small(octet.into()));
+        }
+    }
+    for (at, value) in [(5, correlation_id), (6, reply_to), (7, expiration), (8, message_id)] {
+        if let Some(value) = value {
+            put(at, text(value));
+        }
+    }
+    if let Some(seconds) = timestamp {
+        put(9, decode::time(seconds));
+    }
+    for (at, value) in [(10, kind), (11, user_id), (12, app_id), (13, cluster_id)] {
+        if let Some(value) = value {
+            put(at, text(value));
+        }
+    }
+    // SAFETY: so many values were written.
+    unsafe { api::rb_hash_bulk_insert(len as _, pairs.as_ptr(), hash) };
+    Ok(hash)
+}
+
+ruby_method! {
+    fn decode_properties(arguments: 1..=1, _class) {
+        let data = expect_string(arguments[0]);
+        // SAFETY: the string is kept below, and locked where Ruby code runs.
+        let (octets, source) = unsafe { source(data) };
+        let hash = to_hash(RawProperties::from_encoded(octets)?, source)?;
+        keep(data);
+        Ok(hash)
+    }
+}
+
+macro_rules! encoders {
+    ($($name:literal $function:ident: $at:literal),*) => {
+        $(ruby_method! {
+            fn $function(arguments: 1..=1, _class) { encode_one($at, arguments[0]) }
+        })*
+
+        ruby_method! {
+            /// `Native.define_properties(Basic)`
+            pub(crate) fn define_properties(arguments: 1..=1, _native) {
+                let class = arguments[0];
+                for ((name, _), slot) in PROPERTIES.iter().zip(&SYMBOLS) {
+                    slot.set(symbol(name));
+                }
+                $(define_singleton_method(class, $name, $function);)*
+                define_singleton_method(class, c"encode_properties", encode_properties);
+                define_singleton_method(class, c"decode_properties", decode_properties);
+                Ok(class)
+            }
+        }
+    };
+}
+
+encoders! {
+    c"encode_content_type" content_type: 0, c"encode_content_encoding" content_encoding: 1, c"encode_headers" headers: 2,
+    c"encode_delivery_mode" delivery_mode: 3, c"encode_priority" priority: 4,
+    c"encode_correlation_id" correlation_id: 5, c"encode_reply_to" reply_to: 6, c"encode_expiration" expiration: 7,
+    c"encode_message_id" message_id: 8, c"encode_timestamp" timestamp: 9, c"encode_type" kind: 10,
+    c"encode_user_id" user_id: 11, c"encode_app_id" app_id: 12, c"encode_cluster_id" cluster_id: 13
+}

@@ -1,0 +1,18 @@
+# frozen_string_literal: true
+
+module AMQ
+  # The order in which this machine keeps the octets of a number.
+  module Endianness
+    BIG_ENDIAN = [1].pack("s") == [1].pack("n")
+
+    def big_endian?
+      BIG_ENDIAN
+    end
+
+    def little_endian?
+      !BIG_ENDIAN
+    end
+
+    extend self
+  end
+end
