@@ -13,7 +13,10 @@ fn main() {
         println!("cargo:rerun-if-env-changed={name}");
     }
     let (major, minor) = (number("MAJOR"), number("MINOR"));
-    assert!((major, minor) >= (3, 0), "Ruby {major}.{minor} is too old: 3.0 is the first that is supported");
+    assert!(
+        (major, minor) >= (3, 0),
+        "Ruby {major}.{minor} is too old: 3.0 is the first that is supported"
+    );
     for at_least in [(3, 2), (3, 3), (3, 5)] {
         if (major, minor) >= at_least {
             println!("cargo:rustc-cfg=ruby_{}_{}", at_least.0, at_least.1);
@@ -30,7 +33,10 @@ fn link() {
         Ok("macos") => println!("cargo:rustc-cdylib-link-arg=-Wl,-undefined,dynamic_lookup"),
         Ok("windows") => {
             println!("cargo:rustc-link-search=native={}", config("libdir"));
-            for library in config("LIBRUBYARG_SHARED").split_whitespace().filter_map(|word| word.strip_prefix("-l")) {
+            for library in config("LIBRUBYARG_SHARED")
+                .split_whitespace()
+                .filter_map(|word| word.strip_prefix("-l"))
+            {
                 println!("cargo:rustc-link-lib=dylib={library}");
             }
         }
@@ -50,10 +56,10 @@ fn config(key: &str) -> String {
     }
     let ruby = env::var("RUBY").unwrap_or_else(|_| "ruby".to_owned());
     let script = format!("print RbConfig::CONFIG.fetch({key:?})");
-    let output = Command::new(&ruby)
-        .args(["-rrbconfig", "-e", &script])
-        .output()
-        .unwrap_or_else(|error| panic!("{ruby} cannot be run ({error}); name a Ruby in the variable RUBY"));
+    let output =
+        Command::new(&ruby).args(["-rrbconfig", "-e", &script]).output().unwrap_or_else(|error| {
+            panic!("{ruby} cannot be run ({error}); name a Ruby in the variable RUBY")
+        });
     assert!(output.status.success(), "{ruby} fails: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }

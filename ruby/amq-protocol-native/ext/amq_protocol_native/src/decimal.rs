@@ -22,8 +22,9 @@ pub(crate) fn to_wire(number: Value) -> Result<Decimal> {
     // Sign, digits of the fraction, base 10, exponent: 0.DIGITS * 10 ** EXPONENT.
     let split = call(number, "split", &[]);
     // SAFETY: `split` gives an array of four.
-    let (sign, text, exponent) =
-        unsafe { (api::rb_ary_entry(split, 0), api::rb_ary_entry(split, 1), api::rb_ary_entry(split, 3)) };
+    let (sign, text, exponent) = unsafe {
+        (api::rb_ary_entry(split, 0), api::rb_ary_entry(split, 1), api::rb_ary_entry(split, 3))
+    };
     if !layout::is_string(text) {
         return Err(out_of_range());
     }
@@ -59,7 +60,9 @@ fn parse(text: &[u8], exponent: i64) -> Option<(u32, u8)> {
 
 #[cold]
 fn out_of_range() -> Raise {
-    Raise::argument("a BigDecimal that has no place in 32 bits of digits and at most 255 decimal places")
+    Raise::argument(
+        "a BigDecimal that has no place in 32 bits of digits and at most 255 decimal places",
+    )
 }
 
 /// The number as a BigDecimal; loads the library when it is not.
@@ -69,7 +72,8 @@ pub(crate) fn from_wire(number: Decimal) -> Value {
     // At most three digits of scale, and ten of the number.
     let mut text = [0_u8; 24];
     let mut len = 0;
-    for octet in Digits::of(number.digits).chain(*b"E-").chain(Digits::of(u32::from(number.scale))) {
+    for octet in Digits::of(number.digits).chain(*b"E-").chain(Digits::of(u32::from(number.scale)))
+    {
         text[len] = octet;
         len += 1;
     }

@@ -76,7 +76,9 @@ impl Batch {
     fn insert_into(&mut self, hash: Value) {
         if self.len != 0 {
             // SAFETY: so many values were written.
-            unsafe { api::rb_hash_bulk_insert(self.len as c_long, self.values.as_ptr().cast(), hash) };
+            unsafe {
+                api::rb_hash_bulk_insert(self.len as c_long, self.values.as_ptr().cast(), hash)
+            };
             self.len = 0;
         }
     }

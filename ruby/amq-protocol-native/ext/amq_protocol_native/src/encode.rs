@@ -11,7 +11,10 @@ use crate::out::Out;
 use crate::ruby::api::{self, ST_CONTINUE, ST_STOP, Value};
 use crate::ruby::error::{Raise, Result, panicked};
 use crate::ruby::layout::{self, Kind};
-use crate::ruby::value::{call, is_a, low_64_bits, small_number, to_s};
+use crate::ruby::value::{Name, call, is_a, low_64_bits, small_number, to_s};
+
+static TO_I: Name = Name::new("to_i");
+static VALUE: Name = Name::new("value");
 
 /// Longest short string.
 const SHORT_MAX: usize = 255;
@@ -230,12 +233,11 @@ fn put_array(out: &mut Out, array: Value, depth: usize) -> Result<()> {
 #[inline(never)]
 fn put_other(out: &mut Out, value: Value) -> Result<()> {
     if is_a(value, classes::TIME.get()) {
-        // SAFETY: the value is a Time; one that is out of range raises.
-        let time = unsafe { api::rb_time_timespec(value) };
-        return put(out, Wire::Timestamp(time.seconds as u64));
+        let seconds = low_64_bits(TO_I.call(value));
+        return put(out, Wire::Timestamp(seconds));
     }
     if is_a(value, classes::FLOAT_32_BIT.get()) {
-        let number = call(value, "value", &[]);
+        let number = VALUE.call(value);
         // SAFETY: what is no number raises.
         let number = unsafe { api::rb_num2dbl(number) };
         return put(out, Wire::F32(number as f32));

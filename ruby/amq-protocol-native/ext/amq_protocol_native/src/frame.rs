@@ -13,8 +13,8 @@ use crate::ruby::api::{self, DataType, FREE_BY_RUBY, FREE_IMMEDIATELY, Value, WR
 use crate::ruby::error::{Raise, Result, ruby_method};
 use crate::ruby::layout::{self, Kind, NIL, TRUE};
 use crate::ruby::value::{
-    binary, binary_room, boolean, call, define_method, define_singleton_method, expect_string, intern, small,
-    small_number, to_s, unsigned,
+    binary, binary_room, boolean, call, define_method, define_singleton_method, expect_string,
+    intern, small, small_number, to_s, unsigned,
 };
 use crate::table::keep;
 
@@ -109,7 +109,9 @@ fn payload_of(object: Value) -> Value {
 /// The number of a frame type that is named by a symbol or is a number.
 fn find_kind(value: Value) -> Result<FrameKind> {
     let found = match layout::kind(value) {
-        Kind::SmallInteger => u8::try_from(small_number(value)).ok().and_then(FrameKind::from_octet),
+        Kind::SmallInteger => {
+            u8::try_from(small_number(value)).ok().and_then(FrameKind::from_octet)
+        }
         Kind::Symbol if value == classes::SYMBOL_METHOD.get() => Some(FrameKind::Method),
         Kind::Symbol if value == classes::SYMBOL_HEADERS.get() => Some(FrameKind::Header),
         Kind::Symbol if value == classes::SYMBOL_BODY.get() => Some(FrameKind::Body),
@@ -120,7 +122,7 @@ fn find_kind(value: Value) -> Result<FrameKind> {
 }
 
 #[cold]
-fn unknown_type() -> Raise {
+pub(crate) fn unknown_type() -> Raise {
     Raise::with(call(classes::FRAME_TYPE.get(), "new", &[TYPES_OPTIONS.get()]))
 }
 
@@ -136,7 +138,9 @@ fn bad_channel(value: Value) -> Raise {
     let inspected = to_s(call(value, "inspect", &[]));
     // SAFETY: the text is copied before Ruby code can run.
     let inspected = String::from_utf8_lossy(unsafe { layout::octets(inspected) });
-    Raise::runtime(&format!("Channel has to be 0 or an integer in range 1..65535 but was {inspected}"))
+    Raise::runtime(&format!(
+        "Channel has to be 0 or an integer in range 1..65535 but was {inspected}"
+    ))
 }
 
 #[inline(always)]
@@ -457,12 +461,18 @@ ruby_method! {
 unsafe fn header_fields<'a>(payload: Value) -> Result<(u16, u16, u64, &'a [u8])> {
     // SAFETY: passed on.
     let octets = unsafe { layout::octets(payload) };
-    let Some((&[class0, class1, weight0, weight1, ref body_size @ ..], properties)) = octets.split_first_chunk::<12>()
+    let Some((&[class0, class1, weight0, weight1, ref body_size @ ..], properties)) =
+        octets.split_first_chunk::<12>()
     else {
         return Err(Raise::malformed("a content header has at least twelve octets"));
     };
     let class_id = u16::from_be_bytes([class0, class1]);
-    Ok((class_id, u16::from_be_bytes([weight0, weight1]), u64::from_be_bytes(*body_size), properties))
+    Ok((
+        class_id,
+        u16::from_be_bytes([weight0, weight1]),
+        u64::from_be_bytes(*body_size),
+        properties,
+    ))
 }
 
 ruby_method! {
@@ -526,6 +536,11 @@ ruby_method! {
         HEARTBEAT_FRAME.set(heartbeat);
         // SAFETY: a class is a module, and `frame.rb` has set the constant.
         TYPES_OPTIONS.set(unsafe { api::rb_const_get(frame, intern("TYPES_OPTIONS")) });
+        // Each of them: a class takes its allocator over when it is made, and these are made already.
+        for class in &arguments[1..] {
+            // SAFETY: it is a Class; the allocator makes instances of it.
+            unsafe { api::rb_define_alloc_func(*class, allocate) };
+        }
         define_frame(frame);
         define_subclass(subclass);
         define_singleton_method(method, c"encode", encode_method);
@@ -558,8 +573,6 @@ fn define_frame(class: Value) {
 }
 
 fn define_subclass(class: Value) {
-    // SAFETY: `class` is a Class; the allocator makes instances of it.
-    unsafe { api::rb_define_alloc_func(class, allocate) };
     define_method(class, c"initialize", initialize);
     define_method(class, c"initialize_copy", copy);
     define_method(class, c"payload", payload);

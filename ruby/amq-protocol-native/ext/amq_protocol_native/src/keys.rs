@@ -47,7 +47,11 @@ unsafe extern "C-unwind" fn mark(_: *mut c_void) {
 pub(crate) fn load() {
     // SAFETY: the data pointer is not used; `mark` reads the cache itself.
     unsafe {
-        let owner = api::rb_data_typed_object_wrap(class_named(c"Object"), (&raw const CACHE) as *mut c_void, &OWNER);
+        let owner = api::rb_data_typed_object_wrap(
+            class_named(c"Object"),
+            (&raw const CACHE) as *mut c_void,
+            &OWNER,
+        );
         api::rb_gc_register_mark_object(owner);
     }
 }
@@ -60,9 +64,12 @@ pub(crate) fn key(octets: &[u8], encoding: c_int) -> Value {
     }
     let place = &CACHE[place(octets, encoding)];
     let cached = place.load(Ordering::Relaxed);
-    // SAFETY: every word in the cache is a live, frozen string.
-    if cached != 0 && unsafe { layout::octets(cached) } == octets && layout::encoding(cached) == encoding {
-        return cached;
+    if cached != 0 {
+        // SAFETY: every word in the cache is a live, frozen string.
+        let same = unsafe { layout::octets(cached) } == octets;
+        if same && layout::encoding(cached) == encoding {
+            return cached;
+        }
     }
     let key = interned(octets, encoding);
     place.store(key, Ordering::Relaxed);
@@ -92,4 +99,3 @@ fn interned(octets: &[u8], encoding: c_int) -> Value {
         api::rb_enc_interned_str(octets.as_ptr().cast(), octets.len() as c_long, encoding)
     }
 }
-

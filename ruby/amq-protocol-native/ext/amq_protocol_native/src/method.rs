@@ -24,8 +24,8 @@ use crate::ruby::api::{self, DataType, FREE_BY_RUBY, FREE_IMMEDIATELY, Value, WR
 use crate::ruby::error::{Raise, Result, enter, ruby_method};
 use crate::ruby::layout::{self, NIL, UNDEF, is_truthy};
 use crate::ruby::value::{
-    self, boolean, call, define_method, define_singleton_method, expect_string, intern, low_64_bits, small, string,
-    unsigned,
+    self, boolean, call, define_method, define_singleton_method, expect_string, intern,
+    low_64_bits, small, string, unsigned,
 };
 use crate::table::keep;
 
@@ -88,7 +88,10 @@ static CLASSES: [Slot; COUNT] = [const { Slot::empty() }; COUNT];
 #[inline]
 pub(crate) fn of_payload(payload: &[u8]) -> Option<(Value, usize)> {
     let &[class_high, class_low, method_high, method_low, ..] = payload else { return None };
-    let at = place(u16::from_be_bytes([class_high, class_low]), u16::from_be_bytes([method_high, method_low]))?;
+    let at = place(
+        u16::from_be_bytes([class_high, class_low]),
+        u16::from_be_bytes([method_high, method_low]),
+    )?;
     let class = CLASSES[at].get();
     (class != 0).then_some((class, at))
 }
@@ -157,7 +160,11 @@ pub(crate) fn put_publish(out: &mut Out, arguments: &[Value; 4]) -> Result<()> {
     }
 }
 
-unsafe extern "C-unwind" fn encode<const AT: usize>(argc: c_int, argv: *const Value, _class: Value) -> Value {
+unsafe extern "C-unwind" fn encode<const AT: usize>(
+    argc: c_int,
+    argv: *const Value,
+    _class: Value,
+) -> Value {
     let spec = &METHODS[AT];
     let count = spec.attributes().count() as c_int + c_int::from(spec.takes_channel);
     // SAFETY: Ruby passes as many values as it says.
@@ -248,7 +255,12 @@ fn instance(class: Value, at: usize, octets: &[u8], encoding: c_int) -> Value {
     unsafe {
         let block = api::ruby_xmalloc(len);
         let head = block.cast::<Head>();
-        head.write(Head { at: at as u16, attributes: attributes as u16, encoding, octets: octets.len() });
+        head.write(Head {
+            at: at as u16,
+            attributes: attributes as u16,
+            encoding,
+            octets: octets.len(),
+        });
         let words = head.add(1).cast::<Value>();
         for attribute in 0..attributes {
             words.add(attribute).write(UNDEF);
@@ -309,7 +321,12 @@ fn validate(spec: &Spec, octets: &[u8]) -> Result<()> {
 
 /// An instance of what the octets say; they follow the numbers of class and method.
 #[inline]
-pub(crate) fn decode_octets(class: Value, at: usize, octets: &[u8], encoding: c_int) -> Result<Value> {
+pub(crate) fn decode_octets(
+    class: Value,
+    at: usize,
+    octets: &[u8],
+    encoding: c_int,
+) -> Result<Value> {
     validate(&METHODS[at], octets)?;
     if class == CLASSES[at].get() {
         return Ok(instance(class, at, octets, encoding));
@@ -331,13 +348,18 @@ fn of_subclass(class: Value, at: usize, octets: &[u8], encoding: c_int) -> Resul
     Ok(unsafe { api::rb_class_new_instance(count as c_int, values.as_ptr(), class) })
 }
 
-unsafe extern "C-unwind" fn decode<const AT: usize>(argc: c_int, argv: *const Value, class: Value) -> Value {
+unsafe extern "C-unwind" fn decode<const AT: usize>(
+    argc: c_int,
+    argv: *const Value,
+    class: Value,
+) -> Value {
     // SAFETY: Ruby passes as many values as it says.
     let arguments = unsafe { value::arguments(argc, argv, 1, 1) };
     enter(|| {
         let data = expect_string(arguments[0]);
         // SAFETY: the octets are checked and copied before Ruby code can run.
-        let decoded = decode_octets(class, AT, unsafe { layout::octets(data) }, layout::encoding(data));
+        let decoded =
+            decode_octets(class, AT, unsafe { layout::octets(data) }, layout::encoding(data));
         keep(data);
         decoded
     })
@@ -391,14 +413,18 @@ pub(crate) unsafe fn tell_collector(object: Value, value: Value) {
 fn variable(object: Value, head: *const Head, number: usize) -> Value {
     // SAFETY: the block lives as long as the object.
     let at = usize::from(unsafe { (*head).at });
-    let Some(name) = METHODS[at].attributes().nth(number).and_then(|field| field.name) else { return UNDEF };
+    let Some(name) = METHODS[at].attributes().nth(number).and_then(|field| field.name) else {
+        return UNDEF;
+    };
     let mut variable = [b'@'; 32];
     let name = name.to_bytes();
     variable[1..=name.len()].copy_from_slice(name);
     let name = std::str::from_utf8(&variable[..=name.len()]).unwrap_or_default();
     let id = intern(name);
     // SAFETY: any object may be asked.
-    unsafe { if is_truthy(rb_ivar_defined(object, id)) { api::rb_attr_get(object, id) } else { UNDEF } }
+    unsafe {
+        if is_truthy(rb_ivar_defined(object, id)) { api::rb_attr_get(object, id) } else { UNDEF }
+    }
 }
 
 unsafe extern "C-unwind" {
@@ -429,15 +455,21 @@ fn read_attribute(head: *const Head, number: usize) -> Result<Value> {
     })
 }
 
-unsafe extern "C-unwind" fn read<const NUMBER: usize>(argc: c_int, argv: *const Value, object: Value) -> Value {
+unsafe extern "C-unwind" fn read<const NUMBER: usize>(
+    argc: c_int,
+    argv: *const Value,
+    object: Value,
+) -> Value {
     // SAFETY: Ruby passes as many values as it says.
     let _ = unsafe { value::arguments(argc, argv, 0, 0) };
     enter(|| attribute(object, NUMBER))
 }
 
 /// Readers by the number of the attribute.
-static READERS: [api::Method; 9] =
-    [read::<0>, read::<1>, read::<2>, read::<3>, read::<4>, read::<5>, read::<6>, read::<7>, read::<8>];
+static READERS: [api::Method; 9] = [
+    read::<0>, read::<1>, read::<2>, read::<3>, read::<4>, read::<5>, read::<6>, read::<7>,
+    read::<8>,
+];
 
 // ------------------------------------------------------------------------------------------------------------- making
 
@@ -445,7 +477,11 @@ unsafe extern "C-unwind" fn allocate<const AT: usize>(class: Value) -> Value {
     instance(class, AT, &[], value::BINARY)
 }
 
-unsafe extern "C-unwind" fn initialize<const AT: usize>(argc: c_int, argv: *const Value, object: Value) -> Value {
+unsafe extern "C-unwind" fn initialize<const AT: usize>(
+    argc: c_int,
+    argv: *const Value,
+    object: Value,
+) -> Value {
     let count = METHODS[AT].attributes().count() as c_int;
     // SAFETY: Ruby passes as many values as it says.
     let arguments = unsafe { value::arguments(argc, argv, count, count) };
@@ -512,7 +548,12 @@ struct Functions {
 }
 
 const fn functions<const AT: usize>() -> Functions {
-    Functions { encode: encode::<AT>, decode: decode::<AT>, initialize: initialize::<AT>, allocate: allocate::<AT> }
+    Functions {
+        encode: encode::<AT>,
+        decode: decode::<AT>,
+        initialize: initialize::<AT>,
+        allocate: allocate::<AT>,
+    }
 }
 
 macro_rules! table_of_functions {

@@ -123,7 +123,8 @@ fn put_header(out: &mut Out, body_size: u64, found: &Found) -> Result<()> {
         window.put_u16(0);
         window.put_u64(body_size);
     });
-    let flags = (0..COUNT).filter(|at| found.values[*at] != UNDEF).fold(0, |flags, at| flags | flag(at));
+    let flags =
+        (0..COUNT).filter(|at| found.values[*at] != UNDEF).fold(0, |flags, at| flags | flag(at));
     out.put_u16(flags);
     for (value, (_, wire)) in found.values.iter().zip(PROPERTIES) {
         if *value != UNDEF {
@@ -147,7 +148,9 @@ pub(crate) fn put_publish_header(out: &mut Out, body_size: u64, user_headers: Va
 fn call_missing(class: Value, key: Value) -> Value {
     let text = to_s(key);
     // SAFETY: the text is copied before Ruby code can run, and the copy is gone before anything is raised.
-    let name = symbol(&format!("encode_{}", String::from_utf8_lossy(unsafe { layout::octets(text) })));
+    let text = String::from_utf8_lossy(unsafe { layout::octets(text) });
+    let name = symbol(&format!("encode_{text}"));
+    drop(text);
     call(class, "__send__", &[name, NIL])
 }
 

@@ -11,7 +11,9 @@ use crate::properties::put_publish_header;
 use crate::ruby::api::{self, Value};
 use crate::ruby::error::{Raise, Result, ruby_method};
 use crate::ruby::layout;
-use crate::ruby::value::{BINARY, binary_room, define_singleton_method, expect_string, low_64_bits};
+use crate::ruby::value::{
+    BINARY, binary_room, define_singleton_method, expect_string, low_64_bits,
+};
 
 pub(crate) const CLASS_ID: u16 = 60;
 pub(crate) const METHOD_ID: u16 = 40;
@@ -26,7 +28,9 @@ fn piece_len(frame_size: Value) -> Result<usize> {
     let frame_size = low_64_bits(frame_size) as i64;
     match usize::try_from(frame_size - OVERHEAD as i64) {
         Ok(len) if len > 0 => Ok(len),
-        _ => Err(Raise::argument("a frame has eight octets besides its payload: the frame size has to be larger")),
+        _ => Err(Raise::argument(
+            "a frame has eight octets besides its payload: the frame size has to be larger",
+        )),
     }
 }
 
@@ -81,7 +85,9 @@ struct Publish {
 
 impl Publish {
     fn from(arguments: &[Value]) -> Result<Self> {
-        let &[channel, body, user_headers, exchange, routing_key, mandatory, immediate, frame_size] = arguments else {
+        let &[channel, body, user_headers, exchange, routing_key, mandatory, immediate, frame_size] =
+            arguments
+        else {
             return Err(Raise::argument("a publish has eight arguments"));
         };
         let method = [exchange, routing_key, mandatory, immediate];

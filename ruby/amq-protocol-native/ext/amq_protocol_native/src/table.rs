@@ -1,6 +1,6 @@
 //! `AMQ::Protocol::Table`, and the helpers that encode and decode single values.
 
-use courser_codec::{Array, DecodeError, Decimal, Reader, Table, Value as Wire};
+use courser_codec::{Array, Decimal, DecodeError, Reader, Table, Value as Wire};
 
 use crate::decode::{self, Source};
 use crate::encode;
@@ -8,7 +8,9 @@ use crate::out::Out;
 use crate::ruby::api::{self, Value};
 use crate::ruby::error::{Raise, Result, ruby_method};
 use crate::ruby::layout;
-use crate::ruby::value::{define_singleton_method, expect_string, integer, offset, small, string, unsigned};
+use crate::ruby::value::{
+    define_singleton_method, expect_string, integer, offset, small, string, unsigned,
+};
 
 /// The octets of a string argument, and what strings in them look like.
 ///

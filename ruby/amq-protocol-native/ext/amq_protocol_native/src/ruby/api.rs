@@ -43,14 +43,6 @@ pub(crate) const ST_STOP: c_int = 1;
 /// `INTEGER_PACK_*`: one native word, two's complement, what does not fit is cut off.
 pub(crate) const PACK_LOW_64_BITS: c_int = 0x02 | 0x40 | 0x80;
 
-/// Seconds and nanoseconds (`struct timespec`).
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct Timespec {
-    pub seconds: i64,
-    pub nanoseconds: c_long,
-}
-
 unsafe extern "C-unwind" {
     /// Major, minor and teeny version of the running Ruby.
     pub static ruby_api_version: [c_int; 3];
@@ -63,12 +55,20 @@ unsafe extern "C-unwind" {
     pub fn rb_attr_get(object: Value, name: Id) -> Value;
     pub fn rb_class_new_instance(argc: c_int, argv: *const Value, class: Value) -> Value;
     pub fn rb_const_get(module: Value, name: Id) -> Value;
-    pub fn rb_data_typed_object_wrap(class: Value, data: *mut c_void, kind: *const DataType) -> Value;
+    pub fn rb_data_typed_object_wrap(
+        class: Value,
+        data: *mut c_void,
+        kind: *const DataType,
+    ) -> Value;
     pub fn rb_check_typeddata(object: Value, kind: *const DataType) -> *mut c_void;
     pub fn rb_const_defined(module: Value, name: Id) -> c_int;
     pub fn rb_define_alloc_func(class: Value, alloc: unsafe extern "C-unwind" fn(Value) -> Value);
-    pub fn rb_define_method_id(class: Value, name: Id, method: *const c_void, argc: c_int);
-    pub fn rb_define_singleton_method(object: Value, name: *const c_char, method: *const c_void, argc: c_int);
+    pub fn rb_define_singleton_method(
+        object: Value,
+        name: *const c_char,
+        method: *const c_void,
+        argc: c_int,
+    );
     pub fn rb_define_method(class: Value, name: *const c_char, method: *const c_void, argc: c_int);
     pub fn rb_enc_associate_index(object: Value, index: c_int) -> Value;
     pub fn rb_enc_from_index(index: c_int) -> *mut c_void;
@@ -107,19 +107,15 @@ unsafe extern "C-unwind" {
     pub fn rb_num2dbl(number: Value) -> f64;
     pub fn rb_obj_as_string(object: Value) -> Value;
     pub fn rb_obj_class(object: Value) -> Value;
-    pub fn rb_obj_freeze(object: Value) -> Value;
     pub fn rb_obj_is_kind_of(object: Value, class: Value) -> Value;
     pub fn rb_path2class(path: *const c_char) -> Value;
     pub fn rb_require(feature: *const c_char) -> Value;
     pub fn rb_str_new(octets: *const c_char, len: c_long) -> Value;
-    pub fn rb_str_resize(string: Value, len: c_long) -> Value;
-    pub fn rb_str_set_len(string: Value, len: c_long);
     pub fn rb_str_subseq(string: Value, start: c_long, len: c_long) -> Value;
     pub fn rb_string_value(string: *mut Value) -> Value;
     pub fn rb_sym2str(symbol: Value) -> Value;
     pub fn rb_time_new(seconds: i64, microseconds: c_long) -> Value;
     pub fn rb_time_num_new(time: Value, offset: Value) -> Value;
-    pub fn rb_time_timespec(time: Value) -> Timespec;
     pub fn rb_to_int(object: Value) -> Value;
     pub fn rb_ull2inum(number: u64) -> Value;
     pub fn rb_utf8_encindex() -> c_int;

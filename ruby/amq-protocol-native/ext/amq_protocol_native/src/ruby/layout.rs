@@ -246,7 +246,9 @@ pub(crate) fn check() -> Result<(), &'static str> {
         // SAFETY: any object may be asked.
         let utf8 = unsafe { api::rb_utf8_encindex() };
         if kind(string) != Kind::String || found != len || encoding(string) != utf8 {
-            return Err("strings do not lie in memory as assumed; amq_protocol_native cannot run on this Ruby");
+            return Err(
+                "strings do not lie in memory as assumed; amq_protocol_native cannot run on this Ruby",
+            );
         }
     }
     for len in [0, 1, 3, 4, 200] {
@@ -254,7 +256,9 @@ pub(crate) fn check() -> Result<(), &'static str> {
         // SAFETY: there are at least `len` values.
         let array = unsafe { api::rb_ary_new_from_values(len as c_long, nils.as_ptr()) };
         if kind(array) != Kind::Array || array_len(array) != len {
-            return Err("arrays do not lie in memory as assumed; amq_protocol_native cannot run on this Ruby");
+            return Err(
+                "arrays do not lie in memory as assumed; amq_protocol_native cannot run on this Ruby",
+            );
         }
     }
     Ok(())

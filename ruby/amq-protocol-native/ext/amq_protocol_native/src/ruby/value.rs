@@ -1,6 +1,7 @@
 //! Ruby values out of Rust ones, and back.
 
 use std::ffi::{CStr, c_int, c_long, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::api::{self, Id, Method, Value};
 use super::error::{Raise, Result};
@@ -12,8 +13,8 @@ pub(crate) const BINARY: c_int = 0;
 pub(crate) const UTF8: c_int = 1;
 
 /// The highest integer that a word of Ruby's holds besides its tag.
-const SMALL_MAX: i64 = (c_long::MAX / 2) as i64;
-const SMALL_MIN: i64 = (c_long::MIN / 2) as i64;
+const SMALL_MAX: i64 = if size_of::<c_long>() == 8 { i64::MAX / 2 } else { i32::MAX as i64 / 2 };
+const SMALL_MIN: i64 = -SMALL_MAX - 1;
 
 /// An interned name.
 pub(crate) fn intern(name: &str) -> Id {
@@ -82,7 +83,14 @@ fn low_64_bits_of_object(value: Value) -> u64 {
     let mut word = 0_u64;
     // SAFETY: `value` is an Integer, and one word of eight octets is there.
     unsafe {
-        api::rb_integer_pack(value, (&raw mut word).cast::<c_void>(), 1, 8, 0, api::PACK_LOW_64_BITS);
+        api::rb_integer_pack(
+            value,
+            (&raw mut word).cast::<c_void>(),
+            1,
+            8,
+            0,
+            api::PACK_LOW_64_BITS,
+        );
     }
     word
 }
@@ -152,6 +160,29 @@ pub(crate) fn call(object: Value, name: &str, arguments: &[Value]) -> Value {
     unsafe { api::rb_funcallv(object, intern(name), arguments.len() as c_int, arguments.as_ptr()) }
 }
 
+/// The name of a method that is called often.
+pub(crate) struct Name {
+    text: &'static str,
+    id: AtomicUsize,
+}
+
+impl Name {
+    pub(crate) const fn new(text: &'static str) -> Self {
+        Self { text, id: AtomicUsize::new(0) }
+    }
+
+    /// Calls the method, without arguments.
+    pub(crate) fn call(&self, object: Value) -> Value {
+        let mut id = self.id.load(Ordering::Relaxed);
+        if id == 0 {
+            id = intern(self.text);
+            self.id.store(id, Ordering::Relaxed);
+        }
+        // SAFETY: there are no arguments.
+        unsafe { api::rb_funcallv(object, id, 0, std::ptr::null()) }
+    }
+}
+
 /// The class or module with this full name.
 pub(crate) fn class_named(path: &CStr) -> Value {
     // SAFETY: raises when there is none.
@@ -169,7 +200,12 @@ pub(crate) fn is_a(object: Value, class: Value) -> bool {
 /// # Safety
 /// `argv` holds `argc` values, as Ruby passes them.
 #[inline(always)]
-pub(crate) unsafe fn arguments<'a>(argc: c_int, argv: *const Value, min: c_int, max: c_int) -> &'a [Value] {
+pub(crate) unsafe fn arguments<'a>(
+    argc: c_int,
+    argv: *const Value,
+    min: c_int,
+    max: c_int,
+) -> &'a [Value] {
     if argc < min || argc > max {
         // SAFETY: raises; no frame up to here owns anything.
         unsafe { api::rb_error_arity(argc, min, max) };
