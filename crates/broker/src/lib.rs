@@ -37,6 +37,8 @@ pub use exchange::{Exchange, ExchangeKind, ExchangeSettings};
 pub use fault::Fault;
 pub use limits::Limits;
 pub use outbox::{Outbox, OutboxState, Taken};
-pub use queue::{ConnectionId, DeadLetterTo, Queue, QueueSettings, QueueStatus, QueueTraits};
+pub use queue::{
+    Bounds, ConnectionId, DeadLetterTo, Overflow, Queue, QueueSettings, QueueStatus, QueueTraits,
+};
 pub use session::{Batch, Inbound, Pace, Session};
 pub use vhost::Vhost;

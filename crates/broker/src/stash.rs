@@ -20,6 +20,10 @@ pub(crate) struct Stash<'m> {
     may_expire: bool,
     /// Each message of the run is held once more, so that it does not go before all queues had it.
     guarded: bool,
+    /// Queues take the messages even where they have no room.
+    forced: bool,
+    /// Messages that some queue has refused for want of room, perhaps more than once.
+    refused: Vec<usize>,
 }
 
 impl<'m> Stash<'m> {
@@ -38,6 +42,25 @@ impl<'m> Stash<'m> {
             self.may_expire |= has_expiration(message.header);
         }
         self.messages.push(message);
+    }
+
+    /// Has queues take the messages even where they have no room.
+    pub fn force(&mut self) {
+        self.forced = true;
+    }
+
+    pub fn is_forced(&self) -> bool {
+        self.forced
+    }
+
+    /// A queue refuses a message.
+    pub fn refuse(&mut self, index: usize) {
+        self.refused.push(index);
+    }
+
+    /// Whether some queue has refused a message.
+    pub fn is_refused(&self, index: usize) -> bool {
+        self.refused.contains(&index)
     }
 
     /// Whether some message may expire, whatever its queue says.
@@ -127,6 +150,7 @@ impl<'m> Stash<'m> {
         self.spilled = false;
         self.may_expire = false;
         self.guarded = false;
+        self.refused.clear();
     }
 
     /// Empties the stash and keeps its memory for messages borrowed from elsewhere.

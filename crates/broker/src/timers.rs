@@ -17,6 +17,8 @@ use std::sync::{Arc, OnceLock, Weak};
 pub(crate) enum TimerKind {
     /// A queue may have been unused for as long as it may be.
     Unused,
+    /// A queue has more messages than it may have.
+    Excess,
     /// The time of a queue's oldest message may be over.
     Expiry,
     /// Dead letters of a queue that could not be delivered are to be tried again.

@@ -14,6 +14,8 @@ pub(crate) enum Reason {
     Expired,
     /// It has come back from consumers too often.
     DeliveryLimit,
+    /// There was no room for it.
+    MaxLen,
 }
 
 impl Reason {
@@ -23,6 +25,7 @@ impl Reason {
             Reason::Rejected => "rejected",
             Reason::Expired => "expired",
             Reason::DeliveryLimit => "delivery_limit",
+            Reason::MaxLen => "maxlen",
         }
     }
 }

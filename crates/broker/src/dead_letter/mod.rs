@@ -39,7 +39,7 @@ const APPEND_BYTES: usize = 1 << 20;
 /// A letter on its way: what it has become, and where that goes.
 struct Outgoing {
     number: u64,
-    rewritten: Option<(Rewritten, Arc<Route>)>,
+    rewritten: Option<(Rewritten, Route)>,
 }
 
 impl Broker {
@@ -81,23 +81,34 @@ impl Broker {
             return Ok(letters.len());
         };
         let mut reader = self.store.reader();
-        let mut outgoing = Vec::new();
+        let (mut outgoing, mut stranded) = (Vec::new(), Vec::new());
         let mut bytes = 0;
+        let mut taken = 0;
         for letter in letters.iter().take(LETTERS_PER_APPEND) {
-            let rewritten = self.rewrite(letter, &to, &mut *reader)?;
-            let routed = rewritten.map(|rewritten| {
-                bytes += rewritten.body.len();
-                let route = route(&vhost, &to, &rewritten, letter.reason);
-                (rewritten, route)
-            });
-            outgoing.push(Outgoing { number: letter.number, rewritten: routed });
+            taken += 1;
+            let Some(rewritten) = self.rewrite(letter, &to, &mut *reader)? else {
+                outgoing.push(Outgoing { number: letter.number, rewritten: None });
+                continue;
+            };
+            match find_route(&vhost, &to, &rewritten, letter.reason) {
+                None => stranded.push(letter.number),
+                Some(route) => {
+                    bytes += rewritten.body.len();
+                    let rewritten = Some((rewritten, route));
+                    outgoing.push(Outgoing { number: letter.number, rewritten });
+                }
+            }
             if bytes >= APPEND_BYTES {
                 break;
             }
         }
-        let posted = outgoing.len();
-        self.publish_letters(queue, outgoing, wakes)?;
-        Ok(posted)
+        if !stranded.is_empty() {
+            queue.strand_dead(&stranded);
+        }
+        if !outgoing.is_empty() {
+            self.publish_letters(queue, &to, outgoing, wakes)?;
+        }
+        Ok(taken)
     }
 
     /// What becomes of a letter; none if it can't be read any more.
@@ -121,6 +132,7 @@ impl Broker {
     fn publish_letters(
         &self,
         queue: &Queue,
+        to: &DeadLetterTo,
         outgoing: Vec<Outgoing>,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
@@ -142,7 +154,7 @@ impl Broker {
         if queue.settings.survives() && !positions.is_empty() {
             records.push(Record::Settled { queue: queue.id, positions: &positions });
         }
-        let _order = lock_streams(routed().map(|(_, route)| &**route));
+        let _order = lock_streams(routed().map(|(_, route)| route));
         let mut locations = Vec::new();
         if !records.is_empty() {
             self.store.append(&records, Sync::Later, &mut locations)?;
@@ -151,6 +163,9 @@ impl Broker {
         let mut locations = locations.into_iter();
         for (rewritten, route) in routed() {
             let mut stash = Stash::default();
+            if to.at_least_once {
+                stash.force();
+            }
             stash.push(rewritten.message(route.stamp(&rewritten.header, self)));
             let persistent = survives(rewritten, route);
             if !route.logged(persistent).is_empty() {
@@ -165,8 +180,14 @@ impl Broker {
     }
 }
 
-/// Where a letter goes: not to a queue from which it would only come back.
-fn route(vhost: &Vhost, to: &DeadLetterTo, rewritten: &Rewritten, reason: Reason) -> Arc<Route> {
+/// Where a letter goes: not to a queue from which it would only come back. None if it has to wait
+/// until there is a queue that takes it.
+fn find_route(
+    vhost: &Vhost,
+    to: &DeadLetterTo,
+    rewritten: &Rewritten,
+    reason: Reason,
+) -> Option<Route> {
     let message = rewritten.message(0);
     let mut keys = vec![message.routing_key()];
     if let Some(FieldValue::Array(more)) = rewritten.headers.get("CC") {
@@ -176,8 +197,12 @@ fn route(vhost: &Vhost, to: &DeadLetterTo, rewritten: &Rewritten, reason: Reason
     let envelope = Envelope { keys: &keys, properties: properties.unwrap_or_default() };
     let found = vhost.route_internally(to.exchange.as_bytes(), &envelope);
     let mut route = found.unwrap_or_default();
+    let is_stuck = route.queues.is_empty() || route.queues.iter().any(|queue| queue.is_full());
+    if to.at_least_once && is_stuck {
+        return None;
+    }
     if reason != Reason::Rejected {
         route.retain(|queue| !death::goes_in_circles(&rewritten.headers, &queue.name));
     }
-    Arc::new(route)
+    Some(route)
 }

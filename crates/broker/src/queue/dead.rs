@@ -33,6 +33,14 @@ struct Dead {
 }
 
 impl Dying {
+    fn has_stranded(&self) -> bool {
+        self.by_number.values().any(|dead| dead.stranded)
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_number.len()
+    }
+
     pub fn locations(&self) -> impl Iterator<Item = &Location> {
         self.by_number.values().map(|dead| &dead.location)
     }
@@ -114,6 +122,10 @@ impl Queue {
                 settling.add(dead.location);
             }
         }
+        if state.dying.has_stranded() {
+            // There was a way for these; the next ones may find it as well.
+            self.retry_after(0, &mut state.dying);
+        }
         drop(state);
         if in_log {
             settling.positions.iter().for_each(|position| store.release(*position));
@@ -127,15 +139,18 @@ impl Queue {
         let mut state = self.state.lock();
         let dying = &mut state.dying;
         for number in numbers {
-            if let Some(dead) = dying.by_number.get_mut(number) {
-                dead.stranded = true;
+            // Behind the others: there may be a way for these.
+            if let Some(dead) = dying.by_number.remove(number) {
+                let next = dying.next_number;
+                dying.next_number += 1;
+                dying.by_number.insert(next, Dead { stranded: true, ..dead });
             }
         }
-        self.arm_retry(dying);
+        self.retry_after(RETRY_MS, dying);
     }
 
-    fn arm_retry(&self, dying: &mut Dying) {
-        let deadline_ms = self.timers.now_ms().saturating_add(RETRY_MS);
+    fn retry_after(&self, wait_ms: u64, dying: &mut Dying) {
+        let deadline_ms = self.timers.now_ms().saturating_add(wait_ms);
         let key = (self.id, TimerKind::DeadLetters);
         self.timers.arm(&mut dying.retry, deadline_ms, key, self.timed());
     }
@@ -152,8 +167,8 @@ impl Queue {
             let location = dead.location.clone();
             wakes.push_letter(Letter { queue: Arc::clone(self), number, location, reason });
         }
-        if dying.by_number.values().any(|dead| dead.stranded) {
-            self.arm_retry(dying);
+        if dying.has_stranded() {
+            self.retry_after(RETRY_MS, dying);
         }
     }
 

@@ -64,7 +64,11 @@ impl Queue {
             self.feed(consumers, &mut source, unacked, &mut settling, wakes)?;
             next = source.next;
         }
-        if next < stash.len() {
+        let bounds = state.traits.as_ref().and_then(|traits| traits.bounds);
+        if let Some(bounds) = bounds {
+            self.enqueue_within(bounds, &mut state, next, stash, &mut settling, store, wakes)?;
+        } else if next < stash.len() {
+            let State { ready, .. } = &mut *state;
             stash.keep_from(next, store)?;
             for index in next..stash.len() {
                 if let Some(location) = stash.location(index, store) {

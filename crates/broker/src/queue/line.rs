@@ -129,6 +129,13 @@ impl Line {
         std::mem::replace(self, Line::starting_at(self.next_sequence))
     }
 
+    /// Calls `each` with the place of every message.
+    pub fn for_each(&self, each: &mut dyn FnMut(&Location)) {
+        self.returned.values().chain(&self.oldest).for_each(&mut *each);
+        self.packed.iter().for_each(|packed| packed.for_each(each));
+        self.newest.iter().for_each(each);
+    }
+
     /// Adds to `all` where the messages are that are in the log.
     pub fn add_logged(&self, all: &mut Logged) {
         all.first.extend(self.returned.values().chain(&self.oldest).filter_map(logged));

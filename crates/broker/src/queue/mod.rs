@@ -4,6 +4,7 @@
 //! section either nothing is waiting, or nobody can take it: consumers that can take no more leave
 //! the ring, and whoever gives them credit or room again puts them back and feeds them.
 
+mod bounds;
 mod consumers;
 mod dead;
 mod expiry;
@@ -19,6 +20,7 @@ mod single_active;
 mod source;
 mod traits;
 
+pub use bounds::{Bounds, Overflow};
 pub(crate) use consumers::Consumer;
 pub(crate) use expiry::has_expiration;
 pub(crate) use feed::{Polled, Taking};
@@ -34,7 +36,7 @@ use crate::exchange::Sources;
 use crate::fault::Fault;
 use crate::outbox::Outbox;
 use crate::stream::Stream;
-use crate::timers::{Timed, TimerKind, Timers};
+use crate::timers::{Timed, Timer, TimerKind, Timers};
 use crate::vhost::Vhost;
 use crate::wakes::Wakes;
 use consumers::Consumers;
@@ -47,6 +49,7 @@ use lease::Lease;
 use parking_lot::Mutex;
 use ready::Ready;
 use rustc_hash::FxHashMap;
+use settle::Settling;
 use single_active::SingleActive;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -87,6 +90,8 @@ pub struct Queue {
     state: Mutex<State>,
     /// Its messages need a stamp.
     stamps: AtomicBool,
+    /// It refuses messages that it has no room for.
+    refuses: AtomicBool,
     backlog: AtomicUsize,
     consumed: AtomicU64,
     active_consumers: AtomicUsize,
@@ -105,6 +110,8 @@ struct State {
     lease: Lease,
     dying: Dying,
     expiry: Expiry,
+    /// Armed while there are more messages than there may be.
+    excess: Timer,
     /// Octets of the bodies of `ready`; right only where they are bounded.
     ready_bytes: u64,
     deleted: bool,
@@ -186,6 +193,7 @@ impl Queue {
             stream,
             state: Mutex::new(State { ready, consumers, traits, ..State::default() }),
             stamps: AtomicBool::new(false),
+            refuses: AtomicBool::new(false),
             backlog: AtomicUsize::new(0),
             consumed: AtomicU64::new(0),
             active_consumers: AtomicUsize::new(0),
@@ -201,10 +209,53 @@ impl Queue {
     fn settle_in(&self) {
         let mut state = self.state.lock();
         self.renew_lease(&mut state);
-        state.expiry.since_ms = self.timers.now_ms();
-        state.expiry.watching =
-            state.traits.as_ref().is_some_and(|traits| traits.message_ttl_ms.is_some());
-        self.stamps.store(state.expiry.watching, Ordering::Relaxed);
+        self.note_traits(&mut state);
+    }
+
+    /// Takes note of the traits where they are asked for without the lock.
+    fn note_traits(&self, state: &mut State) {
+        let traits = state.traits.as_deref();
+        let has_ttl = traits.is_some_and(|traits| traits.message_ttl_ms.is_some());
+        let bounds = traits.and_then(|traits| traits.bounds);
+        let refuses = bounds.is_some_and(|bounds| bounds.overflow != Overflow::DropHead);
+        self.stamps.store(has_ttl, Ordering::Relaxed);
+        self.refuses.store(refuses, Ordering::Relaxed);
+        if !has_ttl {
+            state.expiry.since_ms = 0;
+        } else if state.expiry.since_ms == 0 {
+            state.expiry.since_ms = self.timers.now_ms();
+        }
+        if has_ttl {
+            self.watch_head(state);
+        }
+    }
+
+    /// Gives it other traits, which hold from now on, also for what waits in it. The vhost's routes
+    /// have to be forgotten after this.
+    pub(crate) fn set_traits(
+        self: &Arc<Self>,
+        traits: Option<Arc<QueueTraits>>,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let mut state = self.state.lock();
+        if state.deleted || state.traits == traits {
+            return Ok(());
+        }
+        state.traits = traits;
+        self.end_lease(&mut state);
+        self.renew_lease(&mut state);
+        self.note_traits(&mut state);
+        self.count_bytes(&mut state, store);
+        let mut settling = Settling::default();
+        self.drop_excess(&mut state, &mut settling, store, wakes)?;
+        drop(state);
+        self.settle(settling, courser_store::Sync::Later, store)
+    }
+
+    /// Whether it refuses messages that it has no room for.
+    pub(crate) fn may_refuse(&self) -> bool {
+        self.refuses.load(Ordering::Relaxed)
     }
 
     /// Whether messages for it need a stamp.
@@ -344,6 +395,7 @@ impl Queue {
         state.deleted = true;
         self.end_lease(&mut state);
         self.end_expiry(&mut state);
+        self.timers.disarm(&mut state.excess, (self.id, TimerKind::Excess));
         let dying = self.take_dying(&mut state);
         state.reader = None;
         let messages = state.ready.take_all();
@@ -386,6 +438,7 @@ impl Timed for Queue {
                 }
             }
             TimerKind::DeadLetters => self.retry_dead(fired_ms, wakes),
+            TimerKind::Excess => drop(self.go_on_dropping(fired_ms, store, wakes)),
             TimerKind::Expiry => {
                 // A store that can't read has poisoned itself; its owner ends the broker.
                 drop(self.look_at_head(fired_ms, store, wakes));

@@ -49,6 +49,16 @@ impl Packed {
         }
     }
 
+    /// Calls `each` with every location.
+    pub fn for_each(&self, each: &mut dyn FnMut(&Location)) {
+        match self {
+            Packed::Positions(octets) => for_each_position(octets, &mut |position| {
+                each(&Location::Log { position, marks: 0 });
+            }),
+            Packed::Plain(plain) => plain.iter().for_each(each),
+        }
+    }
+
     /// Calls `each` with the position and the marks of every message that is in the log.
     pub fn for_each_logged(&self, each: &mut dyn FnMut(u64, u16)) {
         match self {

@@ -103,6 +103,10 @@ impl Levels {
         std::mem::replace(self, rest)
     }
 
+    pub fn for_each(&self, each: &mut dyn FnMut(&Location)) {
+        self.lines.iter().for_each(|(_, line)| line.for_each(each));
+    }
+
     pub fn add_logged(&self, all: &mut Logged) {
         self.lines.iter().for_each(|(_, line)| line.add_logged(all));
     }

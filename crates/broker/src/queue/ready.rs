@@ -96,6 +96,14 @@ impl Ready {
         Ready { line: self.line.take_all(), levels }
     }
 
+    /// Calls `each` with the place of every message.
+    pub fn for_each(&self, each: &mut dyn FnMut(&Location)) {
+        self.line.for_each(each);
+        if let Some(levels) = &self.levels {
+            levels.for_each(each);
+        }
+    }
+
     /// Where the messages are that are in the log, to be looked at without the queue's lock.
     pub fn logged(&self) -> Logged {
         let mut logged = Logged::default();

@@ -10,7 +10,7 @@ use crate::dead_letter::Reason;
 use crate::wakes::Wakes;
 use courser_codec::{CONTENT_HEADER_FIXED_LEN, ContentHeader, DecodeError, Properties, Table};
 use courser_codec::{FieldValue, ShortStr, ShortString};
-use courser_store::{Location, MessageRef};
+use courser_store::{Location, MessageRef, Store};
 use std::sync::Arc;
 
 /// The marks' bits below it are others'.
@@ -60,6 +60,7 @@ impl Queue {
         (sequence, mut location): (u64, Location),
         limit: u16,
         settling: &mut Settling,
+        store: &dyn Store,
         wakes: &mut Wakes,
     ) {
         let count = returns(location.marks()).saturating_add(1).min(RETURNS_MAX);
@@ -72,7 +73,7 @@ impl Queue {
         {
             settling.returns.push((position, count.into()));
         }
-        state.ready.put_back(sequence, location);
+        self.put_back(state, sequence, location, store);
     }
 
     /// The positions below `end` of messages in the log that have come back, and how often.

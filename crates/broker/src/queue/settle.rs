@@ -113,12 +113,13 @@ impl Queue {
         let mut state = self.state.lock();
         let limit = state.traits.as_ref().and_then(|traits| traits.delivery_limit);
         for one in returned {
-            match (state.unacked.remove(&one.sequence), limit) {
-                (None, _) => {}
-                (Some(location), None) => state.ready.put_back(one.sequence, location),
-                (Some(location), Some(limit)) => {
-                    let returned = (one.sequence, location);
-                    self.take_back(&mut state, returned, limit, &mut settling, wakes);
+            if let Some(location) = state.unacked.remove(&one.sequence) {
+                match limit {
+                    None => self.put_back(&mut state, one.sequence, location, store),
+                    Some(limit) => {
+                        let returned = (one.sequence, location);
+                        self.take_back(&mut state, returned, limit, &mut settling, store, wakes);
+                    }
                 }
             }
             if let Some(consumer) = one.consumer {
@@ -129,6 +130,7 @@ impl Queue {
             state.consumers.hand_over();
         }
         self.backlog.store(state.ready.len(), Ordering::Relaxed);
+        self.drop_excess(&mut state, &mut settling, store, wakes)?;
         self.feed_waiting(&mut state, &mut settling, store, wakes)?;
         drop(state);
         self.settle(settling, Sync::Later, store)
@@ -167,6 +169,7 @@ impl Queue {
         }
         let messages = state.ready.len();
         self.backlog.store(messages, Ordering::Relaxed);
+        self.count_bytes(&mut state, store);
         // Whether they may expire, nobody knows until their turn comes.
         self.watch_head(&mut state);
         messages

@@ -1,5 +1,6 @@
 //! What a queue does beyond keeping messages in order, parsed from its arguments.
 
+use super::bounds::{Bounds, Overflow};
 use super::returns::RETURNS_MAX;
 use crate::arguments::QueueType;
 use courser_codec::{FieldTable, FieldValue, ShortString};
@@ -13,6 +14,8 @@ pub struct QueueTraits {
     pub expires_ms: Option<u64>,
     /// How long a message may wait in it (`x-message-ttl`).
     pub message_ttl_ms: Option<u64>,
+    /// How much may wait in it.
+    pub bounds: Option<Bounds>,
     /// Where messages go that leave it without having been consumed.
     pub dead_letter: Option<Arc<DeadLetterTo>>,
     /// How often a message may come back from consumers (`x-delivery-limit`), at most 4,094; 4,095
@@ -37,6 +40,7 @@ impl QueueTraits {
         let traits = QueueTraits {
             expires_ms: number(arguments, "x-expires"),
             message_ttl_ms: number(arguments, "x-message-ttl"),
+            bounds: bounds(arguments),
             dead_letter: dead_letter(arguments).map(Arc::new),
             delivery_limit: delivery_limit(arguments),
         };
@@ -66,4 +70,15 @@ fn dead_letter(arguments: &FieldTable) -> Option<DeadLetterTo> {
     let routing_key = text("x-dead-letter-routing-key").and_then(|key| ShortString::new(key).ok());
     let at_least_once = text("x-dead-letter-strategy") == Some(b"at-least-once");
     Some(DeadLetterTo { exchange, routing_key, at_least_once })
+}
+
+fn bounds(arguments: &FieldTable) -> Option<Bounds> {
+    let messages = number(arguments, "x-max-length");
+    let bytes = number(arguments, "x-max-length-bytes");
+    let overflow = match arguments.get("x-overflow").and_then(FieldValue::as_str) {
+        Some("reject-publish") => Overflow::RejectPublish,
+        Some("reject-publish-dlx") => Overflow::RejectPublishDlx,
+        _ => Overflow::DropHead,
+    };
+    (messages.is_some() || bytes.is_some()).then_some(Bounds { messages, bytes, overflow })
 }

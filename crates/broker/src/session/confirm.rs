@@ -1,6 +1,6 @@
 //! What a client is told only when it is durable: publisher confirms and `tx.commit-ok`.
 
-use super::Session;
+use super::{Batch, Session};
 use crate::fault::Fault;
 use courser_codec::{basic, tx};
 use courser_store::Lsn;
@@ -33,6 +33,23 @@ impl Session {
         channel.unconfirmed_count += 1;
         if first {
             self.confirming.push(number);
+        }
+        Ok(())
+    }
+
+    /// Tells the publishers of a run which of its messages some queue has refused; the others have
+    /// to be confirmed.
+    pub(super) fn confirm_or_refuse(&mut self, batch: &mut Batch<'_>) -> Result<(), Fault> {
+        for (index, (number, seq)) in batch.publishers.drain(..).enumerate() {
+            if seq == 0 {
+                continue;
+            }
+            if batch.stash.is_refused(index) {
+                let nack = basic::Nack { delivery_tag: seq, multiple: false, requeue: false };
+                nack.write_frame(number, self.outbox.lock().wire_mut().bytes_mut());
+            } else {
+                self.confirm_later(number, seq)?;
+            }
         }
         Ok(())
     }

@@ -43,15 +43,18 @@ pub struct Inbound<'m> {
 /// The publishes of one read: those with the same route travel together.
 #[derive(Default)]
 pub struct Batch<'m> {
-    stash: Stash<'m>,
+    pub(super) stash: Stash<'m>,
     route: Option<Arc<Route>>,
     persistent: bool,
+    /// On a route that may refuse messages, for each in `stash` its channel and confirm number.
+    pub(super) publishers: Vec<(u16, u64)>,
 }
 
 impl Batch<'_> {
     /// Empties the batch, which must have been flushed, and keeps its memory for another read.
     pub fn recycle<'n>(self) -> Batch<'n> {
-        Batch { stash: self.stash.recycle(), route: None, persistent: false }
+        let publishers = self.publishers;
+        Batch { stash: self.stash.recycle(), route: None, persistent: false, publishers }
     }
 }
 
@@ -132,7 +135,9 @@ impl Session {
         } else if inbound.publish.mandatory && route.is_nowhere() {
             self.return_unroutable(inbound.channel, &message);
         }
-        if inbound.confirm_seq != 0 {
+        if route.may_refuse {
+            batch.publishers.push((inbound.channel, inbound.confirm_seq));
+        } else if inbound.confirm_seq != 0 {
             self.confirm_later(inbound.channel, inbound.confirm_seq)?;
         }
         Ok(())
@@ -217,23 +222,23 @@ impl Session {
         let _gate = broker.gate.read();
         let order = lock_streams(std::iter::once(&*route));
         if !route.logged(batch.persistent).is_empty() {
-            self.persist(&mut batch.stash, &route, batch.persistent).map_err(store_fault)?;
+            self.persist(batch, &route).map_err(store_fault)?;
         }
         let pushed = self.push(&mut batch.stash, &route).map_err(store_fault);
         drop(order);
         broker.post_dead_letters(&mut self.wakes);
+        let confirmed = if route.may_refuse { self.confirm_or_refuse(batch) } else { Ok(()) };
         batch.stash.clear();
-        pushed
+        pushed.and(confirmed)
     }
 
     /// Appends a run to the store's log.
-    fn persist(
-        &mut self,
-        stash: &mut Stash<'_>,
-        route: &Route,
-        persistent: bool,
-    ) -> Result<(), StoreError> {
-        let sync = if self.confirming.is_empty() { Sync::Later } else { Sync::Wanted };
+    fn persist(&mut self, batch: &mut Batch<'_>, route: &Route) -> Result<(), StoreError> {
+        let Batch { stash, persistent, publishers, .. } = batch;
+        let persistent = *persistent;
+        let wanted =
+            !self.confirming.is_empty() || publishers.iter().any(|(_, confirm)| *confirm != 0);
+        let sync = if wanted { Sync::Wanted } else { Sync::Later };
         let mut locations = Vec::with_capacity(stash.len());
         let records = stash.records(route.logged(persistent), route.holders(persistent));
         let lsn = self.broker.store.append(&records, sync, &mut locations)?;

@@ -203,7 +203,7 @@ impl Vhost {
         self.routes_changed();
     }
 
-    fn routes_changed(&self) {
+    pub(crate) fn routes_changed(&self) {
         self.generation.fetch_add(1, Ordering::Release);
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct Route {
     pub by_key_alone: bool,
     /// One of the queues needs to know when a message was published.
     pub stamped: bool,
+    /// One of the queues refuses messages that it has no room for.
+    pub may_refuse: bool,
     /// It leads to somebody who asked for a direct reply, or who no longer waits for it: nothing
     /// that the one who answers wants to hear of.
     pub answers: bool,
@@ -147,6 +149,7 @@ impl Route {
         self.stamped = self.queues.iter().any(|queue| queue.wants_stamps());
         let streams = self.queues.iter().filter(|queue| queue.stream().is_some());
         self.streams = streams.map(|queue| queue.id).collect();
+        self.may_refuse = self.queues.iter().any(|queue| queue.may_refuse());
         if self.durable.len() > QUEUES_PER_RECORD_MAX {
             let queues = self.durable.len();
             return Err(Fault::new(506, format_args!("a message for {queues} durable queues")));

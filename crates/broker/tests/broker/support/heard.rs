@@ -35,6 +35,11 @@ pub enum Heard {
         through: u64,
         multiple: bool,
     },
+    /// `basic.nack`: the broker refuses a publish.
+    Refused {
+        channel: u16,
+        tag: u64,
+    },
     FlowOk(bool),
     /// The channel was closed for a fault: what its text would be.
     ChannelClosed(String),
@@ -126,6 +131,7 @@ fn reply(channel: u16, method: &Method<'_>) -> Option<Heard> {
         Method::BasicAck(basic::Ack { delivery_tag: through, multiple }) => {
             Heard::Confirm { channel, through: *through, multiple: *multiple }
         }
+        Method::BasicNack(nack) => Heard::Refused { channel, tag: nack.delivery_tag },
         Method::ChannelFlowOk(ok) => Heard::FlowOk(ok.active),
         other => Heard::Done(other.name()),
     })

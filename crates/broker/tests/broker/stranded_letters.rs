@@ -1,0 +1,101 @@
+//! `x-dead-letter-strategy: at-least-once`: dead letters that nobody takes for now.
+
+use crate::support::{Client, Message, World, WorldOnDisk, declare_with};
+use courser_codec::{FieldTable, basic};
+
+fn declare_careful(client: &mut Client, durable: bool) {
+    let arguments = FieldTable::new()
+        .with("x-dead-letter-exchange", "")
+        .with("x-dead-letter-routing-key", "dead")
+        .with("x-dead-letter-strategy", "at-least-once")
+        .with("x-max-length", 2)
+        .with("x-overflow", "reject-publish");
+    declare_with(client, "q", durable, &arguments);
+}
+
+fn persistent(text: &str) -> Message {
+    Message::new("", "q", text).with_properties(|properties| properties.delivery_mode = Some(2))
+}
+
+fn reject(client: &mut Client) {
+    let delivery = client.get("q").expect("a message");
+    client.tell(basic::Reject { delivery_tag: delivery.tag, requeue: false });
+}
+
+#[test]
+fn a_letter_waits_until_there_is_a_queue_for_it() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare_careful(&mut client, false);
+    client.fill("q", &["1", "2"]);
+    reject(&mut client);
+    assert_eq!(world.broker.tick(1000), Some(2000));
+    client.declare("dead");
+    world.broker.tick(2000);
+    assert_eq!(client.pop_all("dead"), ["1"]);
+    assert_eq!(world.broker.tick(9000), None);
+}
+
+#[test]
+fn a_letter_waits_until_its_queue_has_room() {
+    let world = World::new();
+    let mut client = world.connect();
+    let full = FieldTable::new().with("x-max-length", 1).with("x-overflow", "reject-publish");
+    declare_with(&mut client, "dead", false, &full);
+    declare_careful(&mut client, false);
+    client.fill("dead", &["in the way"]);
+    client.fill("q", &["1"]);
+    reject(&mut client);
+    world.broker.tick(1000);
+    assert_eq!(client.pop_all("dead"), ["in the way"]);
+    world.broker.tick(2000);
+    assert_eq!(client.pop_all("dead"), ["1"]);
+}
+
+#[test]
+fn letters_that_wait_count_where_messages_are_bounded() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare_careful(&mut client, false);
+    client.fill("q", &["1", "2"]);
+    reject(&mut client);
+    reject(&mut client);
+    client.fill("q", &["no room"]);
+    assert_eq!(client.get("q"), None);
+    client.declare("dead");
+    world.broker.tick(1000);
+    client.fill("q", &["3"]);
+    assert_eq!(client.pop_all("q"), ["3"]);
+    assert_eq!(client.pop_all("dead"), ["1", "2"]);
+}
+
+#[test]
+fn a_letter_that_waits_survives_as_the_message_that_it_was() {
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_careful(&mut client, true);
+    client.send(persistent("1"));
+    reject(&mut client);
+    client.disconnect();
+    world.restart_from_checkpoint();
+    assert_eq!(world.counts("q"), (1, 0, 0));
+    let mut client = world.connect();
+    declare_with(&mut client, "dead", true, &FieldTable::new());
+    reject(&mut client);
+    client.disconnect();
+    world.restart();
+    assert_eq!((world.counts("q"), world.counts("dead")), ((0, 0, 0), (1, 0, 0)));
+}
+
+#[test]
+fn a_queue_that_is_deleted_takes_its_letters_along() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare_careful(&mut client, false);
+    client.fill("q", &["1"]);
+    reject(&mut client);
+    client.delete("q");
+    client.declare("dead");
+    assert_eq!(world.broker.tick(5000), None);
+    assert_eq!(client.get("dead"), None);
+}
