@@ -6,7 +6,7 @@
 //!          'q' queue: name
 //!          'b' binding: source, 'q' or 'x', destination, routing key (u8 length, octets each),
 //!                       arguments (encoded field table entries)
-//! value  'x': type octet, flags octet, arguments
+//! value  'x': type octet, flags octet, u64 number for a delayed exchange, arguments
 //!        'q': u64 number of the queue, flags octet, arguments
 //!        'b': nothing
 //! ```
@@ -20,9 +20,23 @@ const INTERNAL: u8 = 2;
 
 /// A definition read back.
 pub(crate) enum Definition {
-    Exchange { vhost: String, name: ShortString, settings: ExchangeSettings },
-    Queue { vhost: String, name: ShortString, id: u64, settings: QueueSettings },
-    Binding { vhost: String, binding: DefinedBinding },
+    /// Only an exchange that has messages in the store has a number there.
+    Exchange {
+        vhost: String,
+        name: ShortString,
+        id: Option<u64>,
+        settings: ExchangeSettings,
+    },
+    Queue {
+        vhost: String,
+        name: ShortString,
+        id: u64,
+        settings: QueueSettings,
+    },
+    Binding {
+        vhost: String,
+        binding: DefinedBinding,
+    },
 }
 
 /// A binding by names.
@@ -52,6 +66,10 @@ pub(crate) fn exchange_value(exchange: &Exchange) -> Vec<u8> {
     let flags =
         (u8::from(settings.auto_delete) * AUTO_DELETE) | (u8::from(settings.internal) * INTERNAL);
     let mut value = vec![settings.kind as u8, flags];
+    if exchange.delay().is_some() {
+        // What waits is kept under this number.
+        value.extend_from_slice(&exchange.id.to_le_bytes());
+    }
     value.extend_from_slice(&settings.arguments.to_entries());
     value
 }
@@ -91,15 +109,23 @@ pub(crate) fn parse(key: &[u8], value: &[u8]) -> Option<Definition> {
     let vhost = String::from_utf8(vhost.to_vec()).ok()?;
     match kind {
         b'x' => {
-            let ([kind, flags], arguments) = value.split_first_chunk::<2>()?;
+            let ([kind, flags], mut arguments) = value.split_first_chunk::<2>()?;
+            let kind = ExchangeKind::from_octet(*kind)?;
+            let mut number = None;
+            if kind == ExchangeKind::Delayed {
+                let (octets, rest) = arguments.split_first_chunk::<8>()?;
+                number = Some(u64::from_le_bytes(*octets));
+                arguments = rest;
+            }
             let settings = ExchangeSettings {
-                kind: ExchangeKind::from_octet(*kind)?,
+                kind,
                 durable: true,
                 auto_delete: flags & AUTO_DELETE != 0,
                 internal: flags & INTERNAL != 0,
                 arguments: table(arguments)?,
             };
-            Some(Definition::Exchange { vhost, name: ShortString::new(rest).ok()?, settings })
+            let name = ShortString::new(rest).ok()?;
+            Some(Definition::Exchange { vhost, name, id: number, settings })
         }
         b'q' => {
             let (id, value) = value.split_first_chunk::<8>()?;

@@ -2,12 +2,13 @@
 
 use crate::broker::Broker;
 use crate::definition::{self, Definition};
-use crate::exchange::{Destination, Exchange};
+use crate::exchange::Destination;
 use courser_store::recovered::CheckpointWriter;
 use courser_store::{Lsn, Recovered};
 use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 /// Why what a store has recovered can't be taken back.
 #[derive(Debug)]
@@ -28,11 +29,18 @@ impl Broker {
     pub fn restore(&self, recovered: Recovered) -> Result<usize, RestoreError> {
         let mut bindings = Vec::new();
         let mut queues = HashMap::new();
+        let mut delays = HashMap::new();
         for (key, value) in recovered.definitions {
             match definition::parse(&key, &value).ok_or(RestoreError { key })? {
-                Definition::Exchange { vhost, name, settings } => {
-                    let exchange = Exchange::new(self.next_id(), name, settings);
-                    self.add_vhost(&vhost).restore(Destination::Exchange(exchange));
+                Definition::Exchange { vhost, name, id, settings } => {
+                    id.into_iter().for_each(|id| self.reserve_id(id));
+                    let vhost = self.add_vhost(&vhost);
+                    let id = id.unwrap_or_else(|| self.next_id());
+                    let exchange = vhost.make_exchange(id, name, settings);
+                    if let Some(delay) = exchange.delay() {
+                        delays.insert(id, Arc::clone(delay));
+                    }
+                    vhost.restore(Destination::Exchange(exchange));
                 }
                 Definition::Queue { vhost, name, id, settings } => {
                     self.reserve_id(id);
@@ -60,6 +68,11 @@ impl Broker {
                 messages += stream.restore(index) as usize;
             }
         }
+        for (id, index) in recovered.delayed {
+            self.reserve_id(id);
+            let Some(delay) = delays.get(&id) else { continue };
+            messages += delay.restore(index.pairs());
+        }
         Ok(messages)
     }
 
@@ -80,6 +93,16 @@ impl Broker {
                     written = writer.definition(key, value);
                 }
             });
+            for exchange in vhost.exchanges() {
+                let Some(delay) = exchange.delay().filter(|delay| delay.survives()) else {
+                    continue;
+                };
+                delay.for_each_run_below(start.0, true, &mut |run| {
+                    if written.is_ok() {
+                        written = writer.delayed(delay.number, run.iter().copied());
+                    }
+                });
+            }
             for queue in vhost.queues() {
                 if let Some(stream) = queue.stream() {
                     if written.is_ok() {
@@ -105,6 +128,16 @@ impl Broker {
     /// still has.
     pub fn for_each_live(&self, start: Lsn, each: &mut dyn FnMut(u64)) {
         for vhost in self.vhosts() {
+            for exchange in vhost.exchanges() {
+                if let Some(delay) = exchange.delay() {
+                    delay.for_each_run_below(start.0, false, &mut |run| {
+                        run.iter().for_each(|(position, _)| each(*position));
+                    });
+                }
+                if let Some(history) = exchange.history() {
+                    history.for_each_position_below(start.0, each);
+                }
+            }
             for queue in vhost.queues().into_iter().chain(vhost.replies.all()) {
                 if let Some(stream) = queue.stream() {
                     stream.for_each_position_below(start.0, each);

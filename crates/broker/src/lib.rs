@@ -13,13 +13,16 @@
 
 mod arguments;
 mod broker;
+mod copies;
 mod dead_letter;
 mod definition;
+mod delay;
 mod durable;
 mod exchange;
 mod fault;
 mod limits;
 mod outbox;
+mod post;
 mod queue;
 mod reply;
 mod session;

@@ -25,6 +25,8 @@ pub(crate) enum TimerKind {
     DeadLetters,
     /// Messages of a stream may be too old.
     Age,
+    /// Messages of a delayed exchange are due.
+    Delayed,
 }
 
 /// Something that wants to be called at a certain time.

@@ -39,9 +39,8 @@ fn take_difference(octets: &mut &[u8], number: &mut u64) -> Option<()> {
     Some(())
 }
 
-/// The pairs of a run that [`PairCoder::put`] wrote; ends at what is malformed.
-pub fn pairs(mut run: &[u8]) -> impl Iterator<Item = (u64, u64)> {
-    let mut coder = PairCoder::default();
+/// The pairs of a run that a [`PairCoder`] like `coder` wrote; ends at what is malformed.
+pub fn pairs(mut coder: PairCoder, mut run: &[u8]) -> impl Iterator<Item = (u64, u64)> {
     std::iter::from_fn(move || coder.take(&mut run))
 }
 
@@ -52,6 +51,11 @@ pub fn checked_pairs(mut run: &[u8]) -> Option<Vec<(u64, u64)>> {
         pairs.push(coder.take(&mut run)?);
     }
     Some(pairs)
+}
+
+/// The pairs of a whole run.
+fn decoded(run: &[u8]) -> impl Iterator<Item = (u64, u64)> {
+    pairs(PairCoder::default(), run)
 }
 
 /// Pairs in a run that is packed while a log is replayed.
@@ -103,7 +107,7 @@ impl DelayedIndex {
         self.newest.retain(is_left);
         self.runs_len = 0;
         for run in std::mem::take(&mut self.runs) {
-            self.push_pairs(pairs(&run).filter(is_left));
+            self.push_pairs(decoded(&run).filter(is_left));
         }
     }
 
@@ -120,7 +124,7 @@ impl DelayedIndex {
 
     /// The position of each message, and when it is due, in milliseconds since 1970.
     pub fn pairs(&self) -> impl Iterator<Item = (u64, u64)> {
-        let all = self.runs.iter().flat_map(|run| pairs(run)).chain(self.newest.iter().copied());
+        let all = self.runs.iter().flat_map(|run| decoded(run)).chain(self.newest.iter().copied());
         all.filter(|(position, _)| !self.settled.contains(position))
     }
 }

@@ -1,9 +1,9 @@
 //! The arguments of `exchange.declare`.
 
 use super::check_equivalent;
-use crate::exchange::{ExchangeKind, Hashed};
+use crate::exchange::{DELAYED_TYPE, ExchangeKind, Hashed, history};
 use crate::fault::{Fault, Resource};
-use courser_codec::FieldTable;
+use courser_codec::{FieldTable, FieldValue};
 
 /// Names the exchange that gets what finds no destination.
 pub(crate) const ALTERNATE_EXCHANGE: &str = "alternate-exchange";
@@ -34,7 +34,55 @@ pub(crate) fn check_exchange(
         ExchangeKind::ConsistentHash => {
             Hashed::parse(arguments).map(drop).map_err(Fault::precondition_failed)
         }
+        ExchangeKind::RecentHistory => check_history_length(arguments),
+        ExchangeKind::Delayed => {
+            let kind = check_delayed_type(arguments)?;
+            check_exchange(kind, arguments, exchange)
+        }
         _ => Ok(()),
+    }
+}
+
+fn check_history_length(arguments: &FieldTable) -> Result<(), Fault> {
+    let Some(length) = arguments.get(history::LENGTH) else { return Ok(()) };
+    match length.as_integer() {
+        Some(1..=history::LENGTH_MAX) => Ok(()),
+        Some(number) if number > 0 => Err(Fault::precondition_failed(format_args!(
+            "Invalid argument {number}, '{}' must be at most {}",
+            history::LENGTH,
+            history::LENGTH_MAX
+        ))),
+        _ => {
+            let shown = match length.as_long_str() {
+                Some(text) => format!("<<\"{}\">>", String::from_utf8_lossy(text)),
+                None => super::print(length),
+            };
+            Err(Fault::precondition_failed(format_args!(
+                "Invalid argument {shown}, '{}' must be a positive integer",
+                history::LENGTH
+            )))
+        }
+    }
+}
+
+/// The type that a delayed exchange routes as.
+fn check_delayed_type(arguments: &FieldTable) -> Result<ExchangeKind, Fault> {
+    let named = arguments.get(DELAYED_TYPE).and_then(FieldValue::as_long_str);
+    let Some(name) = named else {
+        return Err(Fault::precondition_failed(format_args!(
+            "Invalid argument, '{DELAYED_TYPE}' must be an existing exchange type"
+        )));
+    };
+    match (ExchangeKind::parse(name), ExchangeKind::delayed(arguments)) {
+        (None, _) => Err(Fault::precondition_failed(format_args!(
+            "unknown exchange type '{}'",
+            String::from_utf8_lossy(name)
+        ))),
+        (Some(kind), None) => Err(Fault::precondition_failed(format_args!(
+            "Invalid argument, '{}' can't be used for '{DELAYED_TYPE}'",
+            kind.name()
+        ))),
+        (Some(_), Some(kind)) => Ok(kind),
     }
 }
 

@@ -145,7 +145,7 @@ impl Broker {
             let persistent = survives(rewritten, route);
             let (queues, holders) = (route.logged(persistent), route.holders(persistent));
             if !queues.is_empty() {
-                let message = rewritten.message(route.stamp(&rewritten.header, self));
+                let message = rewritten.message(route.stamp(&rewritten.header, || self.now_ms()));
                 records.push(Record::Message { queues, holders, message });
             }
         }
@@ -155,6 +155,11 @@ impl Broker {
             records.push(Record::Settled { queue: queue.id, positions: &positions });
         }
         let _order = lock_streams(routed().map(|(_, route)| route));
+        for (rewritten, route) in routed() {
+            for keeper in &route.keepers {
+                keeper.keep(&rewritten.message(0), rewritten.persistent, Sync::Later)?;
+            }
+        }
         let mut locations = Vec::new();
         if !records.is_empty() {
             self.store.append(&records, Sync::Later, &mut locations)?;
@@ -166,7 +171,7 @@ impl Broker {
             if to.at_least_once {
                 stash.force();
             }
-            stash.push(rewritten.message(route.stamp(&rewritten.header, self)));
+            stash.push(rewritten.message(route.stamp(&rewritten.header, || self.now_ms())));
             let persistent = survives(rewritten, route);
             if !route.logged(persistent).is_empty() {
                 stash.set_locations(locations.by_ref().take(1).collect(), persistent);
@@ -197,7 +202,7 @@ fn find_route(
     let envelope = Envelope { keys: &keys, properties: properties.unwrap_or_default() };
     let found = vhost.route_internally(to.exchange.as_bytes(), &envelope);
     let mut route = found.unwrap_or_default();
-    let is_stuck = route.queues.is_empty() || route.queues.iter().any(|queue| queue.is_full());
+    let is_stuck = route.is_nowhere() || route.queues.iter().any(|queue| queue.is_full());
     if to.at_least_once && is_stuck {
         return None;
     }

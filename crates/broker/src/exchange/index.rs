@@ -24,7 +24,7 @@ impl Index {
     pub fn new(kind: ExchangeKind, arguments: &FieldTable) -> Self {
         match kind {
             ExchangeKind::Direct => Index::Direct(Default::default()),
-            ExchangeKind::Fanout => Index::Fanout(Default::default()),
+            ExchangeKind::Fanout | ExchangeKind::RecentHistory => Index::Fanout(Default::default()),
             ExchangeKind::Topic => Index::Topic(Default::default()),
             ExchangeKind::Headers => Index::Headers(Default::default()),
             ExchangeKind::ConsistentHash => {
@@ -34,6 +34,10 @@ impl Index {
             }
             ExchangeKind::Random => Index::Random(Default::default()),
             ExchangeKind::ModulusHash => Index::Modulus(Default::default()),
+            ExchangeKind::Delayed => {
+                let kind = ExchangeKind::delayed(arguments).unwrap_or(ExchangeKind::Fanout);
+                Index::new(kind, arguments)
+            }
         }
     }
 

@@ -1,5 +1,10 @@
 //! The types of exchanges, as `exchange.declare` names them.
 
+use courser_codec::FieldTable;
+
+/// The argument of a delayed exchange that says how it routes.
+pub(crate) const DELAYED_TYPE: &str = "x-delayed-type";
+
 /// The types of exchanges: those of AMQP 0-9-1, 3.1.3, and those that RabbitMQ's plug-ins add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExchangeKind {
@@ -17,10 +22,14 @@ pub enum ExchangeKind {
     Random = 5,
     /// To one destination, the same for the same key as long as the bindings stay the same.
     ModulusHash = 6,
+    /// To every binding, and to those that come later.
+    RecentHistory = 7,
+    /// As another type that the argument `x-delayed-type` names, after some time.
+    Delayed = 8,
 }
 
 impl ExchangeKind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 9] = [
         Self::Direct,
         Self::Fanout,
         Self::Topic,
@@ -28,6 +37,8 @@ impl ExchangeKind {
         Self::ConsistentHash,
         Self::Random,
         Self::ModulusHash,
+        Self::RecentHistory,
+        Self::Delayed,
     ];
 
     /// The kind with this name, if it is one.
@@ -40,6 +51,13 @@ impl ExchangeKind {
         Self::ALL.into_iter().find(|kind| *kind as u8 == octet)
     }
 
+    /// The kind that a delayed exchange with these arguments routes as, if they name one.
+    pub(crate) fn delayed(arguments: &FieldTable) -> Option<Self> {
+        let kind = Self::parse(arguments.get(DELAYED_TYPE)?.as_long_str()?)?;
+        // Neither keeps messages twice.
+        (!matches!(kind, Self::Delayed | Self::RecentHistory)).then_some(kind)
+    }
+
     /// Its name in `exchange.declare`.
     pub fn name(self) -> &'static str {
         match self {
@@ -50,6 +68,8 @@ impl ExchangeKind {
             ExchangeKind::ConsistentHash => "x-consistent-hash",
             ExchangeKind::Random => "x-random",
             ExchangeKind::ModulusHash => "x-modulus-hash",
+            ExchangeKind::RecentHistory => "x-recent-history",
+            ExchangeKind::Delayed => "x-delayed-message",
         }
     }
 }

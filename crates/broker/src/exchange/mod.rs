@@ -5,24 +5,30 @@ mod direct;
 mod envelope;
 mod fanout;
 pub(crate) mod headers;
+pub(crate) mod history;
 mod index;
+mod keeper;
 mod kind;
 mod spread;
 mod topic;
 
 pub(crate) use consistent_hash::{Hashed, weight};
 pub(crate) use envelope::Envelope;
+pub(crate) use keeper::{Home, Keeper};
+pub(crate) use kind::DELAYED_TYPE;
 pub use kind::ExchangeKind;
 
 use crate::arguments::{ALTERNATE_EXCHANGE, same_table};
+use crate::delay::Delay;
 use crate::queue::Queue;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
+use history::History;
 use index::Index;
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// What an exchange was declared with.
 #[derive(Clone, Debug)]
@@ -48,6 +54,7 @@ pub struct Exchange {
     /// What it was declared with.
     pub settings: ExchangeSettings,
     alternate: Option<ShortString>,
+    keeper: Keeper,
     /// The exchanges that it is bound to.
     pub(crate) sources: Sources,
     bindings: RwLock<Bindings>,
@@ -141,16 +148,31 @@ impl Destination {
 }
 
 impl Exchange {
-    pub(crate) fn new(id: u64, name: ShortString, settings: ExchangeSettings) -> Arc<Self> {
+    /// An exchange without bindings; one that keeps messages keeps them at `home`.
+    pub(crate) fn new(
+        id: u64,
+        name: ShortString,
+        settings: ExchangeSettings,
+        home: Home,
+    ) -> Arc<Self> {
         let index = Index::new(settings.kind, &settings.arguments);
         let bindings = Bindings { by_destination: FxHashMap::default(), index };
         let alternate = settings.arguments.get(ALTERNATE_EXCHANGE).and_then(|name| {
             // What is no name was refused at the declaration.
             ShortString::new(name.as_long_str()?).ok()
         });
-        Arc::new(Exchange {
+        Arc::new_cyclic(|me| Exchange {
             id,
             name,
+            keeper: match settings.kind {
+                ExchangeKind::Delayed => {
+                    Keeper::Delay(Delay::new(id, settings.durable, Weak::clone(me), home))
+                }
+                ExchangeKind::RecentHistory => {
+                    Keeper::History(History::new(&settings.arguments, home.store))
+                }
+                _ => Keeper::Nothing,
+            },
             settings,
             alternate,
             sources: Sources::default(),
@@ -163,10 +185,19 @@ impl Exchange {
         self.alternate.as_ref()
     }
 
+    /// How it routes what it does not delay.
+    pub(crate) fn routes_as(&self) -> ExchangeKind {
+        match self.settings.kind {
+            ExchangeKind::Delayed => ExchangeKind::delayed(&self.settings.arguments),
+            kind => Some(kind),
+        }
+        .unwrap_or(ExchangeKind::Fanout)
+    }
+
     /// Whether messages with the same routing key go the same way, until a binding changes, so that
     /// the way can be remembered.
     pub(crate) fn routes_by_key_alone(&self) -> bool {
-        self.bindings.read().index.by_key_alone()
+        matches!(self.keeper, Keeper::Nothing) && self.bindings.read().index.by_key_alone()
     }
 
     /// Calls `found` for every destination that a message goes to, perhaps more than once.

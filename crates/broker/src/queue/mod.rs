@@ -449,6 +449,7 @@ impl Timed for Queue {
                     stream.watch_age(&self.timers, self.timed());
                 }
             }
+            TimerKind::Delayed => debug_assert!(false, "queues delay nothing"),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Publishing: the path of most of the broker's work.
 
-use super::readdress::names_more_keys;
 use super::reply::wants_direct_reply;
 use super::{LastRoute, ROUTES_MAX, Session};
 use crate::arguments::MAX_EXPIRY_MS;
+use crate::copies::names_more_keys;
 use crate::exchange::Envelope;
 use crate::fault::Fault;
 use crate::queue::Queue;
@@ -120,6 +120,9 @@ impl Session {
         let same_route = batch.route.as_ref().is_some_and(|current| Arc::ptr_eq(current, &route));
         if !same_route || batch.persistent != persistent {
             self.flush_publishes(batch)?;
+            if !route.keepers.is_empty() {
+                self.keep_aside(&inbound, &route)?;
+            }
             batch.route = Some(Arc::clone(&route));
             batch.persistent = persistent;
         }
@@ -128,7 +131,7 @@ impl Session {
             header: inbound.header,
             body: inbound.body,
             shared_body: inbound.shared_body,
-            published_ms: route.stamp(inbound.header, &self.broker),
+            published_ms: route.stamp(inbound.header, || self.broker.now_ms()),
         };
         if !route.queues.is_empty() {
             batch.stash.push(message);
@@ -209,7 +212,7 @@ impl Session {
             let expiration = properties.expiration().map_err(malformed)?.unwrap_or_default();
             check_expiration(expiration.as_bytes())?;
         }
-        Ok(names_more_keys(properties)? || wants_direct_reply(properties)?)
+        Ok(names_more_keys(properties).map_err(malformed)? || wants_direct_reply(properties)?)
     }
 
     /// Puts the collected run into its queues.

@@ -1,39 +1,22 @@
-//! Publishes whose properties do not leave as they came: the headers CC and BCC name further routing
-//! keys (RabbitMQ's sender-selected distribution), and `reply-to` may ask for a direct reply.
+//! Publishes that take more than the plain way: their properties name further routing keys or ask
+//! for a direct reply, or an exchange on their way keeps them.
 
 use super::Session;
 use super::publish::{Batch, Inbound, is_persistent, malformed};
 use super::reply::wants_direct_reply;
+use crate::copies;
 use crate::exchange::Envelope;
 use crate::fault::Fault;
-use crate::vhost::{Route, clean_name};
-use courser_codec::{ContentHeader, OwnedProperties, Properties, RawProperties, Value};
+use crate::vhost::{Route, clean_name, store_fault};
+use courser_codec::{ContentHeader, RawProperties};
+use courser_store::{MessageRef, Sync};
 use std::borrow::Cow;
 use std::sync::Arc;
-
-/// Headers that name further routing keys; the second one is not shown to consumers.
-const CC: &[u8] = b"CC";
-const BCC: &[u8] = b"BCC";
 
 /// A publish on its way: where it goes, and the content header that goes with it.
 pub(super) struct Readdressed<'m> {
     pub route: Arc<Route>,
     pub header: Cow<'m, [u8]>,
-}
-
-/// Whether the way of a message is decided by more than its exchange and routing key.
-pub(super) fn names_more_keys(properties: RawProperties<'_>) -> Result<bool, Fault> {
-    if properties.flags() & Properties::HEADERS_FLAG == 0 {
-        return Ok(false);
-    }
-    let Some(headers) = properties.headers().map_err(malformed)? else { return Ok(false) };
-    for entry in headers.iter() {
-        let (name, _) = entry.map_err(malformed)?;
-        if matches!(name.as_bytes(), CC | BCC) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 impl Session {
@@ -43,49 +26,18 @@ impl Session {
         inbound: &Inbound<'m>,
         properties: RawProperties<'_>,
     ) -> Result<Readdressed<'m>, Fault> {
-        if !names_more_keys(properties)? {
+        if !copies::names_more_keys(properties).map_err(malformed)? {
             let route = self.find_route(inbound, properties)?;
             return Ok(Readdressed { route, header: Cow::Borrowed(inbound.header) });
         }
-        let headers = properties.headers().map_err(malformed)?.unwrap_or_default();
-        let mut keys = vec![inbound.publish.routing_key.as_bytes()];
-        let mut has_bcc = false;
-        for entry in headers.iter() {
-            let (name, value) = entry.map_err(malformed)?;
-            if !matches!(name.as_bytes(), CC | BCC) {
-                continue;
-            }
-            has_bcc |= name.as_bytes() == BCC;
-            let Value::Array(array) = value else {
-                return Err(Fault::precondition_failed(format_args!(
-                    "invalid message: {{unacceptable_type_in_header,\"{name}\",{}}}",
-                    value.type_name()
-                )));
-            };
-            for element in array.iter() {
-                if let Value::LongStr(key) = element.map_err(malformed)? {
-                    keys.push(key);
-                }
-            }
-        }
+        let keys = copies::keys(inbound.publish.routing_key.as_bytes(), properties)?;
         let envelope = Envelope { keys: &keys, properties };
         let exchange = clean_name(inbound.publish.exchange);
         let route = Arc::new(self.vhost.route(exchange.as_bytes(), &envelope)?);
-        let header = if has_bcc {
-            Cow::Owned(rewrite(inbound.header, |properties| {
-                if let Some(headers) = &mut properties.headers {
-                    headers.remove(BCC);
-                }
-            })?)
-        } else {
-            Cow::Borrowed(inbound.header)
-        };
-        Ok(Readdressed { route, header })
+        Ok(Readdressed { route, header: copies::shown(inbound.header) })
     }
-}
 
-impl Session {
-    /// Takes in a publish that [`Session::readdress`] has to look at; it takes effect before the call
+    /// Takes in a publish whose properties are more than passed on; it takes effect before the call
     /// returns.
     #[cold]
     pub(super) fn publish_readdressed(
@@ -95,35 +47,51 @@ impl Session {
         properties: RawProperties<'_>,
     ) -> Result<(), Fault> {
         let mut inbound = *inbound;
+        let mut properties = properties;
         let named;
         if wants_direct_reply(properties)? {
             named = self.name_reply_queue(inbound.channel, inbound.header)?;
             inbound.header = &named;
+            properties = ContentHeader::parse(&named).map_err(malformed)?.properties;
         }
-        let properties = ContentHeader::parse(inbound.header).map_err(malformed)?.properties;
         let Readdressed { route, header } = self.readdress(&inbound, properties)?;
         if self.is_transactional(inbound.channel) {
             return self.publish_later(&inbound, properties);
         }
         let persistent = !route.durable.is_empty() && is_persistent(properties)?;
         self.flush_publishes(batch)?;
+        let mut route = route;
+        if !route.keepers.is_empty() {
+            // Those of its keys that consumers don't see are needed again when its time has come.
+            self.keep_aside(&inbound, &route)?;
+            route = Arc::new(Route { keepers: Vec::new(), ..Route::clone(&route) });
+        }
         let mut alone = Batch::default();
         let inbound = Inbound { header: &header, ..inbound };
         self.publish_routed(&mut alone, inbound, route, persistent)?;
         self.flush_publishes(&mut alone)
     }
-}
 
-/// A content header with other properties.
-pub(crate) fn rewrite(
-    header: &[u8],
-    change: impl FnOnce(&mut OwnedProperties),
-) -> Result<Vec<u8>, Fault> {
-    let parsed = ContentHeader::parse(header).map_err(malformed)?;
-    let decoded = parsed.properties.decode().map_err(malformed)?;
-    let mut properties = decoded.to_owned().map_err(malformed)?;
-    change(&mut properties);
-    let mut rewritten = Vec::with_capacity(header.len() + 64);
-    properties.encode_header(parsed.body_size, &mut rewritten);
-    Ok(rewritten)
+    /// Has the exchanges that a message passes keep it, after everything before it in the batch.
+    #[cold]
+    pub(super) fn keep_aside(&mut self, inbound: &Inbound<'_>, route: &Route) -> Result<(), Fault> {
+        let properties = ContentHeader::parse(inbound.header).map_err(malformed)?.properties;
+        let persistent = is_persistent(properties)?;
+        let message = MessageRef {
+            address: inbound.address,
+            header: inbound.header,
+            body: inbound.body,
+            shared_body: inbound.shared_body,
+            // Its life begins when its time has come.
+            published_ms: 0,
+        };
+        let sync = if inbound.confirm_seq == 0 { Sync::Later } else { Sync::Wanted };
+        let broker = Arc::clone(&self.broker);
+        let _gate = broker.gate.read();
+        for keeper in &route.keepers {
+            let lsn = keeper.keep(&message, persistent, sync).map_err(store_fault)?;
+            self.batch_lsn = self.batch_lsn.max(lsn);
+        }
+        Ok(())
+    }
 }

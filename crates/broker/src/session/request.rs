@@ -159,7 +159,7 @@ impl Session {
             routing_key: key.as_short_str(),
             arguments: owned_arguments(bind.arguments)?,
         };
-        self.vhost.bind(request, self.connection)?;
+        self.vhost.bind(request, self.connection, &mut self.wakes)?;
         self.reply_unless(bind.nowait, number, Method::QueueBindOk(Default::default()));
         Ok(())
     }
@@ -205,7 +205,7 @@ impl Session {
             routing_key: bind.routing_key,
             arguments: owned_arguments(bind.arguments)?,
         };
-        self.vhost.bind(request, self.connection)?;
+        self.vhost.bind(request, self.connection, &mut self.wakes)?;
         self.reply_unless(bind.nowait, number, Method::ExchangeBindOk(Default::default()));
         Ok(())
     }

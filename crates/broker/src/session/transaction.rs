@@ -4,6 +4,7 @@ use super::acknowledge::Settlement;
 use super::publish::{is_persistent, malformed};
 use super::readdress::Readdressed;
 use super::{Inbound, Session};
+use crate::delay::Newcomer;
 use crate::fault::Fault;
 use crate::queue::Queue;
 use crate::stash::Stash;
@@ -107,10 +108,16 @@ impl Session {
         for (pending, header, route, persistent) in &routed {
             let (queues, holders) = (route.logged(*persistent), route.holders(*persistent));
             if !queues.is_empty() {
-                let message = pending.message(header, route.stamp(header, &self.broker));
+                let message = pending.message(header, route.stamp(header, || self.broker.now_ms()));
                 records.push(Record::Message { queues, holders, message });
             }
         }
+        let delayed = routed.iter().flat_map(|(pending, _, route, _)| {
+            let delays = route.keepers.iter().filter_map(|keeper| keeper.delay());
+            delays.filter_map(|delay| delay.prepare(&pending.as_published(), pending.persistent))
+        });
+        let newcomers: Vec<Newcomer<'_>> = delayed.collect();
+        records.extend(newcomers.iter().filter_map(Newcomer::record));
         for (queue, positions) in &settled_positions {
             records.push(Record::Settled { queue: *queue, positions });
         }
@@ -125,7 +132,7 @@ impl Session {
         }
         let mut locations = locations.into_iter();
         for (pending, header, route, persistent) in &routed {
-            let message = pending.message(header, route.stamp(header, &self.broker));
+            let message = pending.message(header, route.stamp(header, || self.broker.now_ms()));
             if route.is_nowhere() && pending.mandatory {
                 self.return_unroutable(number, &message);
             }
@@ -135,6 +142,12 @@ impl Session {
                 stash.set_locations(locations.by_ref().take(1).collect(), *persistent);
             }
             self.push(&mut stash, route).map_err(store_fault)?;
+            for history in route.keepers.iter().filter_map(|keeper| keeper.history()) {
+                history.put(&message).map_err(store_fault)?;
+            }
+        }
+        for newcomer in newcomers {
+            newcomer.admit_from(&mut locations).map_err(store_fault)?;
         }
         drop(order);
         let with = |wanted| {
@@ -220,6 +233,10 @@ impl Session {
 }
 
 impl Pending {
+    fn as_published(&self) -> MessageRef<'_> {
+        self.message(&self.header, 0)
+    }
+
     /// The message with the content header that goes to consumers.
     fn message<'a>(&'a self, header: &'a [u8], published_ms: u64) -> MessageRef<'a> {
         MessageRef {

@@ -1,13 +1,20 @@
 //! Making and removing bindings.
 
 use super::durable::Gone;
+use super::durable::store_fault;
+use super::route::Route;
 use super::{Vhost, clean_name};
-use crate::exchange::{BindingKey, ExchangeKind, headers, weight};
+use crate::exchange::history::History;
+use crate::exchange::{BindingKey, Destination, ExchangeKind, headers, weight};
 use crate::fault::Fault;
+use crate::post::{Parcel, post};
 use crate::queue::ConnectionId;
+use crate::wakes::Wakes;
 use courser_codec::reply_code::NOT_FOUND;
 use courser_codec::{FieldTable, FieldValue};
 use courser_codec::{ShortStr, ShortString};
+use courser_store::StoreError;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// A binding as a client names it.
@@ -27,9 +34,10 @@ impl Vhost {
         &self,
         request: BindingRequest<'_>,
         connection: ConnectionId,
+        wakes: &mut Wakes,
     ) -> Result<(), Fault> {
         let source = clean_name(request.source);
-        let _write = self.write.lock();
+        let write = self.write.lock();
         super::declare::refuse_default_exchange(source.as_bytes())?;
         if !request.to_queue {
             super::declare::refuse_default_exchange(request.destination.as_bytes())?;
@@ -37,7 +45,7 @@ impl Vhost {
         let destination =
             self.destination(request.destination.as_bytes(), request.to_queue, connection)?;
         let exchange = self.exchange_or_fault(source.as_bytes())?;
-        match exchange.settings.kind {
+        match exchange.routes_as() {
             ExchangeKind::Headers => check_match_mode(&request.arguments)?,
             ExchangeKind::ConsistentHash => {
                 weight(request.routing_key.as_bytes()).map_err(Fault::precondition_failed)?;
@@ -48,12 +56,37 @@ impl Vhost {
         let routing_key = ShortString::from(request.routing_key);
         let key = BindingKey { routing_key, arguments: request.arguments };
         self.define_binding(&exchange, &destination, &key)?;
-        if exchange.bind(&destination, key) {
+        let is_new = exchange.bind(&destination, key);
+        if is_new {
             self.routes_changed();
         } else {
             self.bindings.fetch_sub(1, Ordering::Relaxed);
         }
-        Ok(())
+        drop(write);
+        match exchange.history().filter(|_| is_new) {
+            Some(history) => self.replay(history, &destination, wakes).map_err(store_fault),
+            None => Ok(()),
+        }
+    }
+
+    /// Sends what an exchange remembers to what has just been bound to it.
+    fn replay(
+        &self,
+        history: &History,
+        destination: &Destination,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let now_ms = self.timers.now_ms();
+        let mut parcels = Vec::new();
+        history.for_each(&mut |message| {
+            parcels.extend(match destination {
+                Destination::Queue(queue) => {
+                    Some(Parcel::to(message, Arc::new(Route::to(queue)), now_ms))
+                }
+                Destination::Exchange(next) => Parcel::route(message, self, next, now_ms),
+            });
+        })?;
+        post(&*self.store, &parcels, 0, &[], wakes)
     }
 
     /// `queue.unbind` and `exchange.unbind`. What is not bound is not an error.

@@ -62,7 +62,7 @@ impl Vhost {
             internal: declare.internal,
             arguments,
         };
-        let exchange = Exchange::new(id(), name.clone(), settings);
+        let exchange = self.make_exchange(id(), name.clone(), settings);
         self.define_exchange(&exchange)?;
         self.change(|names| {
             names.exchanges.insert(name, exchange);

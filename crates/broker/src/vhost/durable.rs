@@ -15,6 +15,8 @@ use std::sync::atomic::Ordering;
 pub(super) struct Gone {
     keys: Vec<Vec<u8>>,
     queues: Vec<u64>,
+    /// Positions in the log of messages that go with them, to be let go of once the log knows.
+    positions: Vec<u64>,
 }
 
 impl Vhost {
@@ -82,6 +84,10 @@ impl Vhost {
         if exchange.settings.durable {
             gone.keys.push(definition::exchange_key(&self.name, &exchange.name));
         }
+        if let Some(delay) = exchange.delay() {
+            gone.positions.append(&mut delay.close());
+            gone.queues.extend(delay.survives().then_some(delay.number));
+        }
     }
 
     pub(super) fn queue_is_gone(&self, queue: &Queue, gone: &mut Gone) {
@@ -106,10 +112,12 @@ impl Vhost {
         let forgotten = gone.keys.iter().map(|key| Record::Forgotten { key });
         let dropped = gone.queues.iter().map(|queue| Record::Dropped { queue: *queue });
         let records: Vec<Record<'_>> = forgotten.chain(dropped).collect();
-        if records.is_empty() {
-            return Ok(());
+        if !records.is_empty() {
+            let appended = self.store.append(&records, Sync::Wanted, &mut Vec::new());
+            appended.map_err(store_fault)?;
         }
-        self.store.append(&records, Sync::Wanted, &mut Vec::new()).map(drop).map_err(store_fault)
+        gone.positions.iter().for_each(|position| self.store.release(*position));
+        Ok(())
     }
 
     /// Calls `each` with the key and value of everything durable in this vhost.

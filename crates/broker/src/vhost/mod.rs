@@ -14,7 +14,7 @@ pub(crate) use declare::{QueueRequest, owned_arguments};
 pub(crate) use durable::store_fault;
 pub(crate) use route::{Route, lock_streams};
 
-use crate::exchange::{Destination, Exchange, ExchangeKind, ExchangeSettings};
+use crate::exchange::{Destination, Exchange, ExchangeKind, ExchangeSettings, Home};
 use crate::fault::{Fault, Resource};
 use crate::limits::Limits;
 use crate::queue::{ConnectionId, Queue, QueueSettings};
@@ -71,6 +71,9 @@ impl Vhost {
         timers: &Arc<Timers>,
     ) -> Arc<Self> {
         let mut names = Names::default();
+        // None of these keeps anything, so they need not know where they are.
+        let (store_here, timers_here) = (Arc::clone(store), Arc::clone(timers));
+        let home = Home { vhost: Weak::new(), store: store_here, timers: timers_here };
         for (name, kind) in PREDEFINED {
             let name = ShortString::from(ShortStr::from_static(name));
             let settings = ExchangeSettings {
@@ -80,7 +83,8 @@ impl Vhost {
                 internal: false,
                 arguments: FieldTable::new(),
             };
-            names.exchanges.insert(name.clone(), Exchange::new(next_id(), name, settings));
+            let exchange = Exchange::new(next_id(), name.clone(), settings, home.clone());
+            names.exchanges.insert(name, exchange);
         }
         Arc::new_cyclic(|me| Vhost {
             name: name.to_owned(),
@@ -96,6 +100,17 @@ impl Vhost {
             replies: ReplyQueues::default(),
             me: Weak::clone(me),
         })
+    }
+
+    /// An exchange that is at home here, but that nobody can find yet.
+    pub(crate) fn make_exchange(
+        &self,
+        id: u64,
+        name: ShortString,
+        settings: ExchangeSettings,
+    ) -> Arc<Exchange> {
+        let (store, timers) = (Arc::clone(&self.store), Arc::clone(&self.timers));
+        Exchange::new(id, name, settings, Home { vhost: Weak::clone(&self.me), store, timers })
     }
 
     /// A queue that is at home here, but that nobody can find yet.

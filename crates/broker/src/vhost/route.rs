@@ -1,7 +1,8 @@
 //! From an exchange and a message's keys and properties to queues.
 
 use super::Vhost;
-use crate::broker::Broker;
+use crate::delay::delay_ms;
+use crate::exchange::history::is_remembered;
 use crate::exchange::{Destination, Envelope, Exchange};
 use crate::fault::{Fault, Resource};
 use crate::queue::{Queue, has_expiration};
@@ -13,7 +14,7 @@ use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// The queues that a message goes to.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Route {
     pub queues: Vec<Arc<Queue>>,
     /// The numbers of those that survive a restart.
@@ -30,6 +31,10 @@ pub(crate) struct Route {
     /// It leads to somebody who asked for a direct reply, or who no longer waits for it: nothing
     /// that the one who answers wants to hear of.
     pub answers: bool,
+    /// Exchanges on the way that keep the message, besides.
+    pub keepers: Vec<Arc<Exchange>>,
+    /// One of them sends it on later.
+    pub delayed: bool,
 }
 
 impl Vhost {
@@ -64,6 +69,17 @@ impl Vhost {
         route.finish().ok()
     }
 
+    /// The route of a message that an exchange itself sends on, through its bindings.
+    pub(crate) fn route_through(
+        &self,
+        exchange: &Arc<Exchange>,
+        envelope: &Envelope<'_>,
+    ) -> Option<Route> {
+        let mut route = Route::default();
+        self.route_from(Arc::clone(exchange), envelope, &mut route);
+        route.finish().ok()
+    }
+
     /// The default exchange: every queue by its name.
     fn route_by_name(&self, envelope: &Envelope<'_>, route: &mut Route) {
         for name in envelope.keys {
@@ -87,6 +103,14 @@ impl Vhost {
                 continue;
             }
             route.by_key_alone &= exchange.routes_by_key_alone();
+            if exchange.delay().is_some() && delay_ms(envelope.properties).is_some() {
+                route.delayed = true;
+                route.keepers.push(exchange);
+                continue;
+            }
+            if exchange.history().is_some() && is_remembered(envelope.properties) {
+                route.keepers.push(Arc::clone(&exchange));
+            }
             let mut found_any = false;
             exchange.matches(envelope, &mut |destination| {
                 found_any = true;
@@ -108,14 +132,14 @@ impl Vhost {
 impl Route {
     /// Whether a mandatory message has to be returned.
     pub fn is_nowhere(&self) -> bool {
-        self.queues.is_empty() && !self.answers
+        self.queues.is_empty() && !self.answers && !self.delayed
     }
 
     /// What is noted as the time of a publish that takes this way, and has this content header; 0 if
     /// nobody will ask.
     #[inline]
-    pub fn stamp(&self, header: &[u8], broker: &Broker) -> u64 {
-        if self.stamped || has_expiration(header) { broker.now_ms().max(1) } else { 0 }
+    pub fn stamp(&self, header: &[u8], now_ms: impl FnOnce() -> u64) -> u64 {
+        if self.stamped || has_expiration(header) { now_ms().max(1) } else { 0 }
     }
 
     /// Leaves out queues.
@@ -136,6 +160,18 @@ impl Route {
     pub fn holders(&self, persistent: bool) -> u32 {
         let holders = if persistent { self.queues.len() } else { self.streams.len() + 1 };
         holders as u32
+    }
+
+    /// The way to a queue.
+    pub fn to(queue: &Arc<Queue>) -> Self {
+        let only = |is_one: bool| is_one.then_some(queue.id).into_iter().collect();
+        Route {
+            queues: vec![Arc::clone(queue)],
+            durable: only(queue.settings.survives()),
+            streams: only(queue.stream().is_some()),
+            stamped: queue.wants_stamps(),
+            ..Route::default()
+        }
     }
 
     /// One copy for each queue, however many ways lead to it.

@@ -1,0 +1,81 @@
+//! The headers CC and BCC: further routing keys that a publisher names (RabbitMQ's sender-selected
+//! distribution). BCC is not shown to consumers.
+
+use crate::fault::Fault;
+use courser_codec::{
+    CONTENT_HEADER_FIXED_LEN, ContentHeader, DecodeError, Properties, RawProperties, Table, Value,
+};
+use std::borrow::Cow;
+
+const CC: &[u8] = b"CC";
+const BCC: &[u8] = b"BCC";
+
+/// Whether a message names more keys than its routing key.
+pub(crate) fn names_more_keys(properties: RawProperties<'_>) -> Result<bool, DecodeError> {
+    if properties.flags() & Properties::HEADERS_FLAG == 0 {
+        return Ok(false);
+    }
+    let Some(headers) = properties.headers()? else { return Ok(false) };
+    for entry in headers.iter() {
+        let (name, _) = entry?;
+        if matches!(name.as_bytes(), CC | BCC) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The routing keys of a message with these well-formed properties: that of the publish, then those
+/// that its headers name.
+pub(crate) fn keys<'m>(
+    routing_key: &'m [u8],
+    properties: RawProperties<'m>,
+) -> Result<Vec<&'m [u8]>, Fault> {
+    let malformed =
+        |error: DecodeError| Fault::new(502, format_args!("malformed content header: {error}"));
+    let mut found = vec![routing_key];
+    if !names_more_keys(properties).map_err(malformed)? {
+        return Ok(found);
+    }
+    let headers = properties.headers().map_err(malformed)?.unwrap_or_default();
+    for entry in headers.iter() {
+        let (name, value) = entry.map_err(malformed)?;
+        if !matches!(name.as_bytes(), CC | BCC) {
+            continue;
+        }
+        let Value::Array(array) = value else {
+            return Err(Fault::precondition_failed(format_args!(
+                "invalid message: {{unacceptable_type_in_header,\"{name}\",{}}}",
+                value.type_name()
+            )));
+        };
+        for element in array.iter() {
+            if let Value::LongStr(key) = element.map_err(malformed)? {
+                found.push(key);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A content header as consumers get it, without BCC.
+pub(crate) fn shown(header: &[u8]) -> Cow<'_, [u8]> {
+    without_bcc(header).ok().flatten().map_or(Cow::Borrowed(header), Cow::Owned)
+}
+
+/// A content header without the BCC that it has; none if it has none.
+fn without_bcc(header: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
+    let properties = ContentHeader::parse(header)?.properties.decode()?;
+    let headers = properties.headers.unwrap_or(Table::EMPTY);
+    if headers.get(BCC)?.is_none() {
+        return Ok(None);
+    }
+    let mut headers = headers.to_owned()?;
+    while headers.remove(BCC).is_some() {}
+    let entries = headers.to_entries();
+    let properties = Properties { headers: Some(Table::from_entries(&entries)), ..properties };
+    // Class, weight and body size stay.
+    let mut shown = header[..CONTENT_HEADER_FIXED_LEN].to_vec();
+    properties.encode(&mut shown);
+    Ok(Some(shown))
+}

@@ -1,0 +1,60 @@
+//! Messages that are due within the same span of time, in the order in which they came.
+
+use courser_store::Location;
+use courser_store::delayed::{PairCoder, pairs};
+use std::collections::VecDeque;
+
+/// Read at one end, written at the other. What is in the log, which is most of it, takes a few
+/// octets a message; the rest is kept as it is.
+#[derive(Debug, Default)]
+pub(super) struct Bucket {
+    packed: Vec<u8>,
+    writer: PairCoder,
+    reader: PairCoder,
+    /// Octets of `packed` that have been read.
+    read: usize,
+    plain: VecDeque<(u64, Location)>,
+}
+
+impl Bucket {
+    pub fn push(&mut self, due_ms: u64, location: Location) {
+        match location {
+            Location::Log { position, marks: 0 } => {
+                self.writer.put(&mut self.packed, position, due_ms);
+            }
+            other => self.plain.push_back((due_ms, other)),
+        }
+    }
+
+    /// Takes a message out, with the time at which it is due.
+    pub fn pop(&mut self) -> Option<(u64, Location)> {
+        let mut rest = &self.packed[self.read..];
+        if let Some((position, due_ms)) = self.reader.take(&mut rest) {
+            self.read = self.packed.len() - rest.len();
+            return Some((due_ms, Location::Log { position, marks: 0 }));
+        }
+        self.plain.pop_front()
+    }
+
+    /// What is in the log of it: packed as it is, and the position, time and marks of the others.
+    pub fn logged(&self, packed: &mut Vec<PackedPairs>, open: &mut Vec<(u64, u64, u16)>) {
+        packed.push(PackedPairs { octets: self.packed[self.read..].into(), before: self.reader });
+        open.extend(self.plain.iter().filter_map(|(due_ms, location)| {
+            location.position().map(|position| (position, *due_ms, location.marks()))
+        }));
+    }
+}
+
+/// Pairs of positions and times that follow on a pair read before.
+#[derive(Debug)]
+pub(super) struct PackedPairs {
+    octets: Box<[u8]>,
+    before: PairCoder,
+}
+
+impl PackedPairs {
+    /// The position of each message, and when it is due.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        pairs(self.before, &self.octets)
+    }
+}

@@ -1,0 +1,48 @@
+//! The header `x-delay`: how long a message wants to wait.
+
+use courser_codec::{
+    CONTENT_HEADER_FIXED_LEN, ContentHeader, FieldValue, Properties, RawProperties, ShortStr,
+    ShortString, Table, Value,
+};
+
+const X_DELAY: ShortStr<'static> = ShortStr::from_static("x-delay");
+
+/// The longest time that a message can wait: ten years. What asks for more does not wait at all.
+const DELAY_MAX_MS: i64 = 315_360_000_000;
+
+/// How long a message with these properties has to wait, in milliseconds; none if it goes on at
+/// once. Text and fractions count as numbers, where they are some.
+pub(crate) fn delay_ms(properties: RawProperties<'_>) -> Option<u64> {
+    if properties.flags() & Properties::HEADERS_FLAG == 0 {
+        return None;
+    }
+    let value = properties.headers().ok()??.get(X_DELAY).ok()??;
+    let delay_ms = match (value.as_integer(), value) {
+        (Some(number), _) => number,
+        (None, Value::LongStr(text)) => std::str::from_utf8(text).ok()?.parse().ok()?,
+        (None, Value::F64(number)) => number.round() as i64,
+        (None, Value::F32(number)) => number.round() as i64,
+        _ => return None,
+    };
+    (1..=DELAY_MAX_MS).contains(&delay_ms).then_some(delay_ms as u64)
+}
+
+/// The content header of a message that has waited: `x-delay` is negative, so that it does not wait
+/// again at another exchange, and still says how long it was.
+pub(super) fn with_delay_over(header: &[u8], delay_ms: u64) -> Option<Vec<u8>> {
+    let content = ContentHeader::parse(header).ok()?;
+    let properties = content.properties.decode().ok()?;
+    let mut headers = properties.headers?.to_owned().ok()?;
+    let negative = -i64::try_from(delay_ms).ok()?;
+    let value = match i32::try_from(negative) {
+        Ok(narrow) => FieldValue::I32(narrow),
+        Err(_) => FieldValue::I64(negative),
+    };
+    headers.insert(ShortString::from(X_DELAY), value);
+    let entries = headers.to_entries();
+    let properties = Properties { headers: Some(Table::from_entries(&entries)), ..properties };
+    // Class, weight and body size stay.
+    let mut over = header.get(..CONTENT_HEADER_FIXED_LEN)?.to_vec();
+    properties.encode(&mut over);
+    Some(over)
+}

@@ -1,0 +1,313 @@
+//! Messages of an `x-delayed-message` exchange that wait for their time.
+//!
+//! What waits is kept as in a queue: the message in the store, its place here, by the time at which
+//! it is due ([`wheel`]). A persistent message of a durable exchange is in the log together with
+//! that time, so that a restart finds it again without reading it. When its time has come, it is
+//! routed like any other publish; the new message and the end of the old one go into the store in
+//! one append, so that a crash neither loses nor doubles it.
+
+mod bucket;
+mod header;
+mod wheel;
+
+pub(crate) use header::delay_ms;
+
+use crate::exchange::{Exchange, Home};
+use crate::post::{Parcel, post};
+use crate::queue::SPILLED;
+use crate::timers::{Timed, Timer, TimerKind};
+use crate::wakes::Wakes;
+use courser_codec::ContentHeader;
+use courser_store::{Location, Lsn, MessageRef, Record, Store, StoreError, Sync};
+use parking_lot::Mutex;
+use std::fmt;
+use std::sync::{Arc, Weak};
+use wheel::Wheel;
+
+/// Messages, and octets of their bodies, that go on in one append.
+const PER_APPEND: usize = 128;
+const APPEND_BYTES: usize = 1 << 20;
+/// Messages that one call moves from coarse to fine.
+const MOVED_AT_ONCE: usize = 1 << 15;
+/// How long to wait when the disk is full.
+const RETRY_MS: u64 = 1000;
+/// Pairs handed to a checkpoint at once.
+const PAIRS_PER_RUN: usize = 1 << 14;
+
+/// Called with the positions and times of some messages.
+pub(crate) type EachRun<'a> = &'a mut dyn FnMut(&[(u64, u64)]);
+
+/// The waiting room of one exchange.
+pub(crate) struct Delay {
+    /// What the store knows it by; it is never used again.
+    pub number: u64,
+    durable: bool,
+    exchange: Weak<Exchange>,
+    home: Home,
+    me: Weak<Delay>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    wheel: Wheel,
+    /// On their way from here to the queues.
+    leaving: Vec<(u64, Location)>,
+    timer: Timer,
+    /// There was no room for what is due; not to be tried before.
+    blocked_until_ms: u64,
+    closed: bool,
+}
+
+/// A message that is about to wait.
+pub(crate) struct Newcomer<'m> {
+    delay: Arc<Delay>,
+    message: MessageRef<'m>,
+    /// The content header that it leaves with.
+    header: Vec<u8>,
+    due_ms: u64,
+    persistent: bool,
+}
+
+impl Delay {
+    /// The waiting room of `exchange`, empty.
+    pub fn new(number: u64, durable: bool, exchange: Weak<Exchange>, home: Home) -> Arc<Self> {
+        Arc::new_cyclic(|me| Delay {
+            number,
+            durable,
+            exchange,
+            home,
+            me: Weak::clone(me),
+            state: Mutex::default(),
+        })
+    }
+
+    /// Messages that wait.
+    pub fn len(&self) -> usize {
+        let state = self.state.lock();
+        state.wheel.len() + state.leaving.len()
+    }
+
+    /// A message as it is to wait here; none if it does not want to.
+    pub fn prepare<'m>(&self, message: &MessageRef<'m>, persistent: bool) -> Option<Newcomer<'m>> {
+        let properties = ContentHeader::parse(message.header).ok()?.properties;
+        let delay_ms = delay_ms(properties)?;
+        Some(Newcomer {
+            delay: self.me.upgrade()?,
+            message: *message,
+            header: header::with_delay_over(message.header, delay_ms)?,
+            due_ms: self.home.timers.now_ms().saturating_add(delay_ms),
+            persistent: persistent && self.durable,
+        })
+    }
+
+    /// Keeps a message until its time has come. Returns how far the store has to be durable for
+    /// that. Called with the broker's gate held.
+    pub fn put(
+        &self,
+        message: &MessageRef<'_>,
+        persistent: bool,
+        sync: Sync,
+    ) -> Result<Lsn, StoreError> {
+        let Some(newcomer) = self.prepare(message, persistent) else { return Ok(Lsn::default()) };
+        let mut locations = Vec::new();
+        let mut lsn = Lsn::default();
+        if let Some(record) = newcomer.record() {
+            lsn = self.home.store.append(&[record], sync, &mut locations)?;
+        }
+        newcomer.admit_from(&mut locations.into_iter())?;
+        Ok(lsn)
+    }
+
+    fn rearm(&self, state: &mut State) {
+        let key = (self.number, TimerKind::Delayed);
+        match state.wheel.next_ms() {
+            Some(next_ms) => {
+                let deadline_ms = next_ms.max(state.blocked_until_ms);
+                let target = Weak::<Delay>::clone(&self.me);
+                self.home.timers.arm(&mut state.timer, deadline_ms, key, target);
+            }
+            None => self.home.timers.disarm(&mut state.timer, key),
+        }
+    }
+
+    /// Takes back what waited before a restart: the position of each message, and when it is due.
+    /// Returns how many that are.
+    pub fn restore(&self, pairs: impl Iterator<Item = (u64, u64)>) -> usize {
+        let now_ms = self.home.timers.now_ms();
+        let mut state = self.state.lock();
+        for (position, due_ms) in pairs {
+            state.wheel.insert(due_ms, Location::Log { position, marks: 0 }, now_ms);
+        }
+        self.rearm(&mut state);
+        state.wheel.len()
+    }
+
+    /// Calls `each` with the positions below `end` and the times of the messages in the log: of all,
+    /// or only of those that survive a restart.
+    pub fn for_each_run_below(&self, end: u64, only_surviving: bool, each: EachRun<'_>) {
+        let logged = {
+            let state = self.state.lock();
+            let mut logged = state.wheel.logged();
+            state.leaving.iter().for_each(|(due_ms, location)| logged.add(*due_ms, location));
+            logged
+        };
+        let mut run = Vec::with_capacity(PAIRS_PER_RUN);
+        for (position, due_ms, marks) in logged.iter() {
+            if position < end && !(only_surviving && marks & SPILLED != 0) {
+                run.push((position, due_ms));
+                if run.len() == PAIRS_PER_RUN {
+                    each(&run);
+                    run.clear();
+                }
+            }
+        }
+        each(&run);
+    }
+
+    /// Whether what waits here, and is persistent, survives a restart.
+    pub fn survives(&self) -> bool {
+        self.durable
+    }
+
+    /// The exchange is gone, and what waits with it. Returns the positions of that in the log.
+    pub fn close(&self) -> Vec<u64> {
+        let mut state = self.state.lock();
+        state.closed = true;
+        self.home.timers.disarm(&mut state.timer, (self.number, TimerKind::Delayed));
+        let wheel = std::mem::take(&mut state.wheel);
+        drop(state);
+        wheel.logged().iter().map(|(position, ..)| position).collect()
+    }
+
+    /// Sends what is due on its way.
+    fn release(
+        &self,
+        due: &[(u64, Location)],
+        now_ms: u64,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let (Some(vhost), Some(exchange)) = (self.home.vhost.upgrade(), self.exchange.upgrade())
+        else {
+            return Ok(());
+        };
+        let mut reader = self.home.store.reader();
+        let mut parcels = Vec::with_capacity(due.len());
+        for (_, location) in due {
+            let message = match location.in_memory() {
+                Some(message) => message,
+                None => match reader.read(location) {
+                    // It must not stop those behind it.
+                    Err(StoreError::Lost(_)) => continue,
+                    read => read?,
+                },
+            };
+            parcels.extend(Parcel::route(&message, &vhost, &exchange, now_ms));
+        }
+        let logged = due.iter().filter(|(_, location)| location.marks() & SPILLED == 0);
+        let mut settled: Vec<u64> =
+            logged.filter_map(|(_, location)| location.position()).collect();
+        settled.sort_unstable();
+        post(&*self.home.store, &parcels, self.number, &settled, wakes)
+    }
+
+    /// Takes some of what is due out of the wheel.
+    fn take_due(&self, state: &mut State, now_ms: u64) -> Vec<(u64, Location)> {
+        state.wheel.advance(now_ms, MOVED_AT_ONCE);
+        let mut due = Vec::new();
+        let mut bytes = 0;
+        while due.len() < PER_APPEND && bytes < APPEND_BYTES {
+            let Some((due_ms, location)) = state.wheel.pop_due(now_ms) else { break };
+            // What is in the log is not known before it is read: taken for middling.
+            bytes += location.in_memory().map_or(APPEND_BYTES / PER_APPEND, |one| one.body.len());
+            due.push((due_ms, location));
+        }
+        due
+    }
+}
+
+impl Timed for Delay {
+    fn fire(
+        self: Arc<Self>,
+        _: TimerKind,
+        fired_ms: u64,
+        now_ms: u64,
+        _: &dyn Store,
+        wakes: &mut Wakes,
+    ) {
+        let due = {
+            let mut state = self.state.lock();
+            state.timer.fired(fired_ms);
+            let due = self.take_due(&mut state, now_ms);
+            // A checkpoint has to find them until they have arrived.
+            state.leaving.clone_from(&due);
+            due
+        };
+        let released = if due.is_empty() { Ok(()) } else { self.release(&due, now_ms, wakes) };
+        let mut state = self.state.lock();
+        state.leaving.clear();
+        if released.is_ok() || state.closed {
+            // What the log has spilled is known to it by its holders alone.
+            let positions = due.iter().filter_map(|(_, location)| location.position());
+            positions.for_each(|position| self.home.store.release(position));
+        } else {
+            // No room on the disk, if it is not the end of the broker.
+            state.blocked_until_ms = now_ms.saturating_add(RETRY_MS);
+            for (due_ms, location) in due {
+                state.wheel.insert(due_ms, location, now_ms);
+            }
+        }
+        if !state.closed {
+            self.rearm(&mut state);
+        }
+    }
+}
+
+impl Newcomer<'_> {
+    fn message(&self) -> MessageRef<'_> {
+        MessageRef { header: &self.header, ..self.message }
+    }
+
+    /// What the log is told, if the message survives a restart.
+    pub fn record(&self) -> Option<Record<'_>> {
+        let (queue, due_ms) = (self.delay.number, self.due_ms);
+        self.persistent.then(|| Record::Delayed { queue, due_ms, message: self.message() })
+    }
+
+    /// The message waits from now on. If it survives, its place is the next of `appended`.
+    pub fn admit_from(
+        self,
+        appended: &mut impl Iterator<Item = Location>,
+    ) -> Result<(), StoreError> {
+        let location = if self.persistent {
+            appended.next()
+        } else {
+            let mut kept = Vec::new();
+            self.delay.home.store.keep(&mut std::iter::once(self.message()), &mut kept)?;
+            kept.pop()
+        };
+        location.into_iter().for_each(|location| self.admit(location));
+        Ok(())
+    }
+
+    fn admit(&self, mut location: Location) {
+        let delay = &self.delay;
+        if let (Some(position), false) = (location.position(), self.persistent) {
+            delay.home.store.hold(position);
+            *location.marks_mut() |= SPILLED;
+        }
+        let mut state = delay.state.lock();
+        if state.closed {
+            location.position().into_iter().for_each(|at| delay.home.store.release(at));
+            return;
+        }
+        state.wheel.insert(self.due_ms, location, delay.home.timers.now_ms());
+        delay.rearm(&mut state);
+    }
+}
+
+impl fmt::Debug for Delay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Delay").field("number", &self.number).finish_non_exhaustive()
+    }
+}

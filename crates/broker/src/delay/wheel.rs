@@ -1,0 +1,132 @@
+//! Messages by the time at which they are due: a wheel within wheels.
+//!
+//! What is due soon lies in a map by time. The rest lies in buckets, of 256 ms for what is due
+//! within a minute, of a minute for what is due within hours, of hours for all else; a bucket whose
+//! time has come is poured out into the next finer ones. So a message is touched a few times at
+//! most however long it waits, and costs a few octets as long as it lies in a bucket.
+
+use super::bucket::{Bucket, PackedPairs};
+use courser_store::Location;
+use std::collections::BTreeMap;
+
+/// The span of a bucket on each level, as a power of two of milliseconds.
+const SPAN_BITS: [u32; 3] = [8, 16, 24];
+
+#[derive(Debug, Default)]
+pub(super) struct Wheel {
+    /// Due before `open_until_ms`: by time, and in the order in which they came.
+    soon: BTreeMap<(u64, u64), Location>,
+    open_until_ms: u64,
+    next_number: u64,
+    /// By the time at which they begin, in spans.
+    levels: [BTreeMap<u64, Bucket>; 3],
+    len: usize,
+}
+
+/// What is in the log of all messages in a wheel.
+#[derive(Debug, Default)]
+pub(super) struct Logged {
+    packed: Vec<PackedPairs>,
+    open: Vec<(u64, u64, u16)>,
+}
+
+impl Wheel {
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Adds a message. `now_ms` decides only how it is kept.
+    pub fn insert(&mut self, due_ms: u64, location: Location, now_ms: u64) {
+        self.len += 1;
+        self.place(due_ms, location, now_ms);
+    }
+
+    fn place(&mut self, due_ms: u64, location: Location, now_ms: u64) {
+        if due_ms < self.open_until_ms {
+            self.soon.insert((due_ms, self.next_number), location);
+            self.next_number += 1;
+            return;
+        }
+        let delay_ms = due_ms.saturating_sub(now_ms);
+        let level = if delay_ms >> SPAN_BITS[1] == 0 {
+            0
+        } else if delay_ms >> SPAN_BITS[2] == 0 {
+            1
+        } else {
+            2
+        };
+        self.levels[level].entry(due_ms >> SPAN_BITS[level]).or_default().push(due_ms, location);
+    }
+
+    /// Pours out the buckets whose time has come, `most` messages at most: the rest next time.
+    pub fn advance(&mut self, now_ms: u64, most: usize) {
+        let mut left = most;
+        // From the coarsest on: what is poured out may have to be poured out again.
+        for level in (0..SPAN_BITS.len()).rev() {
+            while left > 0 {
+                let Some(first) = self.levels[level].first_entry() else { break };
+                let begins_ms = first.key() << SPAN_BITS[level];
+                if begins_ms > now_ms {
+                    break;
+                }
+                let key = *first.key();
+                let mut bucket = first.remove();
+                if level == 0 {
+                    self.open_until_ms = self.open_until_ms.max(begins_ms + (1 << SPAN_BITS[0]));
+                }
+                while let Some((due_ms, location)) = bucket.pop() {
+                    // Seen from the beginning of the bucket, so that it ends up on a finer level.
+                    self.place(due_ms, location, begins_ms.max(now_ms));
+                    left -= 1;
+                    if left == 0 {
+                        self.levels[level].insert(key, bucket);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes the message that is due longest, if one is.
+    pub fn pop_due(&mut self, now_ms: u64) -> Option<(u64, Location)> {
+        let first = self.soon.first_entry().filter(|first| first.key().0 <= now_ms)?;
+        let ((due_ms, _), location) = first.remove_entry();
+        self.len -= 1;
+        Some((due_ms, location))
+    }
+
+    /// When there is something to do: a message to go, or a bucket to pour out.
+    pub fn next_ms(&self) -> Option<u64> {
+        let soon = self.soon.first_key_value().map(|((due_ms, _), _)| *due_ms);
+        let buckets =
+            self.levels.iter().zip(SPAN_BITS).filter_map(|(buckets, bits)| {
+                buckets.first_key_value().map(|(key, _)| *key << bits)
+            });
+        buckets.chain(soon).min()
+    }
+
+    /// What is in the log of all that waits.
+    pub fn logged(&self) -> Logged {
+        let mut logged = Logged::default();
+        for bucket in self.levels.iter().flat_map(BTreeMap::values) {
+            bucket.logged(&mut logged.packed, &mut logged.open);
+        }
+        let soon = self.soon.iter();
+        soon.for_each(|((due_ms, _), location)| logged.add(*due_ms, location));
+        logged
+    }
+}
+
+impl Logged {
+    /// Adds a message, if it is in the log.
+    pub fn add(&mut self, due_ms: u64, location: &Location) {
+        let position = location.position();
+        self.open.extend(position.map(|position| (position, due_ms, location.marks())));
+    }
+
+    /// The position, time and marks of every message.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64, u16)> {
+        let packed = self.packed.iter().flat_map(PackedPairs::iter);
+        packed.map(|(position, due_ms)| (position, due_ms, 0)).chain(self.open.iter().copied())
+    }
+}

@@ -1,0 +1,123 @@
+//! Messages that the broker publishes by itself: those whose time has come, and those of a history.
+
+use crate::copies;
+use crate::exchange::{Envelope, Exchange};
+use crate::stash::Stash;
+use crate::vhost::{Route, Vhost, lock_streams};
+use crate::wakes::Wakes;
+use bytes::Bytes;
+use courser_codec::ContentHeader;
+use courser_store::{MessageRef, Record, Store, StoreError, Sync};
+use std::sync::Arc;
+
+/// A message of the broker's own, and its way.
+pub(crate) struct Parcel {
+    address: Vec<u8>,
+    header: Vec<u8>,
+    body: Bytes,
+    persistent: bool,
+    route: Arc<Route>,
+    /// When it is published, if that has to be known; or 0.
+    published_ms: u64,
+}
+
+impl Parcel {
+    /// A message that is published to `exchange`, by all its keys; none if it makes no sense.
+    pub fn route(
+        message: &MessageRef<'_>,
+        vhost: &Vhost,
+        exchange: &Arc<Exchange>,
+        now_ms: u64,
+    ) -> Option<Self> {
+        let properties = ContentHeader::parse(message.header).ok()?.properties;
+        let keys = copies::keys(message.routing_key(), properties).ok()?;
+        let envelope = Envelope { keys: &keys, properties };
+        let route = vhost.route_through(exchange, &envelope)?;
+        let mut parcel = Parcel::to(message, Arc::new(route), now_ms);
+        parcel.header = copies::shown(message.header).into_owned();
+        Some(parcel)
+    }
+
+    /// A message that takes this route.
+    pub fn to(message: &MessageRef<'_>, route: Arc<Route>, now_ms: u64) -> Self {
+        let properties = ContentHeader::parse(message.header).map(|header| header.properties);
+        let mode = properties.and_then(|properties| properties.delivery_mode());
+        Parcel {
+            address: message.address.to_vec(),
+            header: message.header.to_vec(),
+            body: match message.shared_body {
+                Some(body) => body.clone(),
+                None => Bytes::copy_from_slice(message.body),
+            },
+            persistent: mode == Ok(Some(2)),
+            published_ms: route.stamp(message.header, || now_ms),
+            route,
+        }
+    }
+
+    fn message(&self) -> MessageRef<'_> {
+        MessageRef {
+            address: &self.address,
+            header: &self.header,
+            body: &self.body,
+            shared_body: Some(&self.body),
+            published_ms: self.published_ms,
+        }
+    }
+
+    fn survives(&self) -> bool {
+        self.persistent && !self.route.durable.is_empty()
+    }
+
+    /// The queues for which it goes into the log, and how often that holds it.
+    fn logged(&self) -> (&[u64], u32) {
+        let survives = self.survives();
+        (self.route.logged(survives), self.route.holders(survives))
+    }
+}
+
+/// Puts messages into the queues of their routes. In the same append, the place with the number
+/// `from` is done with the messages at the ascending positions `settled`. Called with the broker's
+/// gate held and without any lock.
+pub(crate) fn post(
+    store: &dyn Store,
+    parcels: &[Parcel],
+    from: u64,
+    settled: &[u64],
+    wakes: &mut Wakes,
+) -> Result<(), StoreError> {
+    let mut records: Vec<Record<'_>> = Vec::with_capacity(parcels.len() + 1);
+    for parcel in parcels {
+        let (queues, holders) = parcel.logged();
+        if !queues.is_empty() {
+            records.push(Record::Message { queues, holders, message: parcel.message() });
+        }
+    }
+    if !settled.is_empty() {
+        records.push(Record::Settled { queue: from, positions: settled });
+    }
+    let _order = lock_streams(parcels.iter().map(|parcel| &*parcel.route));
+    let mut locations = Vec::new();
+    if !records.is_empty() {
+        store.append(&records, Sync::Later, &mut locations)?;
+    }
+    let mut locations = locations.into_iter();
+    for parcel in parcels {
+        for keeper in &parcel.route.keepers {
+            // It is in the queues' log already, or about to be in their memory: what a further
+            // exchange can't keep is lost to that one alone.
+            drop(keeper.keep(&parcel.message(), parcel.persistent, Sync::Later));
+        }
+        let mut stash = Stash::default();
+        stash.push(parcel.message());
+        if !parcel.logged().0.is_empty() {
+            stash.set_locations(locations.by_ref().take(1).collect(), parcel.survives());
+        }
+        for queue in &parcel.route.queues {
+            // A store that fails has poisoned itself; its owner ends the broker.
+            drop(queue.publish(&mut stash, store, wakes));
+        }
+        stash.let_go(store);
+    }
+    Ok(())
+}
