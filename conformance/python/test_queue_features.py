@@ -91,3 +91,13 @@ def test_a_quorum_queue_is_durable_and_shared(channel, flaw):
         channel.queue_declare(fresh(), arguments={"x-queue-type": "quorum"}, **properties)
     assert caught.value.reply_code == 406
     assert "invalid property" in caught.value.reply_text
+
+
+def test_a_channel_that_keeps_a_message_for_too_long_is_closed(connection, channel):
+    queue = declare(channel, consumer_timeout=300)
+    channel.basic_publish("", queue, b"slow")
+    channel.basic_consume(queue, lambda *_: None)
+    wait_until(connection, lambda: channel.is_closed)
+    other = connection.channel()
+    method, _, body = other.basic_get(queue, auto_ack=True)
+    assert (body, method.redelivered) == (b"slow", True)

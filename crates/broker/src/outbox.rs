@@ -4,6 +4,7 @@
 //! may lock the outbox of one of its consumers, check the consumer's credit, give the delivery its
 //! tag and encode it. Lock order: queue, then outbox; never the other way round.
 
+use crate::fault::Fault;
 use crate::queue::{Polled, Queue};
 use crate::unacked::{Unacked, UnackedList};
 use crate::wire::{Delivery, WireBuffer};
@@ -12,6 +13,7 @@ use courser_codec::ShortString;
 use courser_store::MessageRef;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Wake, Waker};
 
 /// One connection's outgoing side.
@@ -20,6 +22,8 @@ pub struct Outbox {
     state: Mutex<OutboxState>,
     waker: AtomicWaker,
     high_bytes: usize,
+    /// Some channel has a fault that its connection has yet to close it for.
+    has_faults: AtomicBool,
     /// Whether the client wants to hear of consumers that the broker cancels.
     pub(crate) cancel_notify: bool,
 }
@@ -71,6 +75,8 @@ pub(crate) struct ChannelOut {
     in_flight: u32,
     pub flow_active: bool,
     slots: Vec<Option<Slot>>,
+    /// Why its connection has to close it.
+    fault: Option<Fault>,
 }
 
 /// A queue that this channel takes from: one for each consumer, and one for each queue polled.
@@ -104,6 +110,7 @@ impl Outbox {
             }),
             waker: AtomicWaker::new(),
             high_bytes,
+            has_faults: AtomicBool::new(false),
             cancel_notify,
         })
     }
@@ -132,6 +139,29 @@ impl Outbox {
         Taken {
             stalled: std::mem::take(&mut state.stalled),
             undeliverable: state.undeliverable.take(),
+        }
+    }
+
+    /// The channels that are to be closed for what has been found elsewhere, and why. To be asked
+    /// whenever the connection's task runs.
+    #[inline]
+    pub fn take_faults(&self) -> Vec<(u16, Fault)> {
+        if !self.has_faults.load(Ordering::Relaxed)
+            || !self.has_faults.swap(false, Ordering::AcqRel)
+        {
+            return Vec::new();
+        }
+        let mut state = self.lock();
+        let channels = (0..).zip(&mut state.channels);
+        let fault = |channel: &mut Option<Box<ChannelOut>>| channel.as_mut()?.fault.take();
+        channels.filter_map(|(number, channel)| Some((number, fault(channel)?))).collect()
+    }
+
+    /// Has a channel closed by its connection, which has to be woken for it.
+    pub(crate) fn fail_channel(&self, number: u16, fault: Fault) {
+        if let Some(channel) = self.lock().channel(number) {
+            channel.fault = Some(fault);
+            self.has_faults.store(true, Ordering::Release);
         }
     }
 
@@ -299,6 +329,7 @@ impl ChannelOut {
             in_flight: 0,
             flow_active: true,
             slots: Vec::new(),
+            fault: None,
         }
     }
 

@@ -21,6 +21,8 @@ pub(crate) enum TimerKind {
     Excess,
     /// The time of a queue's oldest message may be over.
     Expiry,
+    /// A queue's consumer may have taken too long to acknowledge.
+    AckTimeout,
     /// Dead letters of a queue that could not be delivered are to be tried again.
     DeadLetters,
     /// Messages of a stream may be too old.

@@ -60,7 +60,7 @@ const KNOWN: [Known; 26] = [
     known("x-queue-version", value::queue_version, C, true),
     known(SINGLE_ACTIVE_CONSUMER, value::flag, C | Q, true),
     known("x-delivery-limit", value::delivery_limit, C | Q, true),
-    known("x-consumer-timeout", value::expiry, C | Q, false),
+    known("x-consumer-timeout", value::expiry, C | Q, true),
     known("x-message-deduplication", value::flag, C | Q, false),
     known("x-deduplication-header", value::any_text, C | Q, false),
     known("x-cache-size", value::positive, C | Q, false),

@@ -86,7 +86,7 @@ impl Queue {
         let mut settling = Settling::default();
         let mut state = self.state.lock();
         for one in settled {
-            if let Some(location) = state.unacked.remove(&one.sequence) {
+            if let Some(location) = state.unacked.remove(one.sequence) {
                 self.bury(&mut state, location, Reason::Rejected, &mut settling, wakes);
             }
             if let Some(consumer) = one.consumer {

@@ -1,6 +1,7 @@
 //! How messages and consumers meet.
 
 use super::consumers::{Consumer, Consumers};
+use super::handed_out::HandedOut;
 use super::line::REDELIVERED;
 use super::returns::{put_count, returns};
 use super::settle::Settling;
@@ -10,9 +11,8 @@ use crate::dead_letter::Reason;
 use crate::outbox::{Blocked, Outbox};
 use crate::stash::Stash;
 use crate::wakes::Wakes;
-use courser_store::{Location, MessageRef, Store, StoreError, Sync};
+use courser_store::{MessageRef, Store, StoreError, Sync};
 use parking_lot::MutexGuard;
-use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -91,7 +91,7 @@ impl Queue {
         self: &Arc<Self>,
         consumers: &mut Consumers,
         source: &mut impl Source,
-        unacked: &mut FxHashMap<u64, Location>,
+        unacked: &mut HandedOut,
         settling: &mut Settling,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
@@ -118,7 +118,7 @@ impl Queue {
         consumer: &Consumer,
         alone: bool,
         source: &mut impl Source,
-        unacked: &mut FxHashMap<u64, Location>,
+        unacked: &mut HandedOut,
         settling: &mut Settling,
         wakes: &mut Wakes,
     ) -> Result<Turn, StoreError> {
@@ -158,7 +158,7 @@ impl Queue {
                 && let Some(channel) = outbox.channel(consumer.channel)
             {
                 channel.await_ack(consumer.slot, sequence);
-                unacked.insert(sequence, location);
+                unacked.insert(sequence, location, (&consumer.outbox, consumer.channel));
             }
             if !alone {
                 break;
@@ -232,11 +232,12 @@ impl Queue {
         self.settle(settling, Sync::Later, store)
     }
 
-    /// Offers the oldest message for `basic.get` to `with`, which says what becomes of it. Returns
-    /// whether there was one. What has expired has to have been dropped before, see
+    /// Offers the oldest message, for a `basic.get` by `holder`, to `with`, which says what becomes of
+    /// it. Returns whether there was one. What has expired has to have been dropped before, see
     /// [`Queue::expire_before_poll`].
     pub(crate) fn poll(
         self: &Arc<Self>,
+        holder: (&Arc<Outbox>, u16),
         store: &dyn Store,
         wakes: &mut Wakes,
         with: impl FnOnce(u64, Polled<'_>) -> Taking,
@@ -277,7 +278,7 @@ impl Queue {
         if let Some((sequence, location)) = ready.pop() {
             *ready_bytes = ready_bytes.saturating_sub(size_bytes);
             match taking {
-                Taking::UntilAcked => drop(unacked.insert(sequence, location)),
+                Taking::UntilAcked => unacked.insert(sequence, location, holder),
                 _ => settling.add(location),
             }
         }

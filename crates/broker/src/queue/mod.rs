@@ -9,6 +9,7 @@ mod consumers;
 mod dead;
 mod expiry;
 mod feed;
+mod handed_out;
 mod lease;
 mod line;
 mod packed;
@@ -45,10 +46,10 @@ use courser_codec::ShortString;
 use courser_store::{Location, Reader, Store, StoreError};
 use dead::Dying;
 use expiry::Expiry;
+use handed_out::HandedOut;
 use lease::Lease;
 use parking_lot::Mutex;
 use ready::Ready;
-use rustc_hash::FxHashMap;
 use settle::Settling;
 use single_active::SingleActive;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -103,7 +104,7 @@ struct State {
     /// Reads what waits in the store; there only while something waits.
     reader: Option<Box<dyn Reader>>,
     consumers: Consumers,
-    unacked: FxHashMap<u64, Location>,
+    unacked: HandedOut,
     had_consumer: bool,
     /// What it does that not every queue does.
     traits: Option<Arc<QueueTraits>>,
@@ -225,6 +226,8 @@ impl Queue {
         } else if state.expiry.since_ms == 0 {
             state.expiry.since_ms = self.timers.now_ms();
         }
+        let timeout_ms = traits.and_then(|traits| traits.consumer_timeout_ms);
+        state.unacked.set_timeout(timeout_ms, self.id, &self.timers, || self.timed());
         if has_ttl {
             self.watch_head(state);
         }
@@ -399,7 +402,7 @@ impl Queue {
         let dying = self.take_dying(&mut state);
         state.reader = None;
         let messages = state.ready.take_all();
-        let unacked = std::mem::take(&mut state.unacked);
+        let unacked = state.unacked.take_all();
         let consumers = state.consumers.take_all();
         self.backlog.store(0, Ordering::Relaxed);
         self.active_consumers.store(0, Ordering::Relaxed);
@@ -437,6 +440,7 @@ impl Timed for Queue {
                     vhost.delete_unused_queue(&self, wakes);
                 }
             }
+            TimerKind::AckTimeout => self.fail_overdue(fired_ms, now_ms, wakes),
             TimerKind::DeadLetters => self.retry_dead(fired_ms, wakes),
             TimerKind::Excess => drop(self.go_on_dropping(fired_ms, store, wakes)),
             TimerKind::Expiry => {

@@ -79,7 +79,7 @@ impl Queue {
         let mut fed = Settling::default();
         let mut state = self.state.lock();
         for one in settled {
-            if let Some(location) = state.unacked.remove(&one.sequence) {
+            if let Some(location) = state.unacked.remove(one.sequence) {
                 acknowledged.add(location);
             }
             if let Some(consumer) = one.consumer {
@@ -113,7 +113,7 @@ impl Queue {
         let mut state = self.state.lock();
         let limit = state.traits.as_ref().and_then(|traits| traits.delivery_limit);
         for one in returned {
-            if let Some(location) = state.unacked.remove(&one.sequence) {
+            if let Some(location) = state.unacked.remove(one.sequence) {
                 match limit {
                     None => self.put_back(&mut state, one.sequence, location, store),
                     Some(limit) => {
@@ -209,6 +209,6 @@ impl Queue {
 
     /// The position of a message that waits for an acknowledgement, if it is in the log.
     pub(crate) fn unacked_position(&self, sequence: u64) -> Option<u64> {
-        self.state.lock().unacked.get(&sequence)?.position()
+        self.state.lock().unacked.get(sequence)?.position()
     }
 }

@@ -21,6 +21,8 @@ pub struct QueueTraits {
     /// How often a message may come back from consumers (`x-delivery-limit`), at most 4,094; 4,095
     /// to count that without a limit. None where nobody counts.
     pub delivery_limit: Option<u16>,
+    /// How long a consumer may take to acknowledge a message (`x-consumer-timeout`).
+    pub consumer_timeout_ms: Option<u64>,
 }
 
 /// Where dead letters go.
@@ -43,6 +45,7 @@ impl QueueTraits {
             bounds: bounds(arguments),
             dead_letter: dead_letter(arguments).map(Arc::new),
             delivery_limit: delivery_limit(arguments),
+            consumer_timeout_ms: number(arguments, "x-consumer-timeout"),
         };
         (traits != QueueTraits::default()).then(|| Arc::new(traits))
     }

@@ -109,7 +109,7 @@ impl Session {
             self.broker.post_dead_letters(&mut self.wakes);
         }
         let mut undeliverable = false;
-        let got = queue.poll(store, &mut self.wakes, |sequence, polled| {
+        let got = queue.poll((&self.outbox, number), store, &mut self.wakes, |sequence, polled| {
             let mut outbox = self.outbox.lock();
             undeliverable = !WireBuffer::fits(&polled.message, outbox.frame_max());
             if undeliverable {

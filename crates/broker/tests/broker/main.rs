@@ -11,6 +11,7 @@ mod bind;
 mod confirms;
 mod consistent_hash;
 mod consume;
+mod consumer_timeout;
 mod consumer_turns;
 mod copies;
 mod dead_letters;

@@ -147,6 +147,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         self.machine.channel_error(channel, fault.code, &fault.explanation, method, now);
     }
 
+    /// Closes a channel for something that the broker has found out by itself.
+    pub(super) fn fail_channel(&mut self, channel: u16, fault: &Fault) {
+        self.fault(channel, fault, (0, 0), &mut Batch::default(), Instant::now());
+        self.collect_output();
+    }
+
     pub(super) fn connection_fault(&mut self, fault: &Fault, method: (u16, u16), now: Instant) {
         self.machine.connection_error(fault.code, &fault.explanation, method, now);
         self.end_session();

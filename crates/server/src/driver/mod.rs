@@ -129,6 +129,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         if let Some(session) = &mut self.session {
             session.outbox().register(cx.waker());
             session.confirm_durable();
+            let faults = session.outbox().take_faults();
+            for (channel, fault) in faults {
+                self.fail_channel(channel, &fault);
+            }
         }
         for _ in 0..ROUNDS_MAX {
             let sent_all = match self.poll_send(cx) {

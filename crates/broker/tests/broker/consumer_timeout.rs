@@ -1,0 +1,138 @@
+//! `x-consumer-timeout`: a channel that keeps a message for too long is closed.
+
+use crate::support::{Client, Heard, World, declare_with};
+use courser_codec::FieldTable;
+
+const TIMEOUT_MS: u64 = 1000;
+
+fn declare(client: &mut Client) {
+    let arguments = FieldTable::new().with("x-consumer-timeout", TIMEOUT_MS as i64);
+    declare_with(client, "q", false, &arguments);
+}
+
+fn timed_out(channel: u16) -> Heard {
+    Heard::ChannelClosed(format!(
+        "406 PRECONDITION_FAILED - delivery acknowledgement on channel {channel} timed out. \
+         Timeout value used: 1000 ms. This timeout value can be configured, see consumers doc \
+         guide to learn more"
+    ))
+}
+
+/// Lets it be this time, and does what is due then.
+fn tick(world: &World, now_ms: u64) -> Option<u64> {
+    world.broker.tick(now_ms)
+}
+
+#[test]
+fn a_channel_that_acknowledges_too_late_is_closed_and_others_get_the_message() {
+    let world = World::new();
+    tick(&world, 10_000);
+    let (mut slow, mut other) = (world.connect(), world.connect());
+    declare(&mut slow);
+    slow.qos(1);
+    slow.consume("q");
+    slow.fill("q", &["1", "2"]);
+    assert_eq!(slow.bodies(), ["1"]);
+    assert_eq!(tick(&world, 10_999), Some(11_000));
+    assert_eq!(slow.heard(), []);
+    tick(&world, 11_000);
+    assert_eq!(slow.heard(), [timed_out(1)]);
+    let got = other.get("q").expect("it is back");
+    assert_eq!((got.text(), got.redelivered), ("1", true));
+    assert_eq!(other.pop("q").as_deref(), Some("2"));
+}
+
+#[test]
+fn whoever_acknowledges_in_time_may_go_on() {
+    let world = World::new();
+    tick(&world, 10_000);
+    let mut client = world.connect();
+    declare(&mut client);
+    client.qos(1);
+    client.consume("q");
+    for nth in 1..=20_u64 {
+        client.publish("", "q", "x");
+        assert_eq!(client.bodies(), ["x"]);
+        tick(&world, 10_000 + nth * 900);
+        client.ack(nth);
+    }
+    tick(&world, 100_000);
+    assert_eq!(client.heard(), []);
+}
+
+#[test]
+fn the_time_begins_with_each_delivery_anew() {
+    let world = World::new();
+    tick(&world, 10_000);
+    let mut client = world.connect();
+    declare(&mut client);
+    client.qos(1);
+    client.consume("q");
+    client.publish("", "q", "x");
+    for nth in 1..=5_u64 {
+        tick(&world, 10_000 + nth * 900);
+        client.requeue(nth);
+    }
+    assert_eq!(client.bodies().len(), 6);
+    tick(&world, 15_499);
+    assert_eq!(client.heard(), []);
+    tick(&world, 15_500);
+    assert_eq!(client.heard(), [timed_out(1)]);
+}
+
+#[test]
+fn only_the_channels_that_are_late_are_closed() {
+    let world = World::new();
+    tick(&world, 10_000);
+    let mut client = world.connect();
+    client.open_channel(2);
+    client.open_channel(3);
+    declare(&mut client);
+    client.declare("patient");
+    client.fill("q", &["1", "2", "3"]);
+    client.fill("patient", &["4"]);
+    for (number, queue) in [(2, "q"), (3, "q"), (1, "patient")] {
+        let get = courser_codec::basic::Get { queue: crate::support::short(queue), no_ack: false };
+        assert!(matches!(client.call_on(number, get), Heard::GetOk { .. }));
+        tick(&world, world.broker.now_ms() + 100);
+    }
+    tick(&world, 11_050);
+    assert_eq!(client.heard(), [timed_out(2)]);
+    tick(&world, 11_100);
+    assert_eq!(client.heard(), [timed_out(3)]);
+    tick(&world, 1_000_000);
+    assert_eq!(client.heard(), []);
+    assert_eq!(world.counts("q"), (3, 0, 0));
+    assert_eq!(world.counts("patient"), (0, 1, 0));
+}
+
+#[test]
+fn a_channel_number_used_again_is_another_channel() {
+    let world = World::new();
+    tick(&world, 10_000);
+    let mut client = world.connect();
+    declare(&mut client);
+    client.publish("", "q", "x");
+    client.get("q").expect("a message");
+    client.close_channel(1);
+    client.open_channel(1);
+    tick(&world, 20_000);
+    assert_eq!(client.heard(), []);
+    client.get("q").expect("a message");
+    client.delete("q");
+    assert_eq!(tick(&world, 30_000), None);
+    assert_eq!(client.heard(), []);
+}
+
+#[test]
+fn without_acknowledgements_nobody_is_late() {
+    let world = World::new();
+    tick(&world, 10_000);
+    let mut client = world.connect();
+    declare(&mut client);
+    client.consume_no_ack("q");
+    client.publish("", "q", "x");
+    assert_eq!(client.bodies(), ["x"]);
+    assert_eq!(tick(&world, 20_000), None);
+    assert_eq!(client.heard(), []);
+}
