@@ -3,7 +3,8 @@
 use courser_broker::wire::WireBuffer;
 use courser_broker::{Batch, Broker, Fault, Identity, Inbound, Session};
 use courser_codec::{
-    ContentHeader, Frame, FrameKind, Method, Properties, ShortStr, ShortString, basic, queue,
+    ContentHeader, FieldTable, Frame, FrameKind, Method, Properties, ShortStr, ShortString, Table,
+    basic, queue,
 };
 use std::sync::Arc;
 
@@ -63,9 +64,21 @@ impl Client {
         self.session.flush(&mut batch).map(drop)
     }
 
-    /// Declares a durable queue.
-    pub fn declare(&mut self, name: &str) -> Result<(), Fault> {
-        let declare = queue::Declare { queue: short(name), durable: true, ..Default::default() };
+    /// Declares a durable queue, whose dead letters go to the queue of that name.
+    pub fn declare(&mut self, name: &str, dead_letters: Option<&str>) -> Result<(), Fault> {
+        let mut arguments = FieldTable::new();
+        if let Some(queue) = dead_letters {
+            arguments = arguments
+                .with("x-dead-letter-exchange", "")
+                .with("x-dead-letter-routing-key", queue);
+        }
+        let arguments = arguments.to_entries();
+        let declare = queue::Declare {
+            queue: short(name),
+            durable: true,
+            arguments: Table::from_entries(&arguments),
+            ..Default::default()
+        };
         self.request(PLAIN, &Method::QueueDeclare(declare))
     }
 

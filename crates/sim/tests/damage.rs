@@ -67,7 +67,7 @@ fn get_all(client: &mut Client) -> Vec<u64> {
 fn a_damaged_message_is_lost_alone() {
     let disk = FakeDisk::new(1);
     let (store, broker, mut client) = start(&disk);
-    client.declare("q").expect("declared");
+    client.declare("q", None).expect("declared");
     let messages: Vec<(u64, usize)> = (101..=105).map(|id| (id, 40)).collect();
     client.publish(PLAIN, "", "q", &messages, true).expect("published");
     checkpoint(&store, &broker);
@@ -83,7 +83,7 @@ fn a_damaged_message_is_lost_alone() {
 fn damage_in_what_has_to_be_replayed_stops_the_start_and_names_file_and_offset() {
     let disk = FakeDisk::new(1);
     let (store, broker, mut client) = start(&disk);
-    client.declare("q").expect("declared");
+    client.declare("q", None).expect("declared");
     for id in 101..=105 {
         client.publish(PLAIN, "", "q", &[(id, 40)], true).expect("published");
         store.journal().flush_once();

@@ -98,7 +98,7 @@ impl Session {
         }
         self.has_published = true;
         let properties = ContentHeader::parse(inbound.header).map_err(malformed)?.properties;
-        if !properties.is_empty() && self.check_properties(properties)? {
+        if !need_no_check(properties) && self.check_properties(properties)? {
             return self.publish_readdressed(batch, &inbound, properties);
         }
         let route = self.find_route(&inbound, properties)?;
@@ -296,6 +296,16 @@ impl Session {
             self.published_in_alarm = self.broker.alarm().is_some();
         }
         flushed.map(|()| self.pace.take())
+    }
+}
+
+/// No properties, or a delivery mode alone: there is nothing to look at.
+#[inline]
+fn need_no_check(properties: RawProperties<'_>) -> bool {
+    match properties.flags() {
+        0 => true,
+        FLAG_DELIVERY_MODE => properties.as_bytes().len() == 3,
+        _ => false,
     }
 }
 

@@ -1,9 +1,11 @@
 //! One random history of a broker, over several lives.
 
-use crate::client::{Client, PLAIN, Received, TX, short};
+mod operations;
+
+use crate::client::{Client, PLAIN, Received, short};
 use crate::history::{History, Op, QueueState, State};
 use courser_broker::{Broker, Limits};
-use courser_codec::{Method, basic, queue};
+use courser_codec::{Method, basic};
 use courser_journal::testing::{FakeDisk, Faults, Rng};
 use courser_journal::{JournalStore, Lsn, Options};
 use courser_store::{MemoryGauge, Store};
@@ -12,6 +14,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 const QUEUES: [&str; 4] = ["a", "b", "c", "../../d"];
+/// A queue whose dead letters go to [`DEAD`].
+const DYING: &str = "b";
+const DEAD: &str = "a";
 const FANOUT: &str = "amq.fanout";
 
 /// The world of one seed.
@@ -177,7 +182,8 @@ impl World {
             15..=44 => self.publish(),
             45..=54 => self.get(false),
             55..=59 => self.get(true),
-            60..=69 => self.ack(),
+            60..=66 => self.ack(),
+            67..=69 => self.reject(),
             70..=73 => self.requeue(),
             74..=79 => self.transact(),
             80..=82 => self.checkpoint(),
@@ -197,160 +203,6 @@ impl World {
         }
         self.tell(|| format!("{end}: {ops:?}"));
         self.history.note(end, ops);
-    }
-
-    fn pick_queue(&mut self) -> Option<String> {
-        let names: Vec<String> = self.history.now().queues.keys().cloned().collect();
-        let index = self.rng.below(names.len().max(1) as u64) as usize;
-        names.get(index).cloned()
-    }
-
-    fn declare(&mut self) {
-        let name = QUEUES[self.rng.below(QUEUES.len() as u64) as usize];
-        if self.running().client.declare(name).is_ok() {
-            self.note(vec![Op::Declare(name.to_owned())]);
-        }
-    }
-
-    fn delete(&mut self) {
-        let Some(name) = self.pick_queue() else { return };
-        let delete = queue::Delete { queue: short(&name), ..Default::default() };
-        if self.running().client.request(PLAIN, &Method::QueueDelete(delete)).is_ok() {
-            self.running().unacked.retain(|(_, queue, _)| *queue != name);
-            self.note(vec![Op::Delete(name)]);
-        }
-    }
-
-    fn bind(&mut self) {
-        let Some(name) = self.pick_queue() else { return };
-        let bind =
-            queue::Bind { queue: short(&name), exchange: short(FANOUT), ..Default::default() };
-        if self.running().client.request(PLAIN, &Method::QueueBind(bind)).is_ok() {
-            self.note(vec![Op::Bind(name)]);
-        }
-    }
-
-    fn purge(&mut self) {
-        let Some(name) = self.pick_queue() else { return };
-        let purge = queue::Purge { queue: short(&name), nowait: false };
-        if self.running().client.request(PLAIN, &Method::QueuePurge(purge)).is_ok() {
-            let unacked = self.running().unacked.iter();
-            let unacked = unacked.filter(|(_, queue, _)| *queue == name).map(|(_, _, id)| *id);
-            let unacked: Vec<u64> = unacked.collect();
-            let messages = self.history.now().queues[&name].messages.clone();
-            let purged = messages.into_iter().filter(|id| !unacked.contains(id));
-            let ops = purged.map(|id| Op::Settle(name.clone(), id)).collect();
-            self.note(ops);
-        }
-    }
-
-    fn publish(&mut self) {
-        let persistent = !self.rng.one_in(5);
-        let fanout = self.rng.one_in(4);
-        let mut messages = Vec::new();
-        for _ in 0..1 + self.rng.below(6) {
-            let padding = if self.rng.one_in(20) { 9000 } else { self.rng.below(200) };
-            // The number says whether the message survives.
-            messages.push((self.next_id * 2 + u64::from(persistent), padding as usize));
-            self.next_id += 1;
-        }
-        let (exchange, key, queues) = if fanout {
-            let queues = self.history.now().queues.iter();
-            let bound = queues.filter(|(_, queue)| queue.bound).map(|(name, _)| name.clone());
-            (FANOUT, String::new(), bound.collect::<Vec<_>>())
-        } else {
-            let Some(name) = self.pick_queue() else { return };
-            ("", name.clone(), vec![name])
-        };
-        let published = self.running().client.publish(PLAIN, exchange, &key, &messages, persistent);
-        let Ok(confirm) = published else { return };
-        let end = self.running().store.end().0;
-        // Only what went into the log has to be durable for its confirm.
-        let due = if persistent && !queues.is_empty() { end } else { 0 };
-        self.running().unconfirmed.push_back((confirm, due));
-        if persistent {
-            let both = |id: u64| queues.iter().map(move |name| Op::Publish(name.clone(), id));
-            self.note(messages.iter().flat_map(|(id, _)| both(*id)).collect());
-        }
-    }
-
-    fn get(&mut self, no_ack: bool) {
-        let Some(name) = self.pick_queue() else { return };
-        let get = basic::Get { queue: short(&name), no_ack };
-        if self.running().client.request(PLAIN, &Method::BasicGet(get)).is_err() {
-            return;
-        }
-        for received in self.receive() {
-            let Received::Message { tag, id, .. } = received else { continue };
-            if !no_ack {
-                self.running().unacked.push((tag, name.clone(), id));
-            } else if survives(id) {
-                self.note(vec![Op::Settle(name.clone(), id)]);
-            }
-        }
-    }
-
-    fn ack(&mut self) {
-        let count = self.running().unacked.len() as u64;
-        if count == 0 {
-            return;
-        }
-        let index = self.rng.below(count) as usize;
-        let (tag, queue, id) = self.running().unacked.remove(index);
-        let ack = basic::Ack { delivery_tag: tag, multiple: false };
-        if self.running().client.request(PLAIN, &Method::BasicAck(ack)).is_ok() && survives(id) {
-            self.note(vec![Op::Settle(queue, id)]);
-        }
-    }
-
-    fn requeue(&mut self) {
-        let recover = Method::BasicRecover(basic::Recover { requeue: true });
-        if self.running().client.request(PLAIN, &recover).is_ok() {
-            self.running().unacked.clear();
-        }
-    }
-
-    /// Publishes, and a message taken, that survive together or not at all.
-    fn transact(&mut self) {
-        let Some(name) = self.pick_queue() else { return };
-        let mut ops = Vec::new();
-        let get = Method::BasicGet(basic::Get { queue: short(&name), no_ack: false });
-        if self.running().client.request(TX, &get).is_err() {
-            return;
-        }
-        for received in self.receive() {
-            let Received::Message { channel: TX, tag, id } = received else { continue };
-            let ack = Method::BasicAck(basic::Ack { delivery_tag: tag, multiple: false });
-            if self.running().client.request(TX, &ack).is_err() {
-                return;
-            }
-            if survives(id) {
-                ops.push(Op::Settle(name.clone(), id));
-            }
-        }
-        for _ in 0..self.rng.below(4) {
-            let Some(target) = self.pick_queue() else { return };
-            let id = self.next_id * 2 + 1;
-            self.next_id += 1;
-            if self.running().client.publish(TX, "", &target, &[(id, 30)], true).is_err() {
-                return;
-            }
-            ops.push(Op::Publish(target, id));
-        }
-        if self.rng.one_in(4) {
-            let rolled_back =
-                self.running().client.request(TX, &Method::TxRollback(Default::default()));
-            let recover = Method::BasicRecover(basic::Recover { requeue: true });
-            if rolled_back.is_ok() && self.running().client.request(TX, &recover).is_ok() {
-                return;
-            }
-        }
-        if self.running().client.request(TX, &Method::TxCommit(Default::default())).is_ok() {
-            let end = self.running().store.end().0;
-            let due = if ops.is_empty() { 0 } else { end };
-            self.running().uncommitted.push_back(due);
-            self.note(ops);
-        }
     }
 
     fn checkpoint(&mut self) {

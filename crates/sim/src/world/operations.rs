@@ -1,0 +1,184 @@
+//! What the clients of a world do.
+
+use super::{DEAD, DYING, FANOUT, QUEUES, World, survives};
+use crate::client::{PLAIN, Received, TX, short};
+use crate::history::Op;
+use courser_codec::{Method, basic, queue};
+use courser_store::Store;
+
+impl World {
+    fn pick_queue(&mut self) -> Option<String> {
+        let names: Vec<String> = self.history.now().queues.keys().cloned().collect();
+        let index = self.rng.below(names.len().max(1) as u64) as usize;
+        names.get(index).cloned()
+    }
+
+    pub(super) fn declare(&mut self) {
+        let name = QUEUES[self.rng.below(QUEUES.len() as u64) as usize];
+        let dead_letters = (name == DYING).then_some(DEAD);
+        if self.running().client.declare(name, dead_letters).is_ok() {
+            self.note(vec![Op::Declare(name.to_owned())]);
+        }
+    }
+
+    pub(super) fn delete(&mut self) {
+        let Some(name) = self.pick_queue() else { return };
+        let delete = queue::Delete { queue: short(&name), ..Default::default() };
+        if self.running().client.request(PLAIN, &Method::QueueDelete(delete)).is_ok() {
+            self.running().unacked.retain(|(_, queue, _)| *queue != name);
+            self.note(vec![Op::Delete(name)]);
+        }
+    }
+
+    pub(super) fn bind(&mut self) {
+        let Some(name) = self.pick_queue() else { return };
+        let bind =
+            queue::Bind { queue: short(&name), exchange: short(FANOUT), ..Default::default() };
+        if self.running().client.request(PLAIN, &Method::QueueBind(bind)).is_ok() {
+            self.note(vec![Op::Bind(name)]);
+        }
+    }
+
+    pub(super) fn purge(&mut self) {
+        let Some(name) = self.pick_queue() else { return };
+        let purge = queue::Purge { queue: short(&name), nowait: false };
+        if self.running().client.request(PLAIN, &Method::QueuePurge(purge)).is_ok() {
+            let unacked = self.running().unacked.iter();
+            let unacked = unacked.filter(|(_, queue, _)| *queue == name).map(|(_, _, id)| *id);
+            let unacked: Vec<u64> = unacked.collect();
+            let messages = self.history.now().queues[&name].messages.clone();
+            let purged = messages.into_iter().filter(|id| !unacked.contains(id));
+            let ops = purged.map(|id| Op::Settle(name.clone(), id)).collect();
+            self.note(ops);
+        }
+    }
+
+    pub(super) fn publish(&mut self) {
+        let persistent = !self.rng.one_in(5);
+        let fanout = self.rng.one_in(4);
+        let mut messages = Vec::new();
+        for _ in 0..1 + self.rng.below(6) {
+            let padding = if self.rng.one_in(20) { 9000 } else { self.rng.below(200) };
+            // The number says whether the message survives.
+            messages.push((self.next_id * 2 + u64::from(persistent), padding as usize));
+            self.next_id += 1;
+        }
+        let (exchange, key, queues) = if fanout {
+            let queues = self.history.now().queues.iter();
+            let bound = queues.filter(|(_, queue)| queue.bound).map(|(name, _)| name.clone());
+            (FANOUT, String::new(), bound.collect::<Vec<_>>())
+        } else {
+            let Some(name) = self.pick_queue() else { return };
+            ("", name.clone(), vec![name])
+        };
+        let published = self.running().client.publish(PLAIN, exchange, &key, &messages, persistent);
+        let Ok(confirm) = published else { return };
+        let end = self.running().store.end().0;
+        // Only what went into the log has to be durable for its confirm.
+        let due = if persistent && !queues.is_empty() { end } else { 0 };
+        self.running().unconfirmed.push_back((confirm, due));
+        if persistent {
+            let both = |id: u64| queues.iter().map(move |name| Op::Publish(name.clone(), id));
+            self.note(messages.iter().flat_map(|(id, _)| both(*id)).collect());
+        }
+    }
+
+    pub(super) fn get(&mut self, no_ack: bool) {
+        let Some(name) = self.pick_queue() else { return };
+        let get = basic::Get { queue: short(&name), no_ack };
+        if self.running().client.request(PLAIN, &Method::BasicGet(get)).is_err() {
+            return;
+        }
+        for received in self.receive() {
+            let Received::Message { tag, id, .. } = received else { continue };
+            if !no_ack {
+                self.running().unacked.push((tag, name.clone(), id));
+            } else if survives(id) {
+                self.note(vec![Op::Settle(name.clone(), id)]);
+            }
+        }
+    }
+
+    pub(super) fn ack(&mut self) {
+        let count = self.running().unacked.len() as u64;
+        if count == 0 {
+            return;
+        }
+        let index = self.rng.below(count) as usize;
+        let (tag, queue, id) = self.running().unacked.remove(index);
+        let ack = basic::Ack { delivery_tag: tag, multiple: false };
+        if self.running().client.request(PLAIN, &Method::BasicAck(ack)).is_ok() && survives(id) {
+            self.note(vec![Op::Settle(queue, id)]);
+        }
+    }
+
+    /// Refuses a message for good: it is in another queue, or nowhere, or still where it was.
+    pub(super) fn reject(&mut self) {
+        let count = self.running().unacked.len() as u64;
+        if count == 0 {
+            return;
+        }
+        let index = self.rng.below(count) as usize;
+        let (tag, queue, id) = self.running().unacked.remove(index);
+        let reject = basic::Reject { delivery_tag: tag, requeue: false };
+        if self.running().client.request(PLAIN, &Method::BasicReject(reject)).is_ok()
+            && survives(id)
+        {
+            let mut ops = vec![Op::Settle(queue.clone(), id)];
+            if queue == DYING {
+                ops.push(Op::Publish(DEAD.to_owned(), id));
+            }
+            self.note(ops);
+        }
+    }
+
+    pub(super) fn requeue(&mut self) {
+        let recover = Method::BasicRecover(basic::Recover { requeue: true });
+        if self.running().client.request(PLAIN, &recover).is_ok() {
+            self.running().unacked.clear();
+        }
+    }
+
+    /// Publishes, and a message taken, that survive together or not at all.
+    pub(super) fn transact(&mut self) {
+        let Some(name) = self.pick_queue() else { return };
+        let mut ops = Vec::new();
+        let get = Method::BasicGet(basic::Get { queue: short(&name), no_ack: false });
+        if self.running().client.request(TX, &get).is_err() {
+            return;
+        }
+        for received in self.receive() {
+            let Received::Message { channel: TX, tag, id } = received else { continue };
+            let ack = Method::BasicAck(basic::Ack { delivery_tag: tag, multiple: false });
+            if self.running().client.request(TX, &ack).is_err() {
+                return;
+            }
+            if survives(id) {
+                ops.push(Op::Settle(name.clone(), id));
+            }
+        }
+        for _ in 0..self.rng.below(4) {
+            let Some(target) = self.pick_queue() else { return };
+            let id = self.next_id * 2 + 1;
+            self.next_id += 1;
+            if self.running().client.publish(TX, "", &target, &[(id, 30)], true).is_err() {
+                return;
+            }
+            ops.push(Op::Publish(target, id));
+        }
+        if self.rng.one_in(4) {
+            let rolled_back =
+                self.running().client.request(TX, &Method::TxRollback(Default::default()));
+            let recover = Method::BasicRecover(basic::Recover { requeue: true });
+            if rolled_back.is_ok() && self.running().client.request(TX, &recover).is_ok() {
+                return;
+            }
+        }
+        if self.running().client.request(TX, &Method::TxCommit(Default::default())).is_ok() {
+            let end = self.running().store.end().0;
+            let due = if ops.is_empty() { 0 } else { end };
+            self.running().uncommitted.push_back(due);
+            self.note(ops);
+        }
+    }
+}
