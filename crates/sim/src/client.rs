@@ -26,6 +26,8 @@ pub enum Received {
         tag: u64,
         /// The number in its body.
         id: u64,
+        /// Its offset, if it came from a stream.
+        offset: Option<i64>,
     },
     /// A commit has become durable.
     Committed,
@@ -174,6 +176,7 @@ fn decode(octets: &[u8]) -> Vec<Received> {
     let mut pending: Option<(u16, u64)> = None;
     let mut body = Vec::new();
     let mut size = 0;
+    let mut offset = None;
     while let Some((frame, len)) = Frame::parse(rest, 131_072).expect("whole frames") {
         rest = &rest[len..];
         match frame.kind {
@@ -187,7 +190,9 @@ fn decode(octets: &[u8]) -> Vec<Received> {
                 other => received.push(Received::Other(other.name())),
             },
             FrameKind::Header => {
-                size = ContentHeader::parse(frame.payload).expect("a header").body_size as usize;
+                let header = ContentHeader::parse(frame.payload).expect("a header");
+                size = header.body_size as usize;
+                offset = offset_in(header);
                 body.clear();
             }
             FrameKind::Body => {
@@ -198,7 +203,7 @@ fn decode(octets: &[u8]) -> Vec<Received> {
                     let (id, padding) = body.split_first_chunk::<8>().expect("a number");
                     let id = u64::from_le_bytes(*id);
                     assert!(padding.iter().all(|octet| *octet == id as u8), "a body is not whole");
-                    received.push(Received::Message { channel, tag, id });
+                    received.push(Received::Message { channel, tag, id, offset });
                 }
             }
             FrameKind::Heartbeat => {}
@@ -206,4 +211,10 @@ fn decode(octets: &[u8]) -> Vec<Received> {
     }
     assert!(rest.is_empty(), "a frame is not whole");
     received
+}
+
+/// What a stream says of a message.
+fn offset_in(header: ContentHeader<'_>) -> Option<i64> {
+    let headers = header.properties.headers().expect("good properties")?;
+    headers.get("x-stream-offset").expect("good headers")?.as_integer()
 }

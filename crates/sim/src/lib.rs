@@ -13,6 +13,6 @@ mod client;
 mod history;
 mod world;
 
-pub use client::{Client, Received};
+pub use client::{Client, PLAIN, Received, TX};
 pub use history::{History, Op, State};
 pub use world::World;

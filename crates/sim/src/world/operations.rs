@@ -148,7 +148,7 @@ impl World {
             return;
         }
         for received in self.receive() {
-            let Received::Message { channel: TX, tag, id } = received else { continue };
+            let Received::Message { channel: TX, tag, id, .. } = received else { continue };
             let ack = Method::BasicAck(basic::Ack { delivery_tag: tag, multiple: false });
             if self.running().client.request(TX, &ack).is_err() {
                 return;
