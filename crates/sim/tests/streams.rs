@@ -117,7 +117,7 @@ impl World {
             let bind = queue::Bind { queue, exchange: short(FANOUT), ..Default::default() };
             running.client.request(PLAIN, &Method::QueueBind(bind)).expect("both are there");
         }
-        running.client.declare("q").expect("it is new");
+        running.client.declare("q", None).expect("it is new");
         let bind = queue::Bind { queue: short("q"), exchange: short(FANOUT), ..Default::default() };
         running.client.request(PLAIN, &Method::QueueBind(bind)).expect("both are there");
         while running.store.journal().flush_once() {}
