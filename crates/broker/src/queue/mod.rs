@@ -182,7 +182,7 @@ impl Queue {
         let single = arguments::single_active(&settings.arguments).map(SingleActive::new);
         let consumers = Consumers::new(single);
         let is_stream = QueueType::of(&settings.arguments) == QueueType::Stream;
-        let stream = is_stream.then(|| Box::new(Stream::new(id, &settings.arguments)));
+        let stream = is_stream.then(|| Box::new(Stream::new(id, traits.as_deref())));
         let queue = Arc::new_cyclic(|me| Queue {
             id,
             name,
@@ -246,6 +246,10 @@ impl Queue {
             return Ok(());
         }
         state.traits = traits;
+        if let Some(stream) = self.stream() {
+            stream.set_traits(state.traits.as_deref());
+            stream.watch_age(&self.timers, self.timed());
+        }
         self.end_lease(&mut state);
         self.renew_lease(&mut state);
         self.note_traits(&mut state);

@@ -3,6 +3,7 @@
 use super::bounds::{Bounds, Overflow};
 use super::returns::RETURNS_MAX;
 use crate::arguments::QueueType;
+use crate::stream;
 use courser_codec::{FieldTable, FieldValue, ShortString};
 use std::sync::Arc;
 
@@ -23,6 +24,10 @@ pub struct QueueTraits {
     pub delivery_limit: Option<u16>,
     /// How long a consumer may take to acknowledge a message (`x-consumer-timeout`).
     pub consumer_timeout_ms: Option<u64>,
+    /// How old messages of a stream become (`x-max-age`).
+    pub age_max_ms: Option<u64>,
+    /// Octets that leave a stream in one piece at most (`x-stream-max-segment-size-bytes`).
+    pub segment_bytes_max: Option<u64>,
 }
 
 /// Where dead letters go.
@@ -46,6 +51,11 @@ impl QueueTraits {
             dead_letter: dead_letter(arguments).map(Arc::new),
             delivery_limit: delivery_limit(arguments),
             consumer_timeout_ms: number(arguments, "x-consumer-timeout"),
+            age_max_ms: arguments
+                .get("x-max-age")
+                .and_then(FieldValue::as_long_str)
+                .and_then(stream::parse_interval_ms),
+            segment_bytes_max: number(arguments, "x-stream-max-segment-size-bytes"),
         };
         (traits != QueueTraits::default()).then(|| Arc::new(traits))
     }

@@ -2,6 +2,7 @@
 
 use crate::arguments::QueueType;
 use crate::fault::{Fault, Resource};
+use crate::queue::QueueTraits;
 use courser_codec::{FieldTable, FieldValue};
 use courser_store::stream::{PageLimits, Retention};
 
@@ -26,18 +27,12 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    pub fn of(arguments: &FieldTable) -> Self {
-        let number = |name| {
-            let number = arguments.get(name).and_then(FieldValue::as_integer)?;
-            u64::try_from(number).ok()
-        };
+    pub fn of(traits: Option<&QueueTraits>) -> Self {
+        let Some(traits) = traits else { return Settings::default() };
         Settings {
-            size_bytes_max: number("x-max-length-bytes"),
-            age_max_ms: arguments
-                .get("x-max-age")
-                .and_then(FieldValue::as_long_str)
-                .and_then(parse_interval_ms),
-            segment_bytes_max: number("x-stream-max-segment-size-bytes"),
+            size_bytes_max: traits.bounds.as_ref().and_then(|bounds| bounds.bytes),
+            age_max_ms: traits.age_max_ms,
+            segment_bytes_max: traits.segment_bytes_max,
         }
     }
 
@@ -66,7 +61,7 @@ impl Settings {
 }
 
 /// A number and one of the units Y, M, D, h, m, s, in milliseconds.
-pub(super) fn parse_interval_ms(text: &[u8]) -> Option<u64> {
+pub(crate) fn parse_interval_ms(text: &[u8]) -> Option<u64> {
     let (unit, digits) = text.split_last()?;
     if !digits.iter().all(u8::is_ascii_digit) {
         return None;

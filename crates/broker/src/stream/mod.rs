@@ -16,17 +16,19 @@ mod content;
 mod reader;
 mod start;
 
-pub(crate) use arguments::{check_consumer, check_sizes, refuse_stream_arguments};
+pub(crate) use arguments::{
+    check_consumer, check_sizes, parse_interval_ms, refuse_stream_arguments,
+};
 pub(crate) use content::Filter;
 pub(crate) use reader::StreamReader;
 pub(crate) use start::Start;
 
 use crate::outbox::Outbox;
+use crate::queue::QueueTraits;
 use crate::stash::Stash;
 use crate::timers::{Timed, Timer, TimerKind, Timers};
 use crate::wakes::Wakes;
 use arguments::Settings;
-use courser_codec::FieldTable;
 use courser_store::stream::StreamIndex;
 use courser_store::{Location, Lsn, Record, Store, StoreError, Sync};
 use parking_lot::{Mutex, MutexGuard};
@@ -61,9 +63,9 @@ struct State {
 }
 
 impl Stream {
-    /// An empty stream with these arguments, which have been found good.
-    pub fn new(id: u64, arguments: &FieldTable) -> Self {
-        let settings = Settings::of(arguments);
+    /// An empty stream.
+    pub fn new(id: u64, traits: Option<&QueueTraits>) -> Self {
+        let settings = Settings::of(traits);
         Stream {
             id,
             order: Mutex::new(()),
@@ -165,6 +167,14 @@ impl Stream {
         };
         gone.into_iter().for_each(|position| store.release(position));
         Ok(())
+    }
+
+    /// Gives it other limits, which hold at the latest with the next message.
+    pub fn set_traits(&self, traits: Option<&QueueTraits>) {
+        let mut state = self.state.lock();
+        state.settings = Settings::of(traits);
+        let pages = state.settings.pages();
+        state.index.set_limits(pages);
     }
 
     /// Lets go of what is too old.
