@@ -324,6 +324,40 @@ fn a_restart_keeps_what_is_persistent_and_its_time() {
 }
 
 #[test]
+fn a_confirmed_message_waits_on_after_a_power_cut() {
+    let mut world = WorldOnDisk::new();
+    let mut client = with_exchange(&world);
+    client.confirm_select();
+    client.send(persistent(delayed("confirmed", 1000)));
+    assert_eq!(client.heard(), [], "nothing is confirmed before it is durable");
+    world.sync();
+    assert!(matches!(&client.heard()[..], [Heard::Confirm { through: 1, .. }]));
+    world.lose_power();
+    drop(client);
+    assert_eq!(messages_delayed(&world), 1);
+    run_until(&world, START_MS + 1000);
+    assert_eq!(world.connect().pop_all("q"), ["confirmed"]);
+}
+
+#[test]
+fn a_commit_begins_to_wait_as_a_whole_even_if_the_power_goes() {
+    let mut world = WorldOnDisk::new();
+    let mut client = with_exchange(&world);
+    client.call(tx::Select {});
+    client.send(persistent(delayed("waits", 1000)));
+    client.send(persistent(Message::new("", "q", "arrives")));
+    client.tell(tx::Commit {});
+    world.sync();
+    assert_eq!(client.heard(), [Heard::Done("tx.commit-ok")]);
+    world.lose_power();
+    drop(client);
+    let mut client = world.connect();
+    assert_eq!(client.pop_all("q"), ["arrives"]);
+    run_until(&world, START_MS + 1000);
+    assert_eq!(client.pop_all("q"), ["waits"]);
+}
+
+#[test]
 fn what_became_due_while_the_broker_was_down_arrives_at_the_start() {
     let mut world = WorldOnDisk::new();
     let mut client = with_exchange(&world);

@@ -45,6 +45,21 @@ impl WorldOnDisk {
         while store.journal().flush_once() {}
     }
 
+    /// Makes durable what has been appended, as the log's own thread would.
+    pub fn sync(&self) {
+        let (_, store) = self.running.as_ref().expect("it runs");
+        while store.journal().flush_once() {}
+    }
+
+    /// Takes the power away and starts the broker again: what was not durable may be lost. Clients
+    /// are gone with it.
+    pub fn lose_power(&mut self) {
+        let (world, store) = self.running.take().expect("it runs");
+        self.disk.lose_power();
+        drop((world, store));
+        self.start();
+    }
+
     /// As [`WorldOnDisk::restart`], from a checkpoint instead of the log.
     pub fn restart_from_checkpoint(&mut self) {
         self.checkpoint();
