@@ -27,6 +27,19 @@ pub(crate) enum PropertyKind {
     Timestamp,
 }
 
+impl PropertyKind {
+    /// Moves past a value.
+    #[inline]
+    fn skip(self, reader: &mut Reader<'_>) -> Result<(), DecodeError> {
+        match self {
+            PropertyKind::ShortStr => reader.short_str().map(drop),
+            PropertyKind::Table => reader.long_str().map(drop),
+            PropertyKind::Octet => reader.u8().map(drop),
+            PropertyKind::Timestamp => reader.u64().map(drop),
+        }
+    }
+}
+
 impl RawProperties<'static> {
     /// No property at all.
     pub const EMPTY: Self = Self { flags: 0, encoded: &[0, 0] };
@@ -93,14 +106,21 @@ impl<'a> RawProperties<'a> {
     /// # Errors
     /// As [`RawProperties::decode`], and when the headers are malformed.
     pub fn validate(&self) -> Result<(), DecodeError> {
-        self.decode()?;
-        let Some(mut reader) = self.reader_at(Properties::HEADERS_FLAG)? else {
-            return Ok(());
-        };
-        let headers = reader.table()?;
-        headers
-            .validate()
-            .map_err(|error| error.shifted(reader.offset() - headers.as_bytes().len()))
+        let mut reader = self.values();
+        let mut left = self.flags;
+        while left != 0 {
+            let index = left.leading_zeros();
+            let kind = PROPERTY_KINDS[index as usize];
+            if matches!(kind, PropertyKind::Table) {
+                let headers = reader.table()?;
+                let start = reader.offset() - headers.as_bytes().len();
+                headers.validate().map_err(|error| error.shifted(start))?;
+            } else {
+                kind.skip(&mut reader)?;
+            }
+            left &= !(0x8000 >> index);
+        }
+        reader.finish()
     }
 
     fn values(&self) -> Reader<'a> {
@@ -121,12 +141,7 @@ impl<'a> RawProperties<'a> {
         let mut before = self.flags & !(flag | (flag - 1));
         while before != 0 {
             let index = before.leading_zeros();
-            match PROPERTY_KINDS[index as usize] {
-                PropertyKind::ShortStr => reader.short_str().map(drop)?,
-                PropertyKind::Table => reader.long_str().map(drop)?,
-                PropertyKind::Octet => reader.u8().map(drop)?,
-                PropertyKind::Timestamp => reader.u64().map(drop)?,
-            }
+            PROPERTY_KINDS[index as usize].skip(&mut reader)?;
             before &= !(0x8000 >> index);
         }
         Ok(Some(reader))

@@ -5,14 +5,16 @@
 //! cargo build --profile quick -p courser && cargo run --profile quick -p courser --example idle_cost
 //! ```
 
+#[path = "support/process.rs"]
+mod process;
+
 use anyhow::{Context, bail};
 use clap::Parser;
 use courser_codec::{Method, queue};
 use courser_connection::client::{Config, Connection, Event};
-use std::io::{BufRead, BufReader};
+use process::Broker;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -45,11 +47,14 @@ struct Arguments {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
+    let program = arguments.broker.as_deref();
     if arguments.connections > 0 {
-        measure_connections(&Broker::start(&arguments)?, &arguments).await?;
+        let folder = tempfile::tempdir()?;
+        measure_connections(&Broker::start(program, folder.path())?, &arguments).await?;
     }
     // A broker of its own: one that had connections has memory to spare.
-    measure_queues(&Broker::start(&arguments)?, &arguments).await
+    let folder = tempfile::tempdir()?;
+    measure_queues(&Broker::start(program, folder.path())?, &arguments).await
 }
 
 async fn measure_connections(broker: &Broker, arguments: &Arguments) -> anyhow::Result<()> {
@@ -109,82 +114,6 @@ async fn settle() {
 
 fn kib_each(bytes: u64, count: usize) -> f64 {
     bytes as f64 / 1024.0 / count.max(1) as f64
-}
-
-/// A broker in a process of its own, with an empty data folder that goes with it.
-struct Broker {
-    process: Child,
-    /// Kept open, so that the broker can write what it likes.
-    _output: BufReader<ChildStdout>,
-    address: SocketAddr,
-    folder: PathBuf,
-}
-
-impl Broker {
-    fn start(arguments: &Arguments) -> anyhow::Result<Self> {
-        let program = match &arguments.broker {
-            Some(program) => program.clone(),
-            None => beside()?,
-        };
-        let folder = std::env::temp_dir().join(format!("courser-idle-{}", std::process::id()));
-        let mut process = Command::new(&program)
-            .args(["--listen", "127.0.0.1:0", "--data-dir"])
-            .arg(&folder)
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("can't start {}", program.display()))?;
-        let mut output = BufReader::new(process.stdout.take().context("no output")?);
-        let mut line = String::new();
-        while output.read_line(&mut line)? > 0 {
-            if let Some((_, address)) = line.split_once("amqp://") {
-                let address = address.trim().parse()?;
-                return Ok(Broker { process, _output: output, address, folder });
-            }
-            line.clear();
-        }
-        bail!("{} did not start", program.display())
-    }
-
-    fn proc_file(&self, name: &str) -> anyhow::Result<String> {
-        Ok(std::fs::read_to_string(format!("/proc/{}/{name}", self.process.id()))?)
-    }
-
-    fn resident_bytes(&self) -> anyhow::Result<u64> {
-        let status = self.proc_file("status")?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = line.and_then(|rest| rest.split_whitespace().next()).context("no VmRSS")?;
-        Ok(kib.parse::<u64>()? * 1024)
-    }
-
-    /// What all threads of the process have used, user and system, to a hundredth of a second.
-    fn cpu_time(&self) -> anyhow::Result<Duration> {
-        let stat = self.proc_file("stat")?;
-        let (_, fields) = stat.rsplit_once(')').context("no fields")?;
-        // utime and stime are fields 14 and 15; the first after the name is 3.
-        let ticks: u64 = fields
-            .split_whitespace()
-            .skip(11)
-            .take(2)
-            .map(str::parse::<u64>)
-            .sum::<Result<_, _>>()?;
-        Ok(Duration::from_millis(ticks * 10))
-    }
-}
-
-impl Drop for Broker {
-    fn drop(&mut self) {
-        // What can't be cleaned up is left; there is nobody to tell.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
-}
-
-/// The broker built with the same profile as this example.
-fn beside() -> anyhow::Result<PathBuf> {
-    let this = std::env::current_exe()?;
-    let folder = this.parent().and_then(|examples| examples.parent()).context("no folder")?;
-    Ok(folder.join("courser"))
 }
 
 /// A client with one channel.

@@ -1,16 +1,15 @@
 //! Publishing: the path of most of the broker's work.
 
-use super::reply::wants_direct_reply;
+use super::readdress::says_the_way;
 use super::{LastRoute, ROUTES_MAX, Session};
 use crate::arguments::MAX_EXPIRY_MS;
-use crate::copies::names_more_keys;
 use crate::exchange::Envelope;
 use crate::fault::Fault;
 use crate::queue::Queue;
 use crate::stash::Stash;
 use crate::vhost::{Route, clean_name, lock_streams, store_fault};
 use bytes::Bytes;
-use courser_codec::{ContentHeader, RawProperties, basic};
+use courser_codec::{ContentHeader, Properties, RawProperties, basic};
 use courser_store::{MessageRef, StoreError, Sync};
 use std::sync::Arc;
 
@@ -20,6 +19,9 @@ const FLAG_DELIVERY_MODE: u16 = 1 << 12;
 const FLAG_EXPIRATION: u16 = 1 << 8;
 /// Property flag of `user-id`.
 const FLAG_USER_ID: u16 = 1 << 4;
+
+/// Property flags of those that may say where a message goes: `headers` and `reply-to`.
+const FLAGS_OF_THE_WAY: u16 = Properties::HEADERS_FLAG | Properties::REPLY_TO_FLAG;
 
 /// One `basic.publish` with its content.
 #[derive(Clone, Copy, Debug)]
@@ -212,7 +214,7 @@ impl Session {
             let expiration = properties.expiration().map_err(malformed)?.unwrap_or_default();
             check_expiration(expiration.as_bytes())?;
         }
-        Ok(names_more_keys(properties).map_err(malformed)? || wants_direct_reply(properties)?)
+        Ok(properties.flags() & FLAGS_OF_THE_WAY != 0 && says_the_way(properties)?)
     }
 
     /// Puts the collected run into its queues.

@@ -19,6 +19,12 @@ pub(super) struct Readdressed<'m> {
     pub header: Cow<'m, [u8]>,
 }
 
+/// Whether the way of a message is decided by more than its exchange and routing key, or it asks for
+/// a direct reply.
+pub(super) fn says_the_way(properties: RawProperties<'_>) -> Result<bool, Fault> {
+    Ok(copies::names_more_keys(properties).map_err(malformed)? || wants_direct_reply(properties)?)
+}
+
 impl Session {
     /// The way of a message by all its keys, and its content header without BCC.
     pub(super) fn readdress<'m>(
