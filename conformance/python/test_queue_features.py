@@ -101,3 +101,12 @@ def test_a_channel_that_keeps_a_message_for_too_long_is_closed(connection, chann
     other = connection.channel()
     method, _, body = other.basic_get(queue, auto_ack=True)
     assert (body, method.redelivered) == (b"slow", True)
+
+
+def test_a_repeated_message_is_dropped_and_confirmed(channel):
+    queue = declare(channel, message_deduplication=True, cache_size=10)
+    channel.confirm_delivery()
+    for body, name in ((b"1", "a"), (b"2", "b"), (b"3", "a")):
+        headers = {"x-deduplication-header": name}
+        channel.basic_publish("", queue, body, pika.BasicProperties(headers=headers), mandatory=True)
+    assert drain(channel, queue) == [b"1", b"2"]

@@ -15,6 +15,7 @@ mod arguments;
 mod broker;
 mod copies;
 mod dead_letter;
+mod deduplication;
 mod definition;
 mod delay;
 mod durable;

@@ -1,6 +1,7 @@
 //! The arguments of `exchange.declare`.
 
-use super::check_equivalent;
+use super::{check_equivalent, value};
+use crate::deduplication;
 use crate::exchange::{DELAYED_TYPE, ExchangeKind, Hashed, history};
 use crate::fault::{Fault, Resource};
 use courser_codec::{FieldTable, FieldValue};
@@ -30,6 +31,7 @@ pub(crate) fn check_exchange(
             }
         }
     }
+    check_deduplication(kind, arguments, &exchange)?;
     match kind {
         ExchangeKind::ConsistentHash => {
             Hashed::parse(arguments).map(drop).map_err(Fault::precondition_failed)
@@ -41,6 +43,39 @@ pub(crate) fn check_exchange(
         }
         _ => Ok(()),
     }
+}
+
+/// Any exchange may drop what has been there before; the type that is there for it has to say how
+/// much it remembers.
+fn check_deduplication(
+    kind: ExchangeKind,
+    arguments: &FieldTable,
+    exchange: &Resource<'_>,
+) -> Result<(), Fault> {
+    let is_type = kind == ExchangeKind::Deduplicating;
+    if is_type && arguments.get(deduplication::CACHE_SIZE).is_none() {
+        return Err(Fault::precondition_failed(format_args!(
+            "Missing or invalid argument, '{}' must be an integer greater than 0",
+            deduplication::CACHE_SIZE
+        )));
+    }
+    if !is_type && arguments.get(deduplication::ARGUMENT).is_none() {
+        return Ok(());
+    }
+    let checks: [(&str, value::Check); 5] = [
+        (deduplication::ARGUMENT, value::flag),
+        (deduplication::HEADER, value::header_name),
+        (deduplication::CACHE_SIZE, value::cache_size),
+        (deduplication::CACHE_TTL, value::expiry),
+        ("x-cache-persistence", value::cache_persistence),
+    ];
+    for (name, check) in checks {
+        let Some(value) = arguments.get(name) else { continue };
+        check(value, arguments).map_err(|why| {
+            Fault::precondition_failed(format_args!("invalid arg '{name}' for {exchange}: {why}"))
+        })?;
+    }
+    Ok(())
 }
 
 fn check_history_length(arguments: &FieldTable) -> Result<(), Fault> {

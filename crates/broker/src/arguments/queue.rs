@@ -1,6 +1,7 @@
 //! The arguments of `queue.declare`.
 
 use super::value::{self, Check};
+use crate::deduplication;
 use crate::fault::{Fault, Resource};
 use crate::queue::Ranks;
 use crate::vhost::QueueRequest;
@@ -61,10 +62,10 @@ const KNOWN: [Known; 26] = [
     known(SINGLE_ACTIVE_CONSUMER, value::flag, C | Q, true),
     known("x-delivery-limit", value::delivery_limit, C | Q, true),
     known("x-consumer-timeout", value::expiry, C | Q, true),
-    known("x-message-deduplication", value::flag, C | Q, false),
-    known("x-deduplication-header", value::any_text, C | Q, false),
-    known("x-cache-size", value::positive, C | Q, false),
-    known("x-cache-ttl", value::expiry, C | Q, false),
+    known(deduplication::ARGUMENT, value::queue_deduplication, C | Q, true),
+    known(deduplication::HEADER, value::header_name, C | Q, true),
+    known(deduplication::CACHE_SIZE, value::cache_size, C | Q, true),
+    known(deduplication::CACHE_TTL, value::expiry, C | Q, true),
     known("x-quorum-initial-group-size", value::positive, Q, true),
     known("x-quorum-target-group-size", value::positive, Q, true),
     known("x-max-age", value::max_age, S, true),

@@ -1,6 +1,7 @@
 //! What values an argument takes. A refusal says what is wrong in the words that RabbitMQ's clients
 //! know, which are Erlang terms.
 
+use crate::deduplication::{CACHE_SIZE, CACHE_SIZE_MAX, CACHE_TTL};
 use crate::queue::RETURNS_MAX;
 use courser_codec::{FieldTable, FieldValue};
 
@@ -27,6 +28,36 @@ fn one_of(value: &FieldValue, choices: &[&str], problem: &str) -> Result<(), Str
     let text = text(value)?;
     let known = choices.iter().any(|choice| choice.as_bytes() == text);
     if known { Ok(()) } else { Err(problem.to_owned()) }
+}
+
+/// The name of a header.
+pub(super) fn header_name(value: &FieldValue, _: &FieldTable) -> Result<(), String> {
+    if text(value)?.len() <= 255 { Ok(()) } else { Err("longer than a name".to_owned()) }
+}
+
+/// A number of messages to remember.
+pub(super) fn cache_size(value: &FieldValue, all: &FieldTable) -> Result<(), String> {
+    positive(value, all)?;
+    match integer(value)? {
+        large if large > CACHE_SIZE_MAX => Err(format!("{{value_too_large,{large}}}")),
+        _ => Ok(()),
+    }
+}
+
+/// What is remembered is in memory only.
+pub(super) fn cache_persistence(value: &FieldValue, _: &FieldTable) -> Result<(), String> {
+    one_of(value, &["memory"], "only 'memory' is supported by this broker")
+}
+
+/// A queue remembers a number of messages, or for some time, and has to be told which: other brokers
+/// that are told neither go by what is in the queue.
+pub(super) fn queue_deduplication(value: &FieldValue, all: &FieldTable) -> Result<(), String> {
+    flag(value, all)?;
+    let told = [CACHE_SIZE, CACHE_TTL].iter().any(|name| all.get(*name).is_some());
+    if told || value.as_bool() == Some(false) {
+        return Ok(());
+    }
+    Err(format!("without '{CACHE_SIZE}' or '{CACHE_TTL}' not supported by this broker"))
 }
 
 /// Negative for no limit.

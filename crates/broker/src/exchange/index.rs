@@ -24,7 +24,9 @@ impl Index {
     pub fn new(kind: ExchangeKind, arguments: &FieldTable) -> Self {
         match kind {
             ExchangeKind::Direct => Index::Direct(Default::default()),
-            ExchangeKind::Fanout | ExchangeKind::RecentHistory => Index::Fanout(Default::default()),
+            ExchangeKind::Fanout | ExchangeKind::RecentHistory | ExchangeKind::Deduplicating => {
+                Index::Fanout(Default::default())
+            }
             ExchangeKind::Topic => Index::Topic(Default::default()),
             ExchangeKind::Headers => Index::Headers(Default::default()),
             ExchangeKind::ConsistentHash => {

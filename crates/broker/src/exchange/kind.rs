@@ -26,10 +26,12 @@ pub enum ExchangeKind {
     RecentHistory = 7,
     /// As another type that the argument `x-delayed-type` names, after some time.
     Delayed = 8,
+    /// To every binding, unless the message has been there before.
+    Deduplicating = 9,
 }
 
 impl ExchangeKind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Direct,
         Self::Fanout,
         Self::Topic,
@@ -39,6 +41,7 @@ impl ExchangeKind {
         Self::ModulusHash,
         Self::RecentHistory,
         Self::Delayed,
+        Self::Deduplicating,
     ];
 
     /// The kind with this name, if it is one.
@@ -70,6 +73,7 @@ impl ExchangeKind {
             ExchangeKind::ModulusHash => "x-modulus-hash",
             ExchangeKind::RecentHistory => "x-recent-history",
             ExchangeKind::Delayed => "x-delayed-message",
+            ExchangeKind::Deduplicating => "x-message-deduplication",
         }
     }
 }

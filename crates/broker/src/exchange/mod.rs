@@ -19,6 +19,7 @@ pub(crate) use kind::DELAYED_TYPE;
 pub use kind::ExchangeKind;
 
 use crate::arguments::{ALTERNATE_EXCHANGE, same_table};
+use crate::deduplication::Deduplication;
 use crate::delay::Delay;
 use crate::queue::Queue;
 use courser_codec::FieldTable;
@@ -55,6 +56,7 @@ pub struct Exchange {
     pub settings: ExchangeSettings,
     alternate: Option<ShortString>,
     keeper: Keeper,
+    deduplication: Option<Arc<Deduplication>>,
     /// The exchanges that it is bound to.
     pub(crate) sources: Sources,
     bindings: RwLock<Bindings>,
@@ -161,6 +163,10 @@ impl Exchange {
             // What is no name was refused at the declaration.
             ShortString::new(name.as_long_str()?).ok()
         });
+        let deduplication = match settings.kind {
+            ExchangeKind::Deduplicating => Some(Deduplication::with(&settings.arguments)),
+            _ => Deduplication::of(&settings.arguments),
+        };
         Arc::new_cyclic(|me| Exchange {
             id,
             name,
@@ -175,6 +181,7 @@ impl Exchange {
             },
             settings,
             alternate,
+            deduplication,
             sources: Sources::default(),
             bindings: RwLock::new(bindings),
         })
@@ -183,6 +190,11 @@ impl Exchange {
     /// The exchange that gets what finds no destination here.
     pub(crate) fn alternate(&self) -> Option<&ShortString> {
         self.alternate.as_ref()
+    }
+
+    /// There if it drops what has been there before.
+    pub(crate) fn deduplication(&self) -> Option<&Arc<Deduplication>> {
+        self.deduplication.as_ref()
     }
 
     /// How it routes what it does not delay.

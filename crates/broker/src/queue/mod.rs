@@ -34,6 +34,7 @@ pub use traits::{DeadLetterTo, QueueTraits};
 
 use crate::arguments;
 use crate::arguments::QueueType;
+use crate::deduplication::Deduplication;
 use crate::exchange::Sources;
 use crate::fault::Fault;
 use crate::outbox::Outbox;
@@ -88,6 +89,7 @@ pub struct Queue {
     me: Weak<Queue>,
     /// What it has as a stream, if it is one.
     stream: Option<Box<Stream>>,
+    deduplication: Option<Arc<Deduplication>>,
     state: Mutex<State>,
     /// Its messages need a stamp.
     stamps: AtomicBool,
@@ -183,6 +185,7 @@ impl Queue {
         let consumers = Consumers::new(single);
         let is_stream = QueueType::of(&settings.arguments) == QueueType::Stream;
         let stream = is_stream.then(|| Box::new(Stream::new(id, traits.as_deref())));
+        let deduplication = Deduplication::of(&settings.arguments);
         let queue = Arc::new_cyclic(|me| Queue {
             id,
             name,
@@ -192,6 +195,7 @@ impl Queue {
             timers,
             me: Weak::clone(me),
             stream,
+            deduplication,
             state: Mutex::new(State { ready, consumers, traits, ..State::default() }),
             stamps: AtomicBool::new(false),
             refuses: AtomicBool::new(false),
@@ -204,6 +208,11 @@ impl Queue {
             stream.watch_age(&queue.timers, queue.timed());
         }
         queue
+    }
+
+    /// There if it drops what has been there before.
+    pub(crate) fn deduplication(&self) -> Option<Arc<Deduplication>> {
+        self.deduplication.clone()
     }
 
     /// Itself, for a timer.

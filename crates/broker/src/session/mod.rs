@@ -11,6 +11,7 @@ mod publish;
 mod readdress;
 mod reply;
 mod request;
+mod screen;
 mod streams;
 mod transaction;
 

@@ -3,6 +3,7 @@
 use super::readdress::says_the_way;
 use super::{LastRoute, ROUTES_MAX, Session};
 use crate::arguments::MAX_EXPIRY_MS;
+use crate::deduplication::Remembered;
 use crate::exchange::Envelope;
 use crate::fault::Fault;
 use crate::queue::Queue;
@@ -50,13 +51,26 @@ pub struct Batch<'m> {
     persistent: bool,
     /// On a route that may refuse messages, for each in `stash` its channel and confirm number.
     pub(super) publishers: Vec<(u16, u64)>,
+    /// What is remembered of messages in `stash` to drop their repetitions.
+    remembered: Remembered,
 }
 
 impl Batch<'_> {
+    /// Adds what is remembered of the message that was pushed last, or that will be the first.
+    pub(super) fn remember(&mut self, of_one: Remembered) {
+        self.remembered.add(self.stash.len().saturating_sub(1), of_one);
+    }
+
     /// Empties the batch, which must have been flushed, and keeps its memory for another read.
     pub fn recycle<'n>(self) -> Batch<'n> {
         let publishers = self.publishers;
-        Batch { stash: self.stash.recycle(), route: None, persistent: false, publishers }
+        Batch {
+            stash: self.stash.recycle(),
+            route: None,
+            persistent: false,
+            publishers,
+            remembered: self.remembered,
+        }
     }
 }
 
@@ -108,6 +122,9 @@ impl Session {
             return self.publish_later(&inbound, properties);
         }
         let persistent = !route.durable.is_empty() && is_persistent(properties)?;
+        if route.is_screened {
+            return self.publish_screened(batch, inbound, properties, &route, persistent);
+        }
         self.publish_routed(batch, inbound, route, persistent)
     }
 
@@ -226,10 +243,19 @@ impl Session {
         let broker = Arc::clone(&self.broker);
         let _gate = broker.gate.read();
         let order = lock_streams(std::iter::once(&*route));
-        if !route.logged(batch.persistent).is_empty() {
-            self.persist(batch, &route).map_err(store_fault)?;
+        let persisted = match route.logged(batch.persistent) {
+            [] => Ok(()),
+            _ => self.persist(batch, &route),
+        };
+        if let Err(error) = persisted {
+            batch.remembered = Remembered::default();
+            return Err(store_fault(error));
         }
         let pushed = self.push(&mut batch.stash, &route).map_err(store_fault);
+        if !batch.remembered.is_empty() {
+            let (stash, failed) = (&batch.stash, pushed.is_err());
+            batch.remembered.settle(|index| failed || stash.is_refused(index));
+        }
         drop(order);
         broker.post_dead_letters(&mut self.wakes);
         let confirmed = if route.may_refuse { self.confirm_or_refuse(batch) } else { Ok(()) };

@@ -5,6 +5,7 @@ use super::Session;
 use super::publish::{Batch, Inbound, is_persistent, malformed};
 use super::reply::wants_direct_reply;
 use crate::copies;
+use crate::deduplication::Remembered;
 use crate::exchange::Envelope;
 use crate::fault::Fault;
 use crate::vhost::{Route, clean_name, store_fault};
@@ -67,12 +68,20 @@ impl Session {
         let persistent = !route.durable.is_empty() && is_persistent(properties)?;
         self.flush_publishes(batch)?;
         let mut route = route;
+        let mut remembered = Remembered::default();
+        if route.is_screened {
+            route = self.screen(&route, properties, &mut remembered)?;
+        }
         if !route.keepers.is_empty() {
             // Those of its keys that consumers don't see are needed again when its time has come.
             self.keep_aside(&inbound, &route)?;
+            if route.queues.is_empty() {
+                remembered.settle(|_| false);
+            }
             route = Arc::new(Route { keepers: Vec::new(), ..Route::clone(&route) });
         }
         let mut alone = Batch::default();
+        alone.remember(remembered);
         let inbound = Inbound { header: &header, ..inbound };
         self.publish_routed(&mut alone, inbound, route, persistent)?;
         self.flush_publishes(&mut alone)

@@ -4,6 +4,7 @@ use super::acknowledge::Settlement;
 use super::publish::{is_persistent, malformed};
 use super::readdress::Readdressed;
 use super::{Inbound, Session};
+use crate::deduplication::Remembered;
 use crate::delay::Newcomer;
 use crate::fault::Fault;
 use crate::queue::Queue;
@@ -93,12 +94,16 @@ impl Session {
         let Some(transaction) = self.transaction(number) else { return Ok(()) };
         let Transaction { publishes, settled, .. } = std::mem::take(transaction);
         let mut routed = Vec::with_capacity(publishes.len());
+        let mut remembered = Remembered::default();
         for pending in &publishes {
             let inbound = pending.inbound(number);
             let properties = ContentHeader::parse(inbound.header).map_err(malformed)?.properties;
             // An exchange that has gone since takes its messages with it, as if unroutable.
             let Ok(readdressed) = self.readdress(&inbound, properties) else { continue };
-            let Readdressed { route, header } = readdressed;
+            let Readdressed { mut route, header } = readdressed;
+            if route.is_screened {
+                route = self.screen(&route, properties, &mut remembered)?;
+            }
             let persistent = !route.durable.is_empty() && pending.persistent;
             routed.push((pending, header, route, persistent));
         }
@@ -149,6 +154,7 @@ impl Session {
         for newcomer in newcomers {
             newcomer.admit_from(&mut locations).map_err(store_fault)?;
         }
+        remembered.settle(|_| false);
         drop(order);
         let with = |wanted| {
             let those = settled.iter().filter(move |(_, _, settlement)| *settlement == wanted);

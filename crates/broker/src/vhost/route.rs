@@ -1,6 +1,7 @@
 //! From an exchange and a message's keys and properties to queues.
 
 use super::Vhost;
+use crate::deduplication::Deduplication;
 use crate::delay::delay_ms;
 use crate::exchange::history::is_remembered;
 use crate::exchange::{Destination, Envelope, Exchange};
@@ -35,6 +36,12 @@ pub(crate) struct Route {
     pub keepers: Vec<Arc<Exchange>>,
     /// One of them sends it on later.
     pub delayed: bool,
+    /// There if the exchange that it was published to drops what has been there before.
+    pub exchange_screen: Option<Arc<Deduplication>>,
+    /// By their numbers, the queues that do so.
+    pub queue_screens: Vec<(u64, Arc<Deduplication>)>,
+    /// There is one of those two.
+    pub is_screened: bool,
 }
 
 impl Vhost {
@@ -53,6 +60,7 @@ impl Vhost {
                 "cannot publish to internal {exchange}"
             )));
         }
+        route.exchange_screen = exchange.deduplication().cloned();
         self.route_from(exchange, envelope, &mut route);
         route.finish()
     }
@@ -185,6 +193,10 @@ impl Route {
         self.stamped = self.queues.iter().any(|queue| queue.wants_stamps());
         let streams = self.queues.iter().filter(|queue| queue.stream().is_some());
         self.streams = streams.map(|queue| queue.id).collect();
+        let screens =
+            self.queues.iter().filter_map(|queue| Some((queue.id, queue.deduplication()?)));
+        self.queue_screens = screens.collect();
+        self.is_screened = self.exchange_screen.is_some() || !self.queue_screens.is_empty();
         self.may_refuse = self.queues.iter().any(|queue| queue.may_refuse());
         if self.durable.len() > QUEUES_PER_RECORD_MAX {
             let queues = self.durable.len();

@@ -16,6 +16,7 @@ mod consumer_turns;
 mod copies;
 mod dead_letters;
 mod declare;
+mod deduplication;
 mod delayed;
 mod delete;
 mod delivery_limit;
