@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "cgi/escape"
 require "uri"
 
 module AMQ
@@ -47,9 +46,13 @@ module AMQ
 
       private
 
+      def unescape(text)
+        ::URI.decode_www_form_component(text)
+      end
+
       def add_authority(settings, uri)
-        settings[:user] = CGI.unescape(uri.user) if uri.user
-        settings[:pass] = CGI.unescape(uri.password) if uri.password
+        settings[:user] = unescape(uri.user) if uri.user
+        settings[:pass] = unescape(uri.password) if uri.password
         settings[:host] = uri.host if uri.host
         settings[:port] = uri.port || PORTS[uri.scheme]
       end
@@ -62,7 +65,7 @@ module AMQ
           raise ArgumentError, "#{uri} has multiple-segment path; write slashes in the name of the vhost as %2F"
         end
 
-        settings[:vhost] = CGI.unescape(vhost)
+        settings[:vhost] = unescape(vhost)
       end
 
       def add_parameters(settings, uri)
@@ -77,7 +80,7 @@ module AMQ
       def parameters(query)
         pairs = query.split(/[&;]/).map do |pair|
           name, value = pair.split("=", 2)
-          [CGI.unescape(name.to_s), value && CGI.unescape(value)]
+          [unescape(name.to_s), value && unescape(value)]
         end
         pairs.group_by(&:first).transform_values do |same|
           values = same.filter_map(&:last)
@@ -100,5 +103,3 @@ module AMQ
     end
   end
 end
-
-require "cgi/util" unless CGI.respond_to?(:unescape)

@@ -17,9 +17,8 @@ use crate::ruby::api::{self, DataType, FREE_IMMEDIATELY, Value};
 use crate::ruby::error::{Raise, Result, ruby_method};
 use crate::ruby::layout::{self, NIL};
 use crate::ruby::value::{
-    BINARY, UTF8, binary, define_method, expect_string, low_64_bits, small, string, unsigned,
+    BINARY, UTF8, binary, define_method, expect_string, keep, low_64_bits, small, string, unsigned,
 };
-use crate::table::keep;
 
 /// Room that the first octets get.
 const FIRST_ROOM: usize = 16 * 1024;

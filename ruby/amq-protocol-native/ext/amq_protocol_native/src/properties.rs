@@ -12,9 +12,9 @@ use crate::ruby::api::{self, ST_CONTINUE, ST_STOP, Value};
 use crate::ruby::error::{Raise, Result, ruby_method};
 use crate::ruby::layout::{self, Kind, NIL, UNDEF};
 use crate::ruby::value::{
-    call, define_singleton_method, expect_string, low_64_bits, small, string, symbol, to_s,
+    call, define_singleton_method, expect_string, keep, low_64_bits, small, string, symbol, to_s,
 };
-use crate::table::{keep, source};
+use crate::table::source;
 
 /// Class of the contents that have properties.
 const BASIC: u16 = 60;

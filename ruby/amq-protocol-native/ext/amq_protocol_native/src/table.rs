@@ -9,7 +9,7 @@ use crate::ruby::api::{self, Value};
 use crate::ruby::error::{Raise, Result, ruby_method};
 use crate::ruby::layout;
 use crate::ruby::value::{
-    define_singleton_method, expect_string, integer, offset, small, string, unsigned,
+    define_singleton_method, expect_string, integer, keep, offset, small, string, unsigned,
 };
 
 /// The octets of a string argument, and what strings in them look like.
@@ -20,12 +20,6 @@ pub(crate) unsafe fn source<'a>(data: Value) -> (&'a [u8], Source) {
     // SAFETY: passed on.
     let octets = unsafe { layout::octets(data) };
     (octets, Source { encoding: layout::encoding(data), string: data })
-}
-
-/// Keeps a value on the stack up to here, where the collector sees it.
-#[inline(always)]
-pub(crate) fn keep(value: Value) {
-    std::hint::black_box(value);
 }
 
 ruby_method! {

@@ -56,6 +56,11 @@ module AMQ
       #   @raise [EmptyResponseError] When there is nothing.
       #   @raise [FrameTypeError]
 
+      # @!method self.encode_all(frames)
+      #   An addition to the interface of `amq-protocol`.
+      #   @param frames [Array<FrameSubclass>]
+      #   @return [String] The frames one behind the other, in one String.
+
       # @!method final?
       #   @return [Boolean] Whether no other frame belongs to this one.
     end

@@ -236,3 +236,20 @@ pub(crate) fn offset(value: Value) -> Result<usize> {
 
 /// `nil`, for methods without a result.
 pub(crate) const NOTHING: Value = NIL;
+
+/// Keeps a value on the stack up to here, where the collector sees it.
+#[inline(always)]
+pub(crate) fn keep(value: Value) {
+    std::hint::black_box(value);
+}
+
+/// Tells the collector that an object refers to a value from now on.
+///
+/// # Safety
+/// `object` is one with write barriers.
+pub(crate) unsafe fn tell_collector(object: Value, value: Value) {
+    if value & 7 == 0 && layout::is_truthy(value) {
+        // SAFETY: both are objects.
+        unsafe { api::rb_gc_writebarrier(object, value) };
+    }
+}
