@@ -5,10 +5,12 @@ use crate::config::Config;
 use crate::data_dir::{DataDir, DataDirError};
 use crate::driver::{self, Counted, Shared};
 use crate::durable;
+use crate::gateway;
 use crate::timers;
 use courser_broker::RestoreError;
 use courser_codec::FieldTable;
 use courser_connection::server::{Config as ConnectionConfig, capabilities};
+use courser_gateway::Gateway;
 use courser_journal::{JournalStore, RecoverError};
 use std::io;
 use std::net::SocketAddr;
@@ -49,6 +51,9 @@ pub enum StartError {
     /// What the journal holds is not what this broker writes.
     #[error(transparent)]
     Restore(#[from] RestoreError),
+    /// The gateway to ZeroMQ could not start.
+    #[error(transparent)]
+    Gateway(#[from] courser_gateway::StartError),
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
@@ -69,6 +74,7 @@ pub struct Server {
     failure: watch::Receiver<Option<String>>,
     checkpoints: durable::Checkpoints,
     store: Arc<JournalStore>,
+    gateway: Option<Gateway>,
     _data_dir: DataDir,
 }
 
@@ -96,6 +102,7 @@ impl Server {
             connection: Arc::new(connection_config(&config)),
             connections: AtomicUsize::new(0),
         });
+        let gateway = gateway::start(&config, &shared, &stopping).await?;
         let mut addresses = Vec::new();
         for listener in listeners {
             addresses.extend(listener.local_addr());
@@ -104,12 +111,17 @@ impl Server {
         }
         timers::start(&shared.broker, stopping);
         let checkpoints = durable::Checkpoints::start(&shared.broker, &store);
-        Ok(Server { addresses, stop, failure, checkpoints, store, _data_dir: data_dir })
+        Ok(Server { addresses, stop, failure, checkpoints, store, gateway, _data_dir: data_dir })
     }
 
     /// Where it listens, with the real port where 0 was asked for.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// The gateway to ZeroMQ, if it has endpoints.
+    pub fn gateway(&self) -> Option<&Gateway> {
+        self.gateway.as_ref()
     }
 
     /// Waits until the store has failed, and says why: nothing can be confirmed from then on, and
@@ -125,7 +137,10 @@ impl Server {
 
     /// Stops listening, closes every connection with 320, waits a few seconds at most for the
     /// clients to take note, and makes everything durable.
-    pub async fn stop(self) -> Result<(), String> {
+    pub async fn stop(mut self) -> Result<(), String> {
+        if let Some(gateway) = self.gateway.take() {
+            gateway.stop().await;
+        }
         // An error means that nobody is left to be told.
         let _ = self.stop.send(true);
         let _ = tokio::time::timeout(STOP_TIMEOUT, self.stop.closed()).await;
