@@ -1,0 +1,136 @@
+"""A broker with a gateway, and clients of both sides."""
+
+import logging
+import os
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pika
+import pytest
+import zmq
+
+# Each attempt to connect to a broker that starts would be told of.
+logging.getLogger("pika").setLevel(logging.CRITICAL)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Broker:
+    """A broker of its own; `endpoints` is the YAML of the gateway's list."""
+
+    def __init__(self, folder):
+        self.folder, self.port, self.process, self.connections = folder, free_port(), None, []
+
+    def start(self, endpoints):
+        config = self.folder / "courser.yaml"
+        config.write_text(f"gateway:\n  endpoints:\n{endpoints}")
+        self.log = open(self.folder / "broker.log", "a")
+        self.process = subprocess.Popen(
+            [os.environ["COURSER_TEST_BINARY"], "--config", config, "--listen", f"127.0.0.1:{self.port}",
+             "--data-dir", self.folder / "data"], stdout=self.log, stderr=self.log)
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline and self.process.poll() is None:
+            try:
+                return self.connect() and self
+            except pika.exceptions.AMQPError:
+                time.sleep(0.05)
+        raise AssertionError(self.said())
+
+    def said(self):
+        return (self.folder / "broker.log").read_text()
+
+    def connect(self, for_thread=False):
+        connection = pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", self.port))
+        if not for_thread:
+            self.connections.append(connection)
+        return connection
+
+    def stop(self, how=signal.SIGTERM):
+        # The broker would wait for their answer to its farewell. A connection that a thread serves gives it.
+        for connection in self.connections:
+            if connection.is_open:
+                connection.close()
+        self.connections.clear()
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(how)
+            self.process.wait(timeout=15)
+
+
+@pytest.fixture
+def broker(tmp_path):
+    broker = Broker(tmp_path)
+    yield broker
+    broker.stop()
+    print(broker.said())
+
+
+@pytest.fixture
+def port():
+    return free_port()
+
+
+@pytest.fixture
+def peers():
+    """Makes ZeroMQ sockets: peers(zmq.PUSH, port, option=value)."""
+    context, made = zmq.Context(), []
+
+    def make(kind, port, subscribe=None, **options):
+        peer = context.socket(kind)
+        made.append(peer)  # Python closes what nobody refers to.
+        peer.linger, peer.rcvtimeo, peer.sndtimeo = 0, 5000, 5000
+        for name, value in options.items():
+            setattr(peer, name, value)
+        for prefix in subscribe or []:
+            peer.subscribe(prefix)
+        peer.connect(f"tcp://127.0.0.1:{port}")
+        return peer
+
+    yield make
+    context.destroy(linger=0)
+
+
+@pytest.fixture
+def gem():
+    """Runs a Ruby program with the ZeroMQ gem of this repository."""
+    lib = Path(__file__).parents[2] / "ruby/courser-zmq/lib"
+    started = []
+
+    def run(program, *arguments):
+        process = subprocess.Popen(["ruby", "-I", lib, "-r", "courser-zmq", "-e", program, *map(str, arguments)],
+                                   stdout=subprocess.PIPE, text=True)
+        started.append(process)
+        return process
+
+    yield run
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def take(channel, queue, count, seconds=10):
+    """The next messages of a queue, as (method, properties, body)."""
+    taken, deadline = [], time.monotonic() + seconds
+    while len(taken) < count and time.monotonic() < deadline:
+        method, properties, body = channel.basic_get(queue, auto_ack=True)
+        if method:
+            taken.append((method, properties, body))
+        else:
+            time.sleep(0.01)
+    return taken
+
+
+def eventually(condition, seconds=10):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError("it did not come true")
