@@ -5,7 +5,7 @@ use crate::outbox::Outbox;
 use crate::queue::{ConnectionId, Queue, QueueTraits};
 use crate::session::Session;
 use crate::timers::Timers;
-use crate::vhost::Vhost;
+use crate::vhost::{Admission, Vhost};
 use crate::wakes::Wakes;
 use courser_codec::ShortString;
 use courser_store::{MemoryGauge, Store};
@@ -157,13 +157,13 @@ impl Broker {
     /// Begins the session of a connection whose `connection.open` has been accepted.
     pub fn open_session(
         self: &Arc<Self>,
-        vhost: Arc<Vhost>,
+        admission: impl Into<Admission>,
         identity: Identity,
         frame_max: usize,
     ) -> Session {
         let connection: ConnectionId = self.next_id();
         let outbox = Outbox::new(frame_max, self.limits.outbox_high_bytes, identity.cancel_notify);
-        Session::new(Arc::clone(self), vhost, identity, connection, outbox)
+        Session::new(Arc::clone(self), admission.into(), identity, connection, outbox)
     }
 
     /// What is short, if publishers have to wait: a reason for `connection.blocked`.

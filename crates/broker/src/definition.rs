@@ -6,13 +6,19 @@
 //!          'q' queue: name
 //!          'b' binding: source, 'q' or 'x', destination, routing key (u8 length, octets each),
 //!                       arguments (encoded field table entries)
+//!          'v' vhost: nothing
+//!          'p' policy, 'o' operator policy: name
 //! value  'x': type octet, flags octet, u64 number for a delayed exchange, arguments
 //!        'q': u64 number of the queue, flags octet, arguments
 //!        'b': nothing
+//!        'v': u64 most connections, u64 most queues; all bits set where there is no limit
+//!        'p', 'o': i64 priority, octet of what it is for, u32 length of the pattern, pattern, definition
 //! ```
 
 use crate::exchange::{Exchange, ExchangeKind, ExchangeSettings};
+use crate::policy::{ApplyTo, Policy, PolicyKind};
 use crate::queue::{Queue, QueueSettings};
+use crate::vhost::VhostLimits;
 use courser_codec::{FieldTable, ShortString, Table};
 
 const AUTO_DELETE: u8 = 1;
@@ -36,6 +42,15 @@ pub(crate) enum Definition {
     Binding {
         vhost: String,
         binding: DefinedBinding,
+    },
+    Vhost {
+        vhost: String,
+        limits: VhostLimits,
+    },
+    Policy {
+        vhost: String,
+        kind: PolicyKind,
+        policy: Policy,
     },
 }
 
@@ -101,6 +116,56 @@ pub(crate) fn binding_key(vhost: &str, binding: &DefinedBinding) -> Vec<u8> {
     key
 }
 
+pub(crate) fn vhost_key(vhost: &str) -> Vec<u8> {
+    key(b'v', vhost)
+}
+
+pub(crate) fn vhost_value(limits: &VhostLimits) -> Vec<u8> {
+    let both = [limits.connections_max, limits.queues_max];
+    both.iter().flat_map(|most| most.unwrap_or(u64::MAX).to_le_bytes()).collect()
+}
+
+pub(crate) fn policy_key(vhost: &str, kind: PolicyKind, name: &str) -> Vec<u8> {
+    let octet = match kind {
+        PolicyKind::User => b'p',
+        PolicyKind::Operator => b'o',
+    };
+    let mut key = key(octet, vhost);
+    key.extend_from_slice(name.as_bytes());
+    key
+}
+
+pub(crate) fn policy_value(policy: &Policy) -> Vec<u8> {
+    let mut value = policy.priority.to_le_bytes().to_vec();
+    value.push(policy.apply_to as u8);
+    value.extend_from_slice(&(policy.pattern.len() as u32).to_le_bytes());
+    value.extend_from_slice(policy.pattern.as_bytes());
+    value.extend_from_slice(&policy.definition.to_entries());
+    value
+}
+
+fn parse_policy(name: &[u8], value: &[u8]) -> Option<Policy> {
+    let (priority, value) = value.split_first_chunk::<8>()?;
+    let (apply_to, value) = value.split_first()?;
+    let (len, value) = value.split_first_chunk::<4>()?;
+    let (pattern, definition) = value.split_at_checked(u32::from_le_bytes(*len) as usize)?;
+    Some(Policy {
+        name: String::from_utf8(name.to_vec()).ok()?,
+        pattern: String::from_utf8(pattern.to_vec()).ok()?,
+        apply_to: ApplyTo::from_octet(*apply_to)?,
+        priority: i64::from_le_bytes(*priority),
+        definition: table(definition)?,
+    })
+}
+
+fn parse_limits(value: &[u8]) -> Option<VhostLimits> {
+    let (connections, value) = value.split_first_chunk::<8>()?;
+    let (queues, _) = value.split_first_chunk::<8>()?;
+    let limit =
+        |octets: &[u8; 8]| Some(u64::from_le_bytes(*octets)).filter(|most| *most < u64::MAX);
+    Some(VhostLimits { connections_max: limit(connections), queues_max: limit(queues) })
+}
+
 /// Reads a definition; none if it is malformed.
 pub(crate) fn parse(key: &[u8], value: &[u8]) -> Option<Definition> {
     let (kind, rest) = key.split_first()?;
@@ -157,6 +222,11 @@ pub(crate) fn parse(key: &[u8], value: &[u8]) -> Option<Definition> {
                 arguments: table(arguments)?,
             };
             Some(Definition::Binding { vhost, binding })
+        }
+        b'v' => Some(Definition::Vhost { vhost, limits: parse_limits(value)? }),
+        b'p' | b'o' => {
+            let kind = if *kind == b'p' { PolicyKind::User } else { PolicyKind::Operator };
+            Some(Definition::Policy { vhost, kind, policy: parse_policy(rest, value)? })
         }
         _ => None,
     }

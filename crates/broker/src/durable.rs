@@ -31,7 +31,9 @@ impl Broker {
         let mut queues = HashMap::new();
         let mut delays = HashMap::new();
         for (key, value) in recovered.definitions {
-            match definition::parse(&key, &value).ok_or(RestoreError { key })? {
+            match definition::parse(&key, &value)
+                .ok_or_else(|| RestoreError { key: key.clone() })?
+            {
                 Definition::Exchange { vhost, name, id, settings } => {
                     id.into_iter().for_each(|id| self.reserve_id(id));
                     let vhost = self.add_vhost(&vhost);
@@ -50,6 +52,12 @@ impl Broker {
                     vhost.restore(Destination::Queue(queue));
                 }
                 Definition::Binding { vhost, binding } => bindings.push((vhost, binding)),
+                Definition::Vhost { vhost, limits } => self.add_vhost(&vhost).set_limits(limits),
+                // Before every queue and exchange: definitions come in the order of their keys.
+                Definition::Policy { vhost, kind, policy } => {
+                    let restored = self.add_vhost(&vhost).restore_policy(kind, policy);
+                    restored.map_err(|_| RestoreError { key })?;
+                }
             }
         }
         for (vhost, binding) in bindings {

@@ -23,6 +23,7 @@ mod exchange;
 mod fault;
 mod limits;
 mod outbox;
+mod policy;
 mod post;
 mod queue;
 mod reply;
@@ -41,8 +42,9 @@ pub use exchange::{Exchange, ExchangeKind, ExchangeSettings};
 pub use fault::Fault;
 pub use limits::Limits;
 pub use outbox::{Outbox, OutboxState, Taken};
+pub use policy::{ApplyTo, Policy, PolicyError, PolicyKind};
 pub use queue::{
     Bounds, ConnectionId, DeadLetterTo, Overflow, Queue, QueueSettings, QueueStatus, QueueTraits,
 };
 pub use session::{Batch, Inbound, Pace, Session};
-pub use vhost::Vhost;
+pub use vhost::{Admission, Vhost, VhostLimits};

@@ -4,9 +4,9 @@ mod open_files;
 
 use anyhow::Context;
 use clap::Parser;
-use courser::{Config, Server, TEMPLATE, banner};
+use courser::{Config, ConfigError, Server, TEMPLATE, banner};
 use courser_journal::{RealDisk, tools};
-use std::io::{ErrorKind, IsTerminal};
+use std::io::{self, ErrorKind, IsTerminal};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -92,17 +92,9 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
     if arguments.command.is_some() && !arguments.listen.is_empty() {
         anyhow::bail!("--listen does not go with 'journal': that is for a broker not running");
     }
-    let environment = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let mut config = Config::load(arguments.config.as_deref(), environment)?;
-    if let Some(data_dir) = arguments.data_dir {
-        config.data_dir = data_dir;
-    }
+    let config = settings(&arguments)?;
     if let Some(Command::Journal(command)) = arguments.command {
         return look_into_journal(command, &config);
-    }
-    if !arguments.listen.is_empty() {
-        config.listen = arguments.listen;
     }
     let filter = EnvFilter::try_new(&config.log.level)
         .with_context(|| format!("log.level: '{}'", config.log.level))?;
@@ -113,15 +105,30 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         .init();
     open_files::raise_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serve(config))
+    runtime.block_on(serve(config, &arguments))
+}
+
+/// What the file, the environment and the command line say.
+fn settings(arguments: &Arguments) -> Result<Config, ConfigError> {
+    let environment = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut config = Config::load(arguments.config.as_deref(), environment)?;
+    if let Some(data_dir) = &arguments.data_dir {
+        config.data_dir.clone_from(data_dir);
+    }
+    if !arguments.listen.is_empty() {
+        config.listen.clone_from(&arguments.listen);
+    }
+    Ok(config)
 }
 
 /// Runs the broker until it is told to stop; a second signal stops it at once.
-async fn serve(config: Config) -> anyhow::Result<()> {
+async fn serve(config: Config, arguments: &Arguments) -> anyhow::Result<()> {
     let server = Server::start(config.clone()).await?;
     println!("{}", banner(&server, &config));
     tokio::select! {
         signal = stop_signal() => tracing::info!(signal = signal?, "stopping: telling clients"),
+        error = reload_on_hangup(&server, config, arguments) => return Err(error.into()),
         reason = server.failed() => {
             tracing::error!(%reason, "the journal has failed: nothing can be confirmed any more");
             anyhow::bail!("the journal has failed: {reason}");
@@ -135,6 +142,47 @@ async fn serve(config: Config) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Reads the settings again whenever SIGHUP comes. Returns only if it can't listen for that.
+async fn reload_on_hangup(
+    server: &Server,
+    mut current: Config,
+    arguments: &Arguments,
+) -> io::Error {
+    let kind = tokio::signal::unix::SignalKind::hangup();
+    let mut hangups = match tokio::signal::unix::signal(kind) {
+        Ok(hangups) => hangups,
+        Err(error) => return error,
+    };
+    loop {
+        if hangups.recv().await.is_none() {
+            std::future::pending::<()>().await;
+        }
+        let reloaded = settings(arguments).map_err(anyhow::Error::from).and_then(|config| {
+            server.reload(&config)?;
+            Ok(config)
+        });
+        match reloaded {
+            Ok(config) => {
+                let changed = Config {
+                    vhosts: current.vhosts.clone(),
+                    policies: current.policies.clone(),
+                    operator_policies: current.operator_policies.clone(),
+                    ..config.clone()
+                } != current;
+                let policies = config.policies.len() + config.operator_policies.len();
+                tracing::info!(policies, vhosts = config.vhosts.len(), "configuration reloaded");
+                if changed {
+                    tracing::warn!(
+                        "settings besides vhosts and policies count from the next start on"
+                    );
+                }
+                current = config;
+            }
+            Err(error) => tracing::error!("configuration not reloaded: {error:#}"),
+        }
+    }
 }
 
 async fn stop_signal() -> anyhow::Result<&'static str> {

@@ -1,16 +1,14 @@
 //! A running broker: its listeners and its end.
 
 use crate::VERSION;
-use crate::config::Config;
+use crate::config::{Config, ConfigError};
 use crate::data_dir::{DataDir, DataDirError};
 use crate::driver::{self, Counted, Shared};
 use crate::durable;
-use crate::gateway;
 use crate::timers;
-use courser_broker::RestoreError;
+use courser_broker::{Broker, PolicyError, RestoreError};
 use courser_codec::FieldTable;
 use courser_connection::server::{Config as ConnectionConfig, capabilities};
-use courser_gateway::Gateway;
 use courser_journal::{JournalStore, RecoverError};
 use std::io;
 use std::net::SocketAddr;
@@ -51,9 +49,12 @@ pub enum StartError {
     /// What the journal holds is not what this broker writes.
     #[error(transparent)]
     Restore(#[from] RestoreError),
-    /// The gateway to ZeroMQ could not start.
+    /// A setting is wrong.
     #[error(transparent)]
-    Gateway(#[from] courser_gateway::StartError),
+    Config(#[from] ConfigError),
+    /// A vhost or policy of the configuration can't be had.
+    #[error("configuration: policies: {0}")]
+    Policy(#[from] PolicyError),
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
@@ -74,7 +75,7 @@ pub struct Server {
     failure: watch::Receiver<Option<String>>,
     checkpoints: durable::Checkpoints,
     store: Arc<JournalStore>,
-    gateway: Option<Gateway>,
+    broker: Arc<Broker>,
     _data_dir: DataDir,
 }
 
@@ -85,6 +86,7 @@ impl Server {
         let seed = getrandom::u64().map_err(StartError::Random)?;
         let limits = config.broker_limits();
         let (broker, store) = durable::open(&config, limits, seed)?;
+        set_up(&broker, &config)?;
         let (stop, stopping) = watch::channel(false);
         let (failed, failure) = watch::channel(None);
         broker.on_failure(move |reason| {
@@ -102,7 +104,6 @@ impl Server {
             connection: Arc::new(connection_config(&config)),
             connections: AtomicUsize::new(0),
         });
-        let gateway = gateway::start(&config, &shared, &stopping).await?;
         let mut addresses = Vec::new();
         for listener in listeners {
             addresses.extend(listener.local_addr());
@@ -111,17 +112,24 @@ impl Server {
         }
         timers::start(&shared.broker, stopping);
         let checkpoints = durable::Checkpoints::start(&shared.broker, &store);
-        Ok(Server { addresses, stop, failure, checkpoints, store, gateway, _data_dir: data_dir })
+        let broker = Arc::clone(&shared.broker);
+        Ok(Server { addresses, stop, failure, checkpoints, store, broker, _data_dir: data_dir })
+    }
+
+    /// Takes over what can change while the broker runs: vhosts, their limits, and policies. If
+    /// anything is wrong, no policy is changed.
+    pub fn reload(&self, config: &Config) -> Result<(), StartError> {
+        set_up(&self.broker, config)
+    }
+
+    /// The broker, for programs that embed it.
+    pub fn broker(&self) -> &Arc<Broker> {
+        &self.broker
     }
 
     /// Where it listens, with the real port where 0 was asked for.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
-    }
-
-    /// The gateway to ZeroMQ, if it has endpoints.
-    pub fn gateway(&self) -> Option<&Gateway> {
-        self.gateway.as_ref()
     }
 
     /// Waits until the store has failed, and says why: nothing can be confirmed from then on, and
@@ -137,10 +145,7 @@ impl Server {
 
     /// Stops listening, closes every connection with 320, waits a few seconds at most for the
     /// clients to take note, and makes everything durable.
-    pub async fn stop(mut self) -> Result<(), String> {
-        if let Some(gateway) = self.gateway.take() {
-            gateway.stop().await;
-        }
+    pub async fn stop(self) -> Result<(), String> {
         // An error means that nobody is left to be told.
         let _ = self.stop.send(true);
         let _ = tokio::time::timeout(STOP_TIMEOUT, self.stop.closed()).await;
@@ -154,6 +159,15 @@ impl Server {
             Err(panicked) => Err(panicked.to_string()),
         }
     }
+}
+
+/// Makes the vhosts that the configuration names, and has its policies followed.
+fn set_up(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
+    let policies = config.all_policies()?;
+    for vhost in &config.vhosts {
+        broker.define_vhost(&vhost.name, vhost.limits()).map_err(PolicyError::Store)?;
+    }
+    Ok(broker.configure_policies(policies)?)
 }
 
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {

@@ -183,6 +183,30 @@ fn check_type(arguments: &FieldTable, queue: &Resource<'_>) -> Result<(), Fault>
     Err(invalid(QUEUE_TYPE, queue, &why))
 }
 
+/// Whether queues of this type take an argument.
+pub(crate) fn takes(name: &str, queue_type: QueueType) -> bool {
+    KNOWN.iter().any(|known| known.name == name && known.types & queue_type as u8 != 0)
+}
+
+/// Checks an argument that a policy gives to queues, or to streams only.
+pub(crate) fn check_given(
+    name: &str,
+    value: &FieldValue,
+    streams_only: bool,
+) -> Result<(), String> {
+    let Some(known) = KNOWN.iter().find(|known| known.name == name) else {
+        return Err("is unknown".to_owned());
+    };
+    // Where dead letters go may be an argument's business.
+    let others = FieldTable::new().with(DEAD_LETTER_EXCHANGE, "");
+    (known.check)(value, &others).map_err(|why| format!("is not good: {why}"))?;
+    let for_streams = known.types == S || streams_only && known.types & S != 0;
+    if known.supported || for_streams {
+        return Ok(());
+    }
+    Err(format!("is {}", super::NOT_SUPPORTED))
+}
+
 fn invalid(name: &str, queue: &Resource<'_>, why: &str) -> Fault {
     Fault::precondition_failed(format_args!("invalid arg '{name}' for {queue}: {why}"))
 }

@@ -22,6 +22,7 @@ use crate::arguments::{ALTERNATE_EXCHANGE, same_table};
 use crate::deduplication::Deduplication;
 use crate::delay::Delay;
 use crate::queue::Queue;
+use arc_swap::ArcSwapOption;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
 use history::History;
@@ -54,7 +55,7 @@ pub struct Exchange {
     pub name: ShortString,
     /// What it was declared with.
     pub settings: ExchangeSettings,
-    alternate: Option<ShortString>,
+    alternate: ArcSwapOption<ShortString>,
     keeper: Keeper,
     deduplication: Option<Arc<Deduplication>>,
     /// The exchanges that it is bound to.
@@ -159,15 +160,11 @@ impl Exchange {
     ) -> Arc<Self> {
         let index = Index::new(settings.kind, &settings.arguments);
         let bindings = Bindings { by_destination: FxHashMap::default(), index };
-        let alternate = settings.arguments.get(ALTERNATE_EXCHANGE).and_then(|name| {
-            // What is no name was refused at the declaration.
-            ShortString::new(name.as_long_str()?).ok()
-        });
         let deduplication = match settings.kind {
             ExchangeKind::Deduplicating => Some(Deduplication::with(&settings.arguments)),
             _ => Deduplication::of(&settings.arguments),
         };
-        Arc::new_cyclic(|me| Exchange {
+        let exchange = Arc::new_cyclic(|me| Exchange {
             id,
             name,
             keeper: match settings.kind {
@@ -180,16 +177,27 @@ impl Exchange {
                 _ => Keeper::Nothing,
             },
             settings,
-            alternate,
+            alternate: ArcSwapOption::empty(),
             deduplication,
             sources: Sources::default(),
             bindings: RwLock::new(bindings),
-        })
+        });
+        exchange.give_alternate(None);
+        exchange
+    }
+
+    /// Has the alternate exchange that its arguments name, or else the one that a policy gives it.
+    pub(crate) fn give_alternate(&self, given: Option<ShortString>) {
+        let declared = self.settings.arguments.get(ALTERNATE_EXCHANGE).and_then(|name| {
+            // What is no name was refused at the declaration.
+            ShortString::new(name.as_long_str()?).ok()
+        });
+        self.alternate.store(declared.or(given).map(Arc::new));
     }
 
     /// The exchange that gets what finds no destination here.
-    pub(crate) fn alternate(&self) -> Option<&ShortString> {
-        self.alternate.as_ref()
+    pub(crate) fn alternate(&self) -> Option<Arc<ShortString>> {
+        self.alternate.load_full()
     }
 
     /// There if it drops what has been there before.

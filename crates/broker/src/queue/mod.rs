@@ -176,10 +176,9 @@ impl Queue {
         id: u64,
         name: ShortString,
         settings: QueueSettings,
-        vhost: Weak<Vhost>,
-        timers: Arc<Timers>,
+        traits: Option<Arc<QueueTraits>>,
+        (vhost, timers): (Weak<Vhost>, Arc<Timers>),
     ) -> Arc<Self> {
-        let traits = QueueTraits::of(&settings.arguments);
         let ready = Ready::new(arguments::ranks(&settings.arguments));
         let single = arguments::single_active(&settings.arguments).map(SingleActive::new);
         let consumers = Consumers::new(single);

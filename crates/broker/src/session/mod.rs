@@ -23,7 +23,7 @@ use crate::outbox::Outbox;
 use crate::queue::{ConnectionId, Departure, Queue, Settled};
 use crate::reply::is_reply_name;
 use crate::stream::StreamReader;
-use crate::vhost::{Route, Vhost};
+use crate::vhost::{Admission, Route, Vhost};
 use crate::wakes::Wakes;
 use acknowledge::Runs;
 use confirm::Confirm;
@@ -39,6 +39,8 @@ use transaction::Transaction;
 pub struct Session {
     broker: Arc<Broker>,
     vhost: Arc<Vhost>,
+    /// The vhost counts its connections.
+    _admission: Admission,
     identity: Identity,
     connection: ConnectionId,
     outbox: Arc<Outbox>,
@@ -121,14 +123,15 @@ impl RouteCache {
 impl Session {
     pub(crate) fn new(
         broker: Arc<Broker>,
-        vhost: Arc<Vhost>,
+        admission: Admission,
         identity: Identity,
         connection: ConnectionId,
         outbox: Arc<Outbox>,
     ) -> Self {
         Session {
             broker,
-            vhost,
+            vhost: Arc::clone(admission.vhost()),
+            _admission: admission,
             identity,
             connection,
             outbox,

@@ -127,9 +127,7 @@ impl Vhost {
         if QueueType::of(&request.arguments) == QueueType::Stream {
             stream::check_sizes(&request.arguments)?;
         }
-        if self.names.load().queues.len() >= self.queues_max {
-            return Err(self.too_many("queues", self.queues_max));
-        }
+        self.admit_queue(&name)?;
         let settings = QueueSettings {
             durable: request.durable,
             exclusive_owner: request.exclusive.then_some(connection),
@@ -154,7 +152,7 @@ impl Vhost {
         Ok(())
     }
 
-    fn too_many(&self, what: &str, most: usize) -> Fault {
+    pub(super) fn too_many(&self, what: &str, most: usize) -> Fault {
         Fault::precondition_failed(format_args!(
             "vhost '{}' has the {most} {what} that it may have",
             self.name

@@ -122,6 +122,13 @@ impl Vhost {
 
     /// Calls `each` with the key and value of everything durable in this vhost.
     pub(crate) fn for_each_definition(&self, each: &mut dyn FnMut(&[u8], &[u8])) {
+        if let Some(limits) = self.limits() {
+            each(&definition::vhost_key(&self.name), &definition::vhost_value(&limits));
+        }
+        self.policies.read().for_each_kept(&mut |kind, policy| {
+            let key = definition::policy_key(&self.name, kind, &policy.name);
+            each(&key, &definition::policy_value(policy));
+        });
         for exchange in self.exchanges() {
             let predefined = super::PREDEFINED.iter().any(|(name, _)| exchange.name == *name);
             if exchange.settings.durable && !predefined {

@@ -7,23 +7,27 @@ mod bind;
 mod declare;
 mod delete;
 mod durable;
+mod limits;
+mod policies;
 mod route;
 
 pub(crate) use bind::BindingRequest;
 pub(crate) use declare::{QueueRequest, owned_arguments};
 pub(crate) use durable::store_fault;
+pub use limits::{Admission, VhostLimits};
 pub(crate) use route::{Route, lock_streams};
 
 use crate::exchange::{Destination, Exchange, ExchangeKind, ExchangeSettings, Home};
 use crate::fault::{Fault, Resource};
 use crate::limits::Limits;
+use crate::policy::Policies;
 use crate::queue::{ConnectionId, Queue, QueueSettings};
 use crate::reply::ReplyQueues;
 use crate::timers::Timers;
 use arc_swap::ArcSwap;
 use courser_codec::{FieldTable, ShortStr, ShortString};
 use courser_store::Store;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -49,6 +53,10 @@ pub struct Vhost {
     queues_max: usize,
     exchanges_max: usize,
     bindings_max: usize,
+    /// What an operator has said of it, if anything.
+    limits: Mutex<Option<VhostLimits>>,
+    connections: AtomicU64,
+    policies: RwLock<Policies>,
     store: Arc<dyn Store>,
     timers: Arc<Timers>,
     /// Queues that have no place in the namespace.
@@ -95,6 +103,9 @@ impl Vhost {
             queues_max: limits.queues_max,
             exchanges_max: limits.exchanges_max,
             bindings_max: limits.bindings_max,
+            limits: Mutex::new(None),
+            connections: AtomicU64::new(0),
+            policies: RwLock::default(),
             store: Arc::clone(store),
             timers: Arc::clone(timers),
             replies: ReplyQueues::default(),
@@ -110,7 +121,10 @@ impl Vhost {
         settings: ExchangeSettings,
     ) -> Arc<Exchange> {
         let (store, timers) = (Arc::clone(&self.store), Arc::clone(&self.timers));
-        Exchange::new(id, name, settings, Home { vhost: Weak::clone(&self.me), store, timers })
+        let home = Home { vhost: Weak::clone(&self.me), store, timers };
+        let exchange = Exchange::new(id, name, settings, home);
+        self.follow_policies_of(&exchange);
+        exchange
     }
 
     /// A queue that is at home here, but that nobody can find yet.
@@ -120,7 +134,9 @@ impl Vhost {
         name: ShortString,
         settings: QueueSettings,
     ) -> Arc<Queue> {
-        Queue::new(id, name, settings, Weak::clone(&self.me), Arc::clone(&self.timers))
+        let traits = self.traits_of(&name, &settings.arguments);
+        let place = (Weak::clone(&self.me), Arc::clone(&self.timers));
+        Queue::new(id, name, settings, traits, place)
     }
 
     /// Rises with every change that can change a route.

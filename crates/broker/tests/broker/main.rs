@@ -30,6 +30,7 @@ mod memory_alarm;
 mod model;
 mod outbox;
 mod overflow;
+mod policies;
 mod prefetch;
 mod priority;
 mod publish;

@@ -1,7 +1,9 @@
 //! Vhosts are separate namespaces.
 
-use crate::support::{Heard, World, short};
-use courser_codec::{exchange, queue};
+use crate::support::{Heard, Message, World, WorldOnDisk, declare_with, short};
+use courser_broker::VhostLimits;
+use courser_codec::{FieldTable, exchange, queue};
+use std::sync::Arc;
 
 #[test]
 fn vhosts_share_no_names_and_no_messages() {
@@ -57,4 +59,79 @@ fn a_vhost_that_exists_is_not_made_anew() {
     world.broker.add_vhost("/");
     assert!(world.has_queue("q"));
     assert!(world.broker.vhost("missing").is_none());
+}
+
+#[test]
+fn a_vhost_takes_no_more_connections_than_it_may_have() {
+    let world = World::new();
+    let limits = VhostLimits { connections_max: Some(1), queues_max: None };
+    let vhost = world.broker.define_vhost("small", limits).expect("a vhost");
+    let first = vhost.admit("u").expect("room");
+    let Err(refused) = vhost.admit("u") else { panic!("one too many") };
+    assert_eq!(
+        refused.to_string(),
+        "530 NOT_ALLOWED - access to vhost 'small' refused for user 'u': vhost connection limit \
+         (1) is reached"
+    );
+    drop(first);
+    let client = world.connect_to(Arc::clone(&vhost));
+    assert_eq!(vhost.connections(), 1);
+    drop(client);
+    assert_eq!(vhost.connections(), 0);
+}
+
+#[test]
+fn a_vhost_takes_no_more_queues_than_it_may_have() {
+    let world = World::new();
+    let limits = VhostLimits { connections_max: None, queues_max: Some(1) };
+    let vhost = world.broker.define_vhost("small", limits).expect("a vhost");
+    let mut client = world.connect_to(vhost);
+    client.declare("a");
+    client.declare("a");
+    let declare = queue::Declare { queue: short("b"), ..Default::default() };
+    assert_eq!(
+        client.refused(declare),
+        "406 PRECONDITION_FAILED - cannot declare queue 'b': queue limit in vhost 'small' (1) is \
+         reached"
+    );
+    client.open_channel(1);
+    client.delete("a");
+    client.declare("b");
+    world.broker.define_vhost("small", VhostLimits::default()).expect("other limits");
+    client.declare("c");
+    world.connect().declare("elsewhere");
+}
+
+#[test]
+fn vhosts_and_their_limits_survive_a_restart() {
+    for from_checkpoint in [false, true] {
+        let mut world = WorldOnDisk::new();
+        let limits = VhostLimits { connections_max: Some(5), queues_max: None };
+        let vhost = world.broker.define_vhost("empty", limits).expect("a vhost");
+        drop(vhost);
+        if from_checkpoint {
+            world.restart_from_checkpoint()
+        } else {
+            world.restart()
+        }
+        let vhost = world.broker.vhost("empty").expect("the vhost");
+        assert_eq!(vhost.limits(), Some(limits));
+        assert_eq!(world.vhost().limits(), None);
+    }
+}
+
+#[test]
+fn queues_of_the_same_name_in_two_vhosts_survive_apart() {
+    let mut world = WorldOnDisk::new();
+    for (vhost, body) in [("/", "here"), ("other", "there")] {
+        let mut client = world.connect_to(world.broker.add_vhost(vhost));
+        declare_with(&mut client, "q", true, &FieldTable::new());
+        client.send(Message::new("", "q", body).with_properties(|of| of.delivery_mode = Some(2)));
+    }
+    world.restart();
+    for (vhost, body) in [("/", "here"), ("other", "there")] {
+        let mut client = world.connect_to(world.broker.vhost(vhost).expect("the vhost"));
+        assert_eq!(client.pop_all("q"), [body]);
+        client.disconnect();
+    }
 }

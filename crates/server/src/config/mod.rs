@@ -4,10 +4,12 @@
 //! defaults is also the list of what exists: a key that is not in it is an error.
 
 mod merge;
+mod policies;
 
 pub use merge::ConfigError;
+pub use policies::{PolicySettings, VhostSettings};
 
-use courser_broker::Limits;
+use courser_broker::{Limits, Policy, PolicyKind};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -29,10 +31,14 @@ pub struct Config {
     pub amqp: Amqp,
     /// Bounds on what clients can make grow.
     pub limits: LimitSettings,
+    /// The vhosts that there are besides `/`, and the limits of each.
+    pub vhosts: Vec<VhostSettings>,
+    /// Settings for all queues and exchanges whose names match.
+    pub policies: Vec<PolicySettings>,
+    /// Bounds on what policies and arguments ask for.
+    pub operator_policies: Vec<PolicySettings>,
     /// How messages are kept on the disk.
     pub journal: JournalSettings,
-    /// What ZeroMQ programs can reach.
-    pub gateway: Gateway,
     /// What is written to standard error.
     pub log: Log,
 }
@@ -106,15 +112,6 @@ pub struct JournalSettings {
     pub spare_segments: usize,
 }
 
-/// What ZeroMQ programs can reach.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Gateway {
-    /// Its sockets; none unless said otherwise.
-    #[serde(deserialize_with = "courser_gateway::endpoints")]
-    pub endpoints: Vec<courser_gateway::EndpointConfig>,
-}
-
 /// What is written to standard error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -149,6 +146,9 @@ impl Default for Config {
                 transaction_max_bytes: limits.transaction_max_bytes,
                 pace_backlog: limits.pace_backlog,
             },
+            vhosts: Vec::new(),
+            policies: Vec::new(),
+            operator_policies: Vec::new(),
             journal: JournalSettings {
                 segment_bytes: journal.segment_bytes,
                 buffer_bytes: journal.buffer_bytes,
@@ -156,7 +156,6 @@ impl Default for Config {
                 dead_bytes: journal.dead_bytes,
                 spare_segments: journal.spare_segments,
             },
-            gateway: Gateway::default(),
             log: Log { level: "info".into() },
         }
     }
@@ -201,7 +200,13 @@ impl Config {
         if self.journal.spare_segments < 3 {
             return wrong("journal.spare_segments", "must be at least 3");
         }
-        Ok(())
+        policies::check_vhosts(&self.vhosts)?;
+        self.all_policies().map(drop)
+    }
+
+    /// All policies with the vhosts that they are for.
+    pub(crate) fn all_policies(&self) -> Result<Vec<(String, PolicyKind, Policy)>, ConfigError> {
+        policies::policies(&self.policies, &self.operator_policies)
     }
 
     pub(crate) fn journal_options(&self) -> courser_journal::Options {

@@ -108,15 +108,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             self.machine.open_refused(530, &format!("vhost {name} not found"), now);
             return;
         };
+        let user = self.user.take().unwrap_or_default();
+        let admission = match vhost.admit(&user.to_string()) {
+            Ok(admission) => admission,
+            Err(fault) => return self.machine.open_refused(fault.code, &fault.explanation, now),
+        };
         let identity = Identity {
-            user: self.user.take().unwrap_or_default(),
+            user,
             cancel_notify: self.machine.client_capabilities().consumer_cancel_notify(),
             impersonator: false,
         };
         let frame_max = self.machine.frame_max() as usize;
         self.machine.open_accepted(now);
         self.collect_output();
-        self.session = Some(broker.open_session(vhost, identity, frame_max));
+        self.session = Some(broker.open_session(admission, identity, frame_max));
         tracing::debug!(peer = %self.peer, vhost = name, "connection open");
     }
 

@@ -6,4 +6,5 @@ mod command;
 mod config;
 mod connections;
 mod lifecycle;
+mod policies;
 mod pressure;

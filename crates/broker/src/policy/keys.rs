@@ -1,0 +1,90 @@
+//! What may be in the definition of a policy.
+
+use super::{ApplyTo, PolicyError, PolicyKind, invalid};
+use crate::arguments::{self, ALTERNATE_EXCHANGE};
+use courser_codec::{FieldTable, FieldValue};
+
+/// How a number or text of a policy and one of an argument become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// The smaller one counts; a negative one stands for no limit.
+    Least,
+    /// The shorter time counts: `7D`, `1h`.
+    Shortest,
+    /// The argument counts.
+    Argument,
+}
+
+/// A key that means something for queues.
+pub(super) struct Key {
+    pub name: &'static str,
+    pub rule: Rule,
+    /// It may be in an operator policy.
+    operator: bool,
+}
+
+const fn key(name: &'static str, rule: Rule, operator: bool) -> Key {
+    Key { name, rule, operator }
+}
+
+/// Each is the name of an argument of `queue.declare` without its `x-`.
+pub(super) const QUEUE_KEYS: [Key; 14] = [
+    key("expires", Rule::Least, true),
+    key("message-ttl", Rule::Least, true),
+    key("max-length", Rule::Least, true),
+    key("max-length-bytes", Rule::Least, true),
+    key("delivery-limit", Rule::Least, true),
+    key("consumer-timeout", Rule::Least, false),
+    key("overflow", Rule::Argument, true),
+    key("dead-letter-exchange", Rule::Argument, false),
+    key("dead-letter-routing-key", Rule::Argument, false),
+    key("dead-letter-strategy", Rule::Argument, false),
+    key("max-age", Rule::Shortest, false),
+    key("stream-max-segment-size-bytes", Rule::Least, false),
+    key("queue-mode", Rule::Argument, false),
+    key("queue-version", Rule::Argument, true),
+];
+
+/// Refuses a definition with a key that means nothing, or a value that the argument would not take.
+pub(super) fn check(
+    definition: &FieldTable,
+    kind: PolicyKind,
+    apply_to: ApplyTo,
+) -> Result<(), PolicyError> {
+    if definition.is_empty() {
+        return Err(invalid("definition", "is empty"));
+    }
+    for (name, value) in definition.iter() {
+        let name = String::from_utf8_lossy(name.as_bytes()).into_owned();
+        let wrong = |why: String| invalid(format!("definition.{name}"), why);
+        if name == ALTERNATE_EXCHANGE && kind == PolicyKind::User {
+            check_alternate_exchange(value).map_err(wrong)?;
+            continue;
+        }
+        let Some(known) = QUEUE_KEYS.iter().find(|known| known.name == name) else {
+            let names = names(kind).collect::<Vec<_>>().join(", ");
+            return Err(wrong(format!("is unknown; there are {names}")));
+        };
+        if kind == PolicyKind::Operator && !known.operator {
+            let names = names(kind).collect::<Vec<_>>().join(", ");
+            return Err(wrong(format!("is not for operator policies; there are {names}")));
+        }
+        let streams_only = apply_to == ApplyTo::Streams;
+        arguments::check_given(&format!("x-{name}"), value, streams_only).map_err(wrong)?;
+    }
+    Ok(())
+}
+
+fn names(kind: PolicyKind) -> impl Iterator<Item = &'static str> {
+    let of_queues = QUEUE_KEYS.iter().filter(move |key| kind == PolicyKind::User || key.operator);
+    let of_exchanges = (kind == PolicyKind::User).then_some(ALTERNATE_EXCHANGE);
+    of_queues.map(|key| key.name).chain(of_exchanges)
+}
+
+fn check_alternate_exchange(value: &FieldValue) -> Result<(), String> {
+    match value.as_long_str() {
+        Some(name) if name.len() <= 255 => Ok(()),
+        Some(_) => Err("is longer than a name".to_owned()),
+        None => Err(format!("is no text but {}", value.type_name())),
+    }
+}

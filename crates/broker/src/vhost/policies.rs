@@ -1,0 +1,169 @@
+//! Policies of a vhost: set, cleared, listed, and followed by its queues and exchanges at once.
+
+use super::Vhost;
+use crate::arguments::QueueType;
+use crate::broker::Broker;
+use crate::definition;
+use crate::exchange::Exchange;
+use crate::policy::{Policies, Policy, PolicyError, PolicyKind};
+use crate::queue::{Queue, QueueTraits};
+use crate::vhost::VhostLimits;
+use crate::wakes::Wakes;
+use courser_codec::{FieldTable, ShortString};
+use courser_store::{Record, StoreError, Sync};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+impl Broker {
+    /// Makes a vhost, or finds it, and gives it limits. It survives a restart.
+    pub fn define_vhost(&self, name: &str, limits: VhostLimits) -> Result<Arc<Vhost>, StoreError> {
+        let _gate = self.gate.read();
+        let vhost = self.add_vhost(name);
+        if vhost.limits() != Some(limits) {
+            let key = definition::vhost_key(name);
+            let value = definition::vhost_value(&limits);
+            let record = Record::Defined { key: &key, value: &value };
+            self.store.append(&[record], Sync::Wanted, &mut Vec::new())?;
+            vhost.set_limits(limits);
+        }
+        Ok(vhost)
+    }
+
+    /// Sets a policy, in place of the one of its name if there is one. Queues and exchanges follow it
+    /// from now on; it survives a restart.
+    pub fn set_policy(
+        &self,
+        vhost: &str,
+        kind: PolicyKind,
+        policy: Policy,
+    ) -> Result<(), PolicyError> {
+        let vhost = self.vhost_or_error(vhost)?;
+        policy.check(kind)?;
+        let key = definition::policy_key(&vhost.name, kind, &policy.name);
+        let value = definition::policy_value(&policy);
+        let record = Record::Defined { key: &key, value: &value };
+        self.change_policies(&vhost, |policies| {
+            policies.check_room(kind, &policy.name)?;
+            let appended = self.store.append(&[record], Sync::Wanted, &mut Vec::new());
+            appended.map_err(PolicyError::Store)?;
+            policies.insert(kind, policy)
+        })
+    }
+
+    /// Removes a policy. Returns whether it was there; one from the configuration stays.
+    pub fn clear_policy(
+        &self,
+        vhost: &str,
+        kind: PolicyKind,
+        name: &str,
+    ) -> Result<bool, PolicyError> {
+        let vhost = self.vhost_or_error(vhost)?;
+        let key = definition::policy_key(&vhost.name, kind, name);
+        let mut cleared = false;
+        self.change_policies(&vhost, |policies| {
+            if policies.remove(kind, name) {
+                cleared = true;
+                let record = Record::Forgotten { key: &key };
+                let appended = self.store.append(&[record], Sync::Wanted, &mut Vec::new());
+                appended.map_err(PolicyError::Store)?;
+            }
+            Ok(())
+        })?;
+        Ok(cleared)
+    }
+
+    /// Replaces all policies, of every vhost, that came this way before; these do not survive a
+    /// restart. Nothing is changed if any of them is wrong.
+    pub fn configure_policies(
+        &self,
+        policies: Vec<(String, PolicyKind, Policy)>,
+    ) -> Result<(), PolicyError> {
+        let mut by_vhost = BTreeMap::<String, Vec<(PolicyKind, Policy)>>::new();
+        for (vhost, kind, policy) in policies {
+            self.vhost_or_error(&vhost)?;
+            policy.check(kind)?;
+            by_vhost.entry(vhost).or_default().push((kind, policy));
+        }
+        for vhost in self.vhosts() {
+            let configured = by_vhost.remove(&vhost.name).unwrap_or_default();
+            self.change_policies(&vhost, |policies| policies.configure(configured))?;
+        }
+        Ok(())
+    }
+
+    /// Changes the policies of a vhost, and lets everything in it follow.
+    fn change_policies(
+        &self,
+        vhost: &Vhost,
+        change: impl FnOnce(&mut Policies) -> Result<(), PolicyError>,
+    ) -> Result<(), PolicyError> {
+        let mut wakes = Wakes::default();
+        {
+            let _gate = self.gate.read();
+            {
+                let _write = vhost.write.lock();
+                change(&mut vhost.policies.write())?;
+                vhost.follow_policies(&mut wakes);
+            }
+            self.post_dead_letters(&mut wakes);
+        }
+        wakes.wake_all();
+        Ok(())
+    }
+
+    fn vhost_or_error(&self, name: &str) -> Result<Arc<Vhost>, PolicyError> {
+        self.vhost(name).ok_or_else(|| PolicyError::NoVhost(name.to_owned()))
+    }
+}
+
+impl Vhost {
+    /// The policies of one kind, those from the configuration included, by name.
+    pub fn policies(&self, kind: PolicyKind) -> Vec<Policy> {
+        self.policies.read().list(kind)
+    }
+
+    /// The names of the policy and of the operator policy that count for a queue.
+    pub fn policies_of_queue(&self, queue: &Queue) -> (Option<String>, Option<String>) {
+        let policies = self.policies.read();
+        let queue_type = QueueType::of(&queue.settings.arguments);
+        let (user, operator) = policies.of_queue(queue.name.as_bytes(), queue_type);
+        (user.map(|policy| policy.name.clone()), operator.map(|policy| policy.name.clone()))
+    }
+
+    /// Takes a policy back that was there before a restart. Nothing is there yet to follow it.
+    pub(crate) fn restore_policy(
+        &self,
+        kind: PolicyKind,
+        policy: Policy,
+    ) -> Result<(), PolicyError> {
+        self.policies.write().insert(kind, policy)
+    }
+
+    /// Lets everything do what policies say now. The caller holds the write lock.
+    fn follow_policies(&self, wakes: &mut Wakes) {
+        for queue in self.queues() {
+            let traits = self.traits_of(&queue.name, &queue.settings.arguments);
+            // A store that can't read has poisoned itself; its owner ends the broker.
+            drop(queue.set_traits(traits, &*self.store, wakes));
+        }
+        self.exchanges().iter().for_each(|exchange| self.follow_policies_of(exchange));
+        // Remembered routes know which queues ask for stamps.
+        self.routes_changed();
+    }
+
+    /// What a queue of this name and with these arguments does, all policies considered.
+    pub(super) fn traits_of(
+        &self,
+        name: &ShortString,
+        arguments: &FieldTable,
+    ) -> Option<Arc<QueueTraits>> {
+        let given = self.policies.read().effective_queue(name.as_bytes(), arguments);
+        QueueTraits::of(given.as_ref().unwrap_or(arguments))
+    }
+
+    /// Lets an exchange do what policies say.
+    pub(super) fn follow_policies_of(&self, exchange: &Exchange) {
+        let given = self.policies.read().alternate_exchange(exchange.name.as_bytes());
+        exchange.give_alternate(given.and_then(|name| ShortString::new(&name).ok()));
+    }
+}

@@ -1,0 +1,143 @@
+//! Vhosts and policies of the configuration: what is refused, what is followed, and SIGHUP.
+
+use crate::support::{PATIENCE, Process};
+use courser::Config;
+use courser_client::{Connection, Error, QueueOptions};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const DOCUMENTED: &str = include_str!("../../../../docs/policies.md");
+
+fn written(folder: &TempDir, text: &str) -> PathBuf {
+    let path = folder.path().join("courser.yaml");
+    std::fs::write(&path, text).expect("a file");
+    path
+}
+
+fn refused(text: &str) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = written(&folder, text);
+    let error = Config::load(Some(&path), []).expect_err("a mistake").to_string();
+    let told = error.strip_prefix(&format!("{}: ", path.display()));
+    told.unwrap_or_else(|| panic!("names the file: {error}")).to_owned()
+}
+
+/// A broker that logs into a file.
+fn start(folder: &TempDir, config: &Path) -> Process {
+    let log = std::fs::File::create(folder.path().join("log")).expect("a file");
+    let mut command = Process::command();
+    command.args(["--listen", "127.0.0.1:0"]).arg("--config").arg(config);
+    command.arg("--data-dir").arg(folder.path().join("data")).stderr(log);
+    Process::start_with(command)
+}
+
+fn wait_for_log(folder: &TempDir, wanted: &str) {
+    let start = Instant::now();
+    loop {
+        let log = std::fs::read_to_string(folder.path().join("log")).expect("a log");
+        if log.contains(wanted) {
+            return;
+        }
+        assert!(start.elapsed() < PATIENCE, "no '{wanted}' in {log}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+async fn open(broker: &Process, vhost: &str) -> Result<Connection, Error> {
+    let vhost = vhost.replace('/', "%2F");
+    Connection::open(&format!("amqp://guest:guest@{}/{vhost}", broker.address)).await
+}
+
+/// How many of three messages a queue keeps.
+async fn kept_of_three(connection: &Connection, queue: &str) -> u32 {
+    let channel = connection.open_channel().await.expect("a channel");
+    channel.queue_declare(queue, QueueOptions::default()).await.expect("a queue");
+    channel.queue_purge(queue).await.expect("an empty queue");
+    channel.confirm_select().await.expect("confirms");
+    for _ in 0..3 {
+        let published = channel.publish("", queue, courser_client::Outgoing::new("x")).await;
+        published.expect("published").await.expect("confirmed");
+    }
+    let passive = channel.queue_info(queue).await.expect("the queue");
+    passive.message_count
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_key() {
+    let policy = |rest: &str| refused(&format!("policies:\n  - name: a\n    pattern: q\n{rest}"));
+    assert_eq!(
+        policy("    definition: { ttl: 1 }\n").split(';').next(),
+        Some("policies[0].definition.ttl is unknown")
+    );
+    assert_eq!(
+        policy("    definition: { max-length: -1 }\n"),
+        "policies[0].definition.max-length is not good: {value_negative,-1}"
+    );
+    assert_eq!(
+        policy("    definition: { max-length: 1 }\n    apply_to: everything\n"),
+        "policies[0].apply_to is 'everything'; there are all, queues, exchanges, classic_queues, \
+         quorum_queues, streams"
+    );
+    assert!(policy("").contains("policies[0]: missing field `definition`"), "{}", policy(""));
+    assert!(policy("    definition: {}\n    prio: 1\n").contains("unknown field `prio`"));
+    let pattern = "operator_policies:\n  - { name: a, pattern: '(', definition: { expires: 1 } }\n";
+    assert!(refused(pattern).starts_with("operator_policies[0].pattern "), "{}", refused(pattern));
+    assert_eq!(refused("vhosts: [{ name: '' }]"), "vhosts[0].name must have 1 to 255 octets");
+    assert_eq!(refused("vhosts: [{ name: a }, { name: a }]"), "vhosts[1].name is there twice");
+}
+
+#[tokio::test]
+async fn vhosts_of_the_configuration_are_there_with_their_limits() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = written(&folder, "vhosts: [{ name: small, max_connections: 1, max_queues: 1 }]\n");
+    let broker = start(&folder, &config);
+    let first = open(&broker, "small").await.expect("a connection");
+    let Err(refused) = open(&broker, "small").await else { panic!("one too many") };
+    assert!(refused.to_string().contains("vhost connection limit (1) is reached"), "{refused}");
+    let channel = first.open_channel().await.expect("a channel");
+    channel.queue_declare("a", QueueOptions::default()).await.expect("a queue");
+    let more = channel.queue_declare("b", QueueOptions::default()).await.expect_err("one too many");
+    assert!(more.to_string().contains("queue limit in vhost 'small' (1) is reached"), "{more}");
+    first.close().await.expect("closed");
+    open(&broker, "/").await.expect("a connection");
+}
+
+#[tokio::test]
+async fn sighup_replaces_policies_and_a_mistake_keeps_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let policy = |most: i64| {
+        format!("policies: [{{ name: p, pattern: '^q', definition: {{ max-length: {most} }} }}]\n")
+    };
+    let config = written(&folder, &policy(1));
+    let broker = start(&folder, &config);
+    let connection = open(&broker, "/").await.expect("a connection");
+    assert_eq!(kept_of_three(&connection, "q").await, 1);
+    written(&folder, &policy(2));
+    broker.signal("HUP");
+    wait_for_log(&folder, "configuration reloaded");
+    assert_eq!(kept_of_three(&connection, "q").await, 2);
+    written(&folder, &policy(-1));
+    broker.signal("HUP");
+    wait_for_log(&folder, "courser.yaml: policies[0].definition.max-length is not good");
+    assert_eq!(kept_of_three(&connection, "q").await, 2);
+    written(&folder, "policies: []\n");
+    broker.signal("HUP");
+    wait_for_log(&folder, "policies=0");
+    assert_eq!(kept_of_three(&connection, "q").await, 3);
+}
+
+#[tokio::test]
+async fn the_example_of_the_documentation_does_what_it_says() {
+    let (_, rest) = DOCUMENTED.split_once("```yaml\n").expect("an example");
+    let (example, _) = rest.split_once("```").expect("its end");
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = written(&folder, example);
+    let broker = start(&folder, &config);
+    let orders = open(&broker, "orders").await.expect("a connection");
+    assert_eq!(kept_of_three(&orders, "tmp.import").await, 2, "the policy");
+    assert_eq!(kept_of_three(&orders, "invoices").await, 3, "no policy");
+    let channel = orders.open_channel().await.expect("a channel");
+    let generous = QueueOptions::default().with("x-max-length", 1_000_000);
+    channel.queue_declare("generous", generous).await.expect("a queue");
+}
