@@ -113,9 +113,11 @@ impl Broker {
             }
             for queue in vhost.queues() {
                 if let Some(stream) = queue.stream() {
-                    if written.is_ok() {
-                        written = writer.stream(queue.id, &stream.encode());
-                    }
+                    stream.for_each_piece(&mut |piece| {
+                        if written.is_ok() {
+                            written = writer.stream(queue.id, piece);
+                        }
+                    });
                 } else if queue.settings.survives() {
                     queue.for_each_run_below(start.0, true, &mut |run| {
                         if written.is_ok() {

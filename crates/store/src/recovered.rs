@@ -169,7 +169,7 @@ impl Recovered {
                 recovered.delayed.entry(queue).or_default().push_run(second)?;
             } else if *kind == STREAM {
                 let queue = u64::from_le_bytes(first.try_into().ok()?);
-                recovered.streams.insert(queue, StreamIndex::decode(second)?);
+                recovered.streams.entry(queue).or_default().add_piece(second)?;
             } else {
                 return None;
             }
@@ -252,7 +252,7 @@ impl<'w> CheckpointWriter<'w> {
         written
     }
 
-    /// Adds a stream, whose index [`StreamIndex::encode`] has written.
+    /// Adds a piece of a stream, which [`StreamIndex::encode_piece`] has written.
     pub fn stream(&mut self, queue: u64, encoded: &[u8]) -> io::Result<()> {
         self.entry(STREAM, &queue.to_le_bytes(), encoded)
     }

@@ -52,7 +52,7 @@ impl Queue {
         state.traits = traits;
         if let Some(stream) = self.stream() {
             stream.set_traits(state.traits.as_deref());
-            stream.watch_age(&self.timers, self.timed());
+            stream.watch_age(false, &self.timers, self.timed());
         }
         self.end_lease(&mut state);
         self.renew_lease(&mut state);
@@ -106,8 +106,8 @@ impl Timed for Queue {
             }
             TimerKind::Age => {
                 if let Some(stream) = self.stream() {
-                    stream.expire(now_ms, store);
-                    stream.watch_age(&self.timers, self.timed());
+                    let soon = stream.expire(fired_ms, now_ms, store);
+                    stream.watch_age(soon, &self.timers, self.timed());
                 }
             }
             TimerKind::Delayed => debug_assert!(false, "queues delay nothing"),

@@ -204,7 +204,7 @@ impl Queue {
         });
         queue.settle_in();
         if let Some(stream) = queue.stream() {
-            stream.watch_age(&queue.timers, queue.timed());
+            stream.watch_age(false, &queue.timers, queue.timed());
         }
         queue
     }

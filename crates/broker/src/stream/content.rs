@@ -2,6 +2,7 @@
 
 use courser_codec::{CONTENT_HEADER_FIXED_LEN, ShortStr};
 use courser_codec::{ContentHeader, FieldTable, FieldValue, Properties, Table, TableWriter, Value};
+use rustc_hash::FxHashSet;
 
 const OFFSET: &str = "x-stream-offset";
 /// The header's name as it stands in a table: with its length in front.
@@ -11,7 +12,7 @@ const FILTER_VALUE: &str = "x-stream-filter-value";
 /// Which messages a consumer wants: `x-stream-filter` and `x-stream-match-unfiltered`.
 #[derive(Debug)]
 pub(crate) struct Filter {
-    values: Vec<Vec<u8>>,
+    values: FxHashSet<Vec<u8>>,
     unfiltered_too: bool,
 }
 
@@ -22,7 +23,7 @@ impl Filter {
         let filter = arguments.get("x-stream-filter")?;
         let values = match (filter.as_array(), text(filter)) {
             (Some(several), _) => several.iter().filter_map(text).collect(),
-            (None, Some(one)) => vec![one],
+            (None, Some(one)) => FxHashSet::from_iter([one]),
             (None, None) => return None,
         };
         let unfiltered = arguments.get("x-stream-match-unfiltered");
@@ -33,7 +34,7 @@ impl Filter {
     /// Whether a message with this content header is wanted.
     pub fn wants(&self, header: &[u8]) -> bool {
         match headers(header).and_then(|headers| headers.get(FILTER_VALUE).ok()?) {
-            Some(Value::LongStr(value)) => self.values.iter().any(|wanted| wanted == value),
+            Some(Value::LongStr(value)) => self.values.contains(value),
             _ => self.unfiltered_too,
         }
     }

@@ -32,6 +32,7 @@ use arguments::Settings;
 use courser_store::stream::StreamIndex;
 use courser_store::{Location, Lsn, Record, Store, StoreError, Sync};
 use parking_lot::{Mutex, MutexGuard};
+use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -56,7 +57,7 @@ struct State {
     index: StreamIndex,
     settings: Settings,
     /// Readers that have seen everything, by their numbers, to be woken by the next message.
-    sleeping: Vec<(u64, Arc<Outbox>)>,
+    sleeping: FxHashMap<u64, Arc<Outbox>>,
     /// Looks for messages that are too old.
     timer: Timer,
     deleted: bool,
@@ -72,7 +73,7 @@ impl Stream {
             state: Mutex::new(State {
                 index: StreamIndex::new(0, settings.pages()),
                 settings,
-                sleeping: Vec::new(),
+                sleeping: FxHashMap::default(),
                 timer: Timer::default(),
                 deleted: false,
             }),
@@ -129,7 +130,9 @@ impl Stream {
         }
         let mut last = None;
         for index in 0..stash.len() {
-            if let (Some(location), Some(message)) = (stash.held(index), stash.message(index)) {
+            let held = stash.held(index);
+            debug_assert!(held.is_some(), "a message for a stream is not in the log");
+            if let (Some(location), Some(message)) = (held, stash.message(index)) {
                 state.index.push(&location, message.stored_len() as u64, message.published_ms);
                 last = location.position();
             }
@@ -143,22 +146,27 @@ impl Stream {
                 None => wakes.push(&outbox),
             }
         }
-        self.retain(now_ms, store)
+        match self.retain(now_ms, store) {
+            // The messages are in the log; the next ones will find room for this.
+            Err(StoreError::Full) => Ok(()),
+            retained => retained.map(drop),
+        }
     }
 
-    /// Lets go of what need not be kept. The caller holds the guard of [`Stream::lock_order`].
-    fn retain(&self, now_ms: u64, store: &dyn Store) -> Result<(), StoreError> {
+    /// Lets go of what need not be kept, or of a part of it. Returns whether that was anything. The
+    /// caller holds the guard of [`Stream::lock_order`].
+    fn retain(&self, now_ms: u64, store: &dyn Store) -> Result<bool, StoreError> {
         let record = {
             let state = self.state.lock();
             let first_offset = state.index.kept_from(&state.settings.retention(now_ms));
             if first_offset == state.index.first_offset() {
-                return Ok(());
+                return Ok(false);
             }
             Record::Stream { queue: self.id, first_offset, pages: state.index.limits() }
         };
         // First the log knows, then the messages may go.
         store.append(&[record], Sync::Later, &mut Vec::new())?;
-        let Record::Stream { first_offset, .. } = record else { return Ok(()) };
+        let Record::Stream { first_offset, .. } = record else { return Ok(false) };
         let gone = {
             let mut state = self.state.lock();
             let gone = state.index.trim(first_offset);
@@ -166,7 +174,7 @@ impl Stream {
             gone
         };
         gone.into_iter().for_each(|position| store.release(position));
-        Ok(())
+        Ok(true)
     }
 
     /// Gives it other limits, which hold at the latest with the next message.
@@ -177,20 +185,23 @@ impl Stream {
         state.index.set_limits(pages);
     }
 
-    /// Lets go of what is too old.
-    pub fn expire(&self, now_ms: u64, store: &dyn Store) {
+    /// The timer for `fired_ms` has fired: lets go of what is too old, or of a part of it. Returns
+    /// whether there may be more.
+    pub fn expire(&self, fired_ms: u64, now_ms: u64, store: &dyn Store) -> bool {
         let _order = self.lock_order();
+        self.state.lock().timer.fired(fired_ms);
         // A store that can't append has poisoned itself; its owner ends the broker. One without
         // room has some again later.
-        drop(self.retain(now_ms, store));
+        self.retain(now_ms, store).unwrap_or(false)
     }
 
     /// Arms the timer that looks for messages that are too old, if their age matters.
-    pub fn watch_age(&self, timers: &Timers, target: Weak<dyn Timed>) {
+    pub fn watch_age(&self, soon: bool, timers: &Timers, target: Weak<dyn Timed>) {
         let mut state = self.state.lock();
         let Some(age_max_ms) = state.settings.age_max_ms.filter(|_| !state.deleted) else { return };
         // By whole pages, a sixteenth of the age each: looking more often would find nothing.
-        let deadline_ms = timers.now_ms().saturating_add((age_max_ms / 16).max(1000));
+        let wait_ms = if soon { 1 } else { (age_max_ms / 16).max(1000) };
+        let deadline_ms = timers.now_ms().saturating_add(wait_ms);
         timers.arm(&mut state.timer, deadline_ms, (self.id, TimerKind::Age), target);
     }
 
@@ -208,15 +219,15 @@ impl Stream {
         if next_offset > offset {
             return None;
         }
-        if !state.deleted && !state.sleeping.iter().any(|(known, _)| *known == reader) {
-            state.sleeping.push((reader, Arc::clone(outbox)));
+        if !state.deleted {
+            state.sleeping.insert(reader, Arc::clone(outbox));
         }
         Some(next_offset)
     }
 
     /// A reader is gone and need not be woken.
     fn forget(&self, reader: u64) {
-        self.state.lock().sleeping.retain(|(known, _)| *known != reader);
+        self.state.lock().sleeping.remove(&reader);
     }
 
     /// The offset at which a consumer begins that wants to start there.
@@ -242,19 +253,31 @@ impl Stream {
         state.index.len()
     }
 
-    /// The index as a checkpoint keeps it. It may be newer than the checkpoint's start: what is
-    /// replayed then is known by its position.
-    pub fn encode(&self) -> Vec<u8> {
+    /// Calls `each` with the index as a checkpoint keeps it, piece by piece. It may be newer than the
+    /// checkpoint's start: what is replayed then is known by its position.
+    pub fn for_each_piece(&self, each: &mut dyn FnMut(&[u8])) {
         let mut octets = Vec::new();
-        self.state.lock().index.encode(&mut octets);
-        octets
+        let mut offset = Some(0);
+        while let Some(from) = offset {
+            octets.clear();
+            offset = self.state.lock().index.encode_piece(from, &mut octets);
+            each(&octets);
+        }
     }
 
     /// Calls `each` with the position before `end` of every message.
     pub fn for_each_position_below(&self, end: u64, each: &mut dyn FnMut(u64)) {
-        let mut positions = Vec::new();
-        self.state.lock().index.for_each_position(&mut |position| positions.push(position));
-        positions.into_iter().filter(|position| *position < end).for_each(each);
+        let mut places = VecDeque::new();
+        let mut offset = 0;
+        loop {
+            offset = self.look_up(offset, &mut places);
+            if places.is_empty() {
+                return;
+            }
+            offset += places.len() as u64;
+            let positions = places.drain(..).filter_map(|place| place.position());
+            positions.filter(|position| *position < end).for_each(&mut *each);
+        }
     }
 
     /// Ends the stream. Returns how many messages it had, and their positions in the log.
@@ -262,7 +285,7 @@ impl Stream {
         let mut state = self.state.lock();
         state.deleted = true;
         timers.disarm(&mut state.timer, (self.id, TimerKind::Age));
-        state.sleeping = Vec::new();
+        state.sleeping = FxHashMap::default();
         let next_offset = state.index.next_offset();
         let messages = state.index.len();
         let gone = state.index.trim(next_offset);

@@ -474,3 +474,17 @@ fn limits_change_in_use() {
     world.broker.tick(1_070_000);
     assert_eq!(world.counts("s").0, 1);
 }
+
+#[test]
+fn a_great_deal_that_is_too_old_leaves_piece_by_piece() {
+    let world = World::new();
+    world.broker.set_time(1_000_000);
+    let mut client = world.connect();
+    declare(&mut client, "s", FieldTable::new().with("x-max-age", "1m"));
+    fill(&mut client, 0..100_000);
+    let now_ms = 2_000_000;
+    assert_eq!(world.broker.tick(now_ms), Some(now_ms + 1));
+    assert!((1..100_000).contains(&world.counts("s").0));
+    world.broker.tick(now_ms + 1);
+    assert_eq!(world.counts("s").0, 0);
+}

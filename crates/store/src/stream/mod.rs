@@ -16,6 +16,9 @@ use std::collections::VecDeque;
 /// Messages in a page, at most.
 pub const PAGE_MESSAGES: u32 = 1024;
 
+/// Pages that leave at once, at most, and that a checkpoint writes in one piece.
+const PAGES_AT_ONCE: usize = 64;
+
 /// When a page ends, besides at [`PAGE_MESSAGES`]: the finer, the more exactly old messages leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageLimits {
@@ -149,15 +152,16 @@ impl StreamIndex {
         }
     }
 
-    /// The first offset that is left when what need not be kept has left.
+    /// The first offset that is left when what need not be kept has left, or as much of it as leaves
+    /// at once.
     pub fn kept_from(&self, retention: &Retention) -> u64 {
         let mut left_bytes = self.size_bytes;
-        let mut pages = self.pages.iter().peekable();
-        while let Some(page) = pages.next() {
+        for (index, page) in self.pages.iter().enumerate() {
+            let is_last = index + 1 == self.pages.len();
             let expired = retention.arrived_before_ms.is_some_and(|time| page.last_ms < time);
             let too_much = retention.size_bytes_max.is_some_and(|most| left_bytes > most);
-            let goes = expired || too_much && pages.peek().is_some();
-            if !goes {
+            let goes = expired || too_much && !is_last;
+            if !goes || index == PAGES_AT_ONCE {
                 return page.first_offset;
             }
             left_bytes -= page.size_bytes.min(left_bytes);
@@ -187,34 +191,50 @@ impl StreamIndex {
         self.pages.iter().for_each(|page| page.for_each_position(each));
     }
 
-    /// Appends the index as a checkpoint keeps it. Pages that are not in the log are left out, and
-    /// with them everything before.
-    pub fn encode(&self, out: &mut Vec<u8>) {
+    /// Appends a piece of the index as a checkpoint keeps it: some pages from the one of `offset` on.
+    /// Returns where the next piece begins, if there is one. What is not in the log is left out, and
+    /// everything before it.
+    pub fn encode_piece(&self, offset: u64, out: &mut Vec<u8>) -> Option<u64> {
         let in_log = self.pages.iter().rev().take_while(|page| page.is_in_log()).count();
-        let kept = self.pages.len() - in_log;
-        let first_offset = self.pages.get(kept).map_or(self.next_offset, |page| page.first_offset);
-        put_varint(out, first_offset);
+        let asked = self.pages.partition_point(|page| page.end_offset() <= offset);
+        let from = asked.max(self.pages.len() - in_log);
+        let to = self.pages.len().min(from + PAGES_AT_ONCE);
+        let offset_of = |index| self.pages.get(index).map(|page: &Page| page.first_offset);
+        put_varint(out, offset_of(from).unwrap_or(self.next_offset));
         put_varint(out, self.limits.size_bytes);
         put_varint(out, self.limits.span_ms);
-        put_varint(out, self.last_position.map_or(0, |position| position + 1));
+        // The last of the pages says it, but where there is none any more.
+        let last = if to < self.pages.len() { None } else { self.last_position };
+        put_varint(out, last.map_or(0, |position| position + 1));
         put_varint(out, self.last_ms);
-        self.pages.iter().skip(kept).for_each(|page| page.encode(out));
+        self.pages.range(from..to).for_each(|page| page.encode(out));
+        offset_of(to)
     }
 
-    /// Reads what [`StreamIndex::encode`] wrote; none if it is malformed.
-    pub fn decode(mut octets: &[u8]) -> Option<Self> {
+    /// Adds a piece that [`StreamIndex::encode_piece`] wrote behind those that came before. None if
+    /// it is malformed.
+    pub fn add_piece(&mut self, mut octets: &[u8]) -> Option<()> {
         let first_offset = take_varint(&mut octets)?;
         let size_bytes = take_varint(&mut octets)?;
         let span_ms = take_varint(&mut octets)?;
-        let mut index = StreamIndex::new(first_offset, PageLimits { size_bytes, span_ms });
-        index.last_position = take_varint(&mut octets)?.checked_sub(1);
-        index.last_ms = take_varint(&mut octets)?;
-        while !octets.is_empty() {
-            let page = Page::decode(index.next_offset, &mut octets)?;
-            index.next_offset = page.end_offset();
-            index.size_bytes = index.size_bytes.checked_add(page.size_bytes)?;
-            index.pages.push_back(page);
+        if first_offset < self.next_offset {
+            return None;
         }
-        Some(index)
+        if first_offset > self.next_offset {
+            // What was written before has left since.
+            self.trim(first_offset);
+        }
+        self.limits = PageLimits { size_bytes, span_ms };
+        let last_position = take_varint(&mut octets)?.checked_sub(1);
+        self.last_ms = take_varint(&mut octets)?;
+        while !octets.is_empty() {
+            let page = Page::decode(self.next_offset, &mut octets)?;
+            self.next_offset = page.end_offset();
+            self.size_bytes = self.size_bytes.checked_add(page.size_bytes)?;
+            self.last_position = page.last_position().or(self.last_position);
+            self.pages.push_back(page);
+        }
+        self.last_position = last_position.or(self.last_position);
+        Some(())
     }
 }

@@ -76,6 +76,14 @@ impl Page {
             || now_ms.saturating_sub(self.first_ms) > limits.span_ms
     }
 
+    /// The position of its last message, if that is in the log.
+    pub fn last_position(&self) -> Option<u64> {
+        match &self.places {
+            Places::Log { last, .. } => Some(*last),
+            Places::Memory(_) => None,
+        }
+    }
+
     pub fn footprint_bytes(&self) -> usize {
         let places = match &self.places {
             Places::Log { octets, .. } => octets.capacity(),
