@@ -121,10 +121,12 @@ impl Broker {
         let mut wakes = Wakes::default();
         for _ in 0..TIMERS_PER_TICK {
             let Some((fired_ms, kind, target)) = self.timers.pop_due(now_ms) else { break };
-            if let Some(target) = target.upgrade() {
-                let _gate = self.gate.read();
-                target.fire(kind, fired_ms, now_ms, &*self.store, &mut wakes);
-                self.post_dead_letters(&mut wakes);
+            let Some(target) = target.upgrade() else { continue };
+            let _gate = self.gate.read();
+            target.fire(kind, fired_ms, now_ms, &*self.store, &mut wakes);
+            if self.post_dead_letters(&mut wakes) {
+                // They have to be written, which is enough for one call.
+                break;
             }
         }
         wakes.wake_all();

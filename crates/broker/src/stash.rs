@@ -20,8 +20,8 @@ pub(crate) struct Stash<'m> {
     may_expire: bool,
     /// Each message of the run is held once more, so that it does not go before all queues had it.
     guarded: bool,
-    /// Queues take the messages even where they have no room.
-    forced: bool,
+    /// Somebody hears of it when a queue refuses a message for want of room.
+    refusable: bool,
     /// Messages that some queue has refused for want of room, perhaps more than once.
     refused: Vec<usize>,
 }
@@ -44,13 +44,13 @@ impl<'m> Stash<'m> {
         self.messages.push(message);
     }
 
-    /// Has queues take the messages even where they have no room.
-    pub fn force(&mut self) {
-        self.forced = true;
+    /// Whether queues may refuse messages that they have no room for; otherwise they take them.
+    pub fn set_refusable(&mut self, refusable: bool) {
+        self.refusable = refusable;
     }
 
-    pub fn is_forced(&self) -> bool {
-        self.forced
+    pub fn is_refusable(&self) -> bool {
+        self.refusable
     }
 
     /// A queue refuses a message.

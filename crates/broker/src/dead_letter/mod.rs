@@ -45,11 +45,15 @@ struct Outgoing {
 impl Broker {
     /// Publishes what has left queues, and what leaves others by that. Called with the gate held
     /// and without any lock.
+    /// Returns whether there was anything to publish.
     #[inline]
-    pub(crate) fn post_dead_letters(&self, wakes: &mut Wakes) {
+    pub(crate) fn post_dead_letters(&self, wakes: &mut Wakes) -> bool {
+        let mut any = false;
         while let Some(letters) = wakes.take_letters() {
             self.post_all(&letters, wakes);
+            any = true;
         }
+        any
     }
 
     #[cold]
@@ -168,9 +172,7 @@ impl Broker {
         let mut locations = locations.into_iter();
         for (rewritten, route) in routed() {
             let mut stash = Stash::default();
-            if to.at_least_once {
-                stash.force();
-            }
+            stash.set_refusable(route.may_refuse && !to.at_least_once);
             stash.push(rewritten.message(route.stamp(&rewritten.header, || self.now_ms())));
             let persistent = survives(rewritten, route);
             if !route.logged(persistent).is_empty() {

@@ -68,7 +68,7 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        let refuses = bounds.overflow != Overflow::DropHead && !stash.is_forced();
+        let refuses = bounds.overflow != Overflow::DropHead && stash.is_refusable();
         for index in next..stash.len() {
             let Some(message) = stash.message(index) else { break };
             let bytes = state.ready_bytes + message.body.len() as u64;

@@ -242,6 +242,7 @@ impl Session {
         }
         let broker = Arc::clone(&self.broker);
         let _gate = broker.gate.read();
+        batch.stash.set_refusable(route.may_refuse);
         let order = lock_streams(std::iter::once(&*route));
         let persisted = match route.logged(batch.persistent) {
             [] => Ok(()),

@@ -142,6 +142,7 @@ impl Session {
                 self.return_unroutable(number, &message);
             }
             let mut stash = Stash::default();
+            stash.set_refusable(route.may_refuse);
             stash.push(message);
             if !route.logged(*persistent).is_empty() {
                 stash.set_locations(locations.by_ref().take(1).collect(), *persistent);
