@@ -179,7 +179,8 @@ impl Broker {
                 stash.set_locations(locations.by_ref().take(1).collect(), persistent);
             }
             for target in &route.queues {
-                target.publish(&mut stash, &*self.store, wakes)?;
+                // What can't be kept for want of room is transient, or the store has failed.
+                drop(target.publish(&mut stash, &*self.store, wakes));
             }
             stash.let_go(&*self.store);
         }

@@ -5,7 +5,7 @@ use super::handed_out::HandedOut;
 use super::line::REDELIVERED;
 use super::returns::{put_count, returns};
 use super::settle::Settling;
-use super::source::{Publishing, Source, Waiting};
+use super::source::{Next, Publishing, Source, Waiting};
 use super::{Queue, State};
 use crate::dead_letter::Reason;
 use crate::outbox::{Blocked, Outbox};
@@ -136,8 +136,7 @@ impl Queue {
             if !consumer.no_ack {
                 source.prepare_keep()?;
             }
-            source.skip_expired()?;
-            let (message, redelivered) = match source.peek() {
+            let next = match source.peek() {
                 Ok(Some(next)) => next,
                 Ok(None) => break,
                 Err(StoreError::Lost(_)) => {
@@ -147,6 +146,11 @@ impl Queue {
                 }
                 Err(error) => return Err(error),
             };
+            if next.expired {
+                source.pass_expired();
+                continue;
+            }
+            let Next { message, redelivered, .. } = next;
             if !outbox.deliver(consumer.channel, consumer.slot, &message, redelivered) {
                 turn.blocked = true;
                 break;

@@ -15,11 +15,11 @@ pub(crate) trait Source {
     /// Sees to it that the next message can be kept until it is acknowledged.
     fn prepare_keep(&mut self) -> Result<(), StoreError>;
 
-    /// Moves past messages whose time to live is over.
-    fn skip_expired(&mut self) -> Result<(), StoreError>;
+    /// The next message.
+    fn peek(&mut self) -> Result<Option<Next<'_>>, StoreError>;
 
-    /// The next message, and whether it has been delivered before.
-    fn peek(&mut self) -> Result<Option<(MessageRef<'_>, bool)>, StoreError>;
+    /// Moves past a message whose time to live is over.
+    fn pass_expired(&mut self);
 
     /// Moves past a message that needs no acknowledgement. Returns its position, if it is in the
     /// log.
@@ -27,6 +27,15 @@ pub(crate) trait Source {
 
     /// Moves past a message that does: its place in the queue, and where it is kept.
     fn take(&mut self) -> Option<(u64, Location)>;
+}
+
+/// The message that comes next.
+pub(crate) struct Next<'a> {
+    pub message: MessageRef<'a>,
+    /// It has been delivered before.
+    pub redelivered: bool,
+    /// Its time to live is over.
+    pub expired: bool,
 }
 
 /// A run of messages just published. Transient ones are copied into the store only if they have to
@@ -51,13 +60,13 @@ impl Source for Publishing<'_, '_> {
     }
 
     #[inline]
-    fn skip_expired(&mut self) -> Result<(), StoreError> {
-        Ok(())
+    fn peek(&mut self) -> Result<Option<Next<'_>>, StoreError> {
+        let message = self.stash.message(self.next);
+        Ok(message.map(|message| Next { message, redelivered: false, expired: false }))
     }
 
-    #[inline]
-    fn peek(&mut self) -> Result<Option<(MessageRef<'_>, bool)>, StoreError> {
-        Ok(self.stash.message(self.next).map(|message| (message, false)))
+    fn pass_expired(&mut self) {
+        debug_assert!(false, "what is published right now lives");
     }
 
     #[inline]
@@ -102,15 +111,8 @@ impl Source for Waiting<'_> {
     }
 
     #[inline]
-    fn skip_expired(&mut self) -> Result<(), StoreError> {
-        match self.moment {
-            None => Ok(()),
-            Some(moment) => self.skip_until_alive(moment),
-        }
-    }
-
-    #[inline]
-    fn peek(&mut self) -> Result<Option<(MessageRef<'_>, bool)>, StoreError> {
+    fn peek(&mut self) -> Result<Option<Next<'_>>, StoreError> {
+        self.peeked_bytes = 0;
         let Some((_, location)) = self.ready.front() else { return Ok(None) };
         let marks = location.marks();
         let mut message = match location.in_memory() {
@@ -118,11 +120,17 @@ impl Source for Waiting<'_> {
             None => self.reader.read(location)?,
         };
         self.peeked_bytes = message.body.len() as u64;
+        let expired = self.moment.is_some_and(|moment| moment.is_over_for(&message));
         let count = returns(marks);
         if count > 0 && put_count(&message, count, &mut self.header).is_ok() {
             message.header = &self.header;
         }
-        Ok(Some((message, marks & REDELIVERED != 0)))
+        Ok(Some(Next { message, redelivered: marks & REDELIVERED != 0, expired }))
+    }
+
+    fn pass_expired(&mut self) {
+        let taken = self.take();
+        self.expired.extend(taken.map(|(_, location)| location));
     }
 
     fn pass(&mut self) -> Option<u64> {
@@ -133,28 +141,5 @@ impl Source for Waiting<'_> {
     fn take(&mut self) -> Option<(u64, Location)> {
         *self.ready_bytes = self.ready_bytes.saturating_sub(self.peeked_bytes);
         self.ready.pop()
-    }
-}
-
-impl Waiting<'_> {
-    fn skip_until_alive(&mut self, moment: Moment) -> Result<(), StoreError> {
-        while self.expired.len() < EXPIRED_AT_ONCE
-            && let Some((_, location)) = self.ready.front()
-        {
-            let message = match location.in_memory() {
-                Some(message) => message,
-                None => match self.reader.read(location) {
-                    // Whoever looks at it next finds out.
-                    Err(StoreError::Lost(_)) => return Ok(()),
-                    read => read?,
-                },
-            };
-            if !moment.is_over_for(&message) {
-                return Ok(());
-            }
-            *self.ready_bytes = self.ready_bytes.saturating_sub(message.body.len() as u64);
-            self.expired.extend(self.ready.pop().map(|(_, location)| location));
-        }
-        Ok(())
     }
 }
