@@ -10,6 +10,10 @@ pub fn banner(server: &Server, config: &Config) -> String {
         // Writing to a String does not fail.
         let _ = writeln!(text, "  Listening   amqp://{address}");
     }
+    for (endpoint, address) in server.gateway().iter().flat_map(|gateway| gateway.addresses()) {
+        let socket = endpoint.split(' ').next().unwrap_or_default();
+        let _ = writeln!(text, "  ZeroMQ      {socket} {address}");
+    }
     let user = &config.auth.user;
     let from = if config.auth.loopback_only { " (from this machine only)" } else { "" };
     let _ = writeln!(text, "  User        {user}{from}");

@@ -17,13 +17,15 @@ mod config;
 mod data_dir;
 mod driver;
 mod durable;
+mod gateway;
 mod login;
 mod server;
 mod timers;
 
 pub use banner::banner;
 pub use config::{
-    Amqp, Auth, Config, ConfigError, LimitSettings, Log, PolicySettings, TEMPLATE, VhostSettings,
+    Amqp, Auth, Config, ConfigError, Gateway, LimitSettings, Log, PolicySettings, TEMPLATE,
+    VhostSettings,
 };
 pub use server::{Server, StartError};
 

@@ -5,10 +5,12 @@ use crate::config::{Config, ConfigError};
 use crate::data_dir::{DataDir, DataDirError};
 use crate::driver::{self, Counted, Shared};
 use crate::durable;
+use crate::gateway;
 use crate::timers;
 use courser_broker::{Broker, PolicyError, RestoreError};
 use courser_codec::FieldTable;
 use courser_connection::server::{Config as ConnectionConfig, capabilities};
+use courser_gateway::Gateway;
 use courser_journal::{JournalStore, RecoverError};
 use std::io;
 use std::net::SocketAddr;
@@ -49,6 +51,9 @@ pub enum StartError {
     /// What the journal holds is not what this broker writes.
     #[error(transparent)]
     Restore(#[from] RestoreError),
+    /// The gateway to ZeroMQ could not start.
+    #[error(transparent)]
+    Gateway(#[from] courser_gateway::StartError),
     /// A setting is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -75,6 +80,7 @@ pub struct Server {
     failure: watch::Receiver<Option<String>>,
     checkpoints: durable::Checkpoints,
     store: Arc<JournalStore>,
+    gateway: Option<Gateway>,
     broker: Arc<Broker>,
     _data_dir: DataDir,
 }
@@ -104,6 +110,7 @@ impl Server {
             connection: Arc::new(connection_config(&config)),
             connections: AtomicUsize::new(0),
         });
+        let gateway = gateway::start(&config, &shared, &stopping).await?;
         let mut addresses = Vec::new();
         for listener in listeners {
             addresses.extend(listener.local_addr());
@@ -113,7 +120,8 @@ impl Server {
         timers::start(&shared.broker, stopping);
         let checkpoints = durable::Checkpoints::start(&shared.broker, &store);
         let broker = Arc::clone(&shared.broker);
-        Ok(Server { addresses, stop, failure, checkpoints, store, broker, _data_dir: data_dir })
+        let _data_dir = data_dir;
+        Ok(Server { addresses, stop, failure, checkpoints, store, gateway, broker, _data_dir })
     }
 
     /// Takes over what can change while the broker runs: vhosts, their limits, and policies. If
@@ -132,6 +140,11 @@ impl Server {
         &self.addresses
     }
 
+    /// The gateway to ZeroMQ, if it has endpoints.
+    pub fn gateway(&self) -> Option<&Gateway> {
+        self.gateway.as_ref()
+    }
+
     /// Waits until the store has failed, and says why: nothing can be confirmed from then on, and
     /// the broker has to be stopped.
     pub async fn failed(&self) -> String {
@@ -145,7 +158,10 @@ impl Server {
 
     /// Stops listening, closes every connection with 320, waits a few seconds at most for the
     /// clients to take note, and makes everything durable.
-    pub async fn stop(self) -> Result<(), String> {
+    pub async fn stop(mut self) -> Result<(), String> {
+        if let Some(gateway) = self.gateway.take() {
+            gateway.stop().await;
+        }
         // An error means that nobody is left to be told.
         let _ = self.stop.send(true);
         let _ = tokio::time::timeout(STOP_TIMEOUT, self.stop.closed()).await;

@@ -39,6 +39,8 @@ pub struct Config {
     pub operator_policies: Vec<PolicySettings>,
     /// How messages are kept on the disk.
     pub journal: JournalSettings,
+    /// What ZeroMQ programs can reach.
+    pub gateway: Gateway,
     /// What is written to standard error.
     pub log: Log,
 }
@@ -112,6 +114,15 @@ pub struct JournalSettings {
     pub spare_segments: usize,
 }
 
+/// What ZeroMQ programs can reach.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gateway {
+    /// Its sockets; none unless said otherwise.
+    #[serde(deserialize_with = "courser_gateway::endpoints")]
+    pub endpoints: Vec<courser_gateway::EndpointConfig>,
+}
+
 /// What is written to standard error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -156,6 +167,7 @@ impl Default for Config {
                 dead_bytes: journal.dead_bytes,
                 spare_segments: journal.spare_segments,
             },
+            gateway: Gateway::default(),
             log: Log { level: "info".into() },
         }
     }

@@ -1,0 +1,212 @@
+//! PULL and SUB: messages from peers are published, with confirms.
+//!
+//! A message that the broker has not confirmed is kept, and published again after a refusal or a lost connection. As
+//! many as the high-water marks allow are under way; while they are, the socket is not read, and ZeroMQ holds the
+//! senders back.
+
+use crate::config::SocketKind;
+use crate::frames::{Mapped, frames_of, to_amqp};
+use crate::link::{Link, LinkError};
+use crate::metrics::Metrics;
+use bytes::Bytes;
+use courser_client::{
+    Channel, Confirm, Confirmation, Connection, Error, Outgoing, OwnedProperties, Returns,
+};
+use omq_tokio::Socket;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Waits this long before a message that the broker has refused is published again: its queue is full.
+const REFUSED_PAUSE: Duration = Duration::from_millis(100);
+/// Octets of a routing key.
+const KEY_BYTES_MAX: usize = 255;
+
+/// A message as it is published, kept until it is confirmed.
+struct Parcel {
+    key: String,
+    mapped: Mapped,
+}
+
+impl Parcel {
+    fn size_bytes(&self) -> usize {
+        // The header repeats what came before the last frame; a bound on it is enough here.
+        self.mapped.body.len() + 4096
+    }
+}
+
+struct Inbound<'a> {
+    link: &'a Link,
+    socket: &'a Socket,
+    /// What has to be published again.
+    again: VecDeque<Parcel>,
+}
+
+/// An open channel, and what is under way on it.
+struct Flight {
+    _connection: Connection,
+    channel: Channel,
+    exchange: String,
+    returns: Returns,
+    unconfirmed: VecDeque<(Parcel, Confirm)>,
+    unconfirmed_bytes: usize,
+}
+
+/// Carries messages from the socket to the broker until the gateway stops.
+pub(crate) async fn run(link: Link, socket: &Socket) {
+    let mut inbound = Inbound { link: &link, socket, again: VecDeque::new() };
+    while let Err(error) = inbound.serve().await {
+        if !link.may_retry(&error).await {
+            break;
+        }
+    }
+    let left = inbound.again.len();
+    if left > 0 {
+        tracing::warn!(endpoint = link.config.name(), left, "gateway: messages are lost");
+    }
+}
+
+impl Inbound<'_> {
+    /// Publishes until the gateway stops; an error ends the connection, not the endpoint.
+    async fn serve(&mut self) -> Result<(), LinkError> {
+        let mut flight = self.take_off().await?;
+        let done = self.fly(&mut flight).await;
+        // What was under way comes before what had to wait.
+        for (parcel, _) in flight.unconfirmed.drain(..).rev() {
+            self.again.push_front(parcel);
+        }
+        done
+    }
+
+    async fn take_off(&self) -> Result<Flight, LinkError> {
+        let config = &self.link.config;
+        let (connection, channel, exchange) = match &config.exchange {
+            None => {
+                let (connection, channel, _) = self.link.with_queue().await?;
+                (connection, channel, String::new())
+            }
+            Some(exchange) => {
+                let (connection, channel) = self.link.open().await?;
+                channel.exchange_check(exchange).await?;
+                (connection, channel, exchange.clone())
+            }
+        };
+        channel.confirm_select().await?;
+        let returns = channel.returns()?;
+        Ok(Flight {
+            _connection: connection,
+            channel,
+            exchange,
+            returns,
+            unconfirmed: VecDeque::new(),
+            unconfirmed_bytes: 0,
+        })
+    }
+
+    async fn fly(&mut self, flight: &mut Flight) -> Result<(), LinkError> {
+        let most = self.link.config.high_water_messages as usize;
+        let most_bytes = self.link.config.high_water_bytes;
+        let stopped = self.link.stopped();
+        tokio::pin!(stopped);
+        let mut stopping = false;
+        loop {
+            if stopping && flight.unconfirmed.is_empty() && self.again.is_empty() {
+                return Ok(());
+            }
+            let has_room = flight.unconfirmed.len() < most && flight.unconfirmed_bytes < most_bytes;
+            if has_room && let Some(parcel) = self.again.pop_front() {
+                self.publish(flight, parcel).await?;
+                continue;
+            }
+            tokio::select! {
+                answer = next_answer(&mut flight.unconfirmed), if !flight.unconfirmed.is_empty() => {
+                    self.settle(flight, answer?).await;
+                }
+                returned = flight.returns.next() => {
+                    if returned?.is_some() {
+                        Metrics::add(&self.link.metrics.unroutable, 1);
+                    }
+                }
+                message = self.socket.recv(), if has_room && !stopping => {
+                    let message = message?;
+                    self.link.metrics.note_received(message.byte_len());
+                    match self.parcel(&frames_of(&message)) {
+                        Some(parcel) => self.publish(flight, parcel).await?,
+                        None => Metrics::add(&self.link.metrics.dropped, 1),
+                    }
+                }
+                () = &mut stopped, if !stopping => stopping = true,
+            }
+        }
+    }
+
+    /// Addresses a message. `None` if it cannot be carried.
+    fn parcel(&self, frames: &[Bytes]) -> Option<Parcel> {
+        let config = &self.link.config;
+        let is_sub = config.socket == SocketKind::Sub;
+        let key = match (&config.queue, is_sub) {
+            (Some(queue), _) => queue.clone(),
+            (None, true) => routing_key(frames.first()?),
+            (None, false) => config.routing_key.clone(),
+        };
+        Some(Parcel { key, mapped: to_amqp(frames, is_sub)? })
+    }
+
+    /// Publishes a message, and keeps it until it is confirmed.
+    async fn publish(&mut self, flight: &mut Flight, parcel: Parcel) -> Result<(), LinkError> {
+        let headers = &parcel.mapped.headers;
+        let properties = OwnedProperties {
+            delivery_mode: Some(if self.link.config.persistent { 2 } else { 1 }),
+            headers: (!headers.is_empty()).then(|| headers.clone()),
+            ..OwnedProperties::default()
+        };
+        let outgoing = Outgoing::new(&parcel.mapped.body).properties(properties).mandatory();
+        match flight.channel.publish(&flight.exchange, &parcel.key, outgoing).await {
+            Ok(confirm) => {
+                flight.unconfirmed_bytes += parcel.size_bytes();
+                flight.unconfirmed.push_back((parcel, confirm));
+                Ok(())
+            }
+            Err(error @ (Error::PropertiesTooLarge { .. } | Error::TooLong { .. })) => {
+                tracing::warn!(endpoint = self.link.config.name(), %error, "gateway: dropped");
+                Metrics::add(&self.link.metrics.dropped, 1);
+                Ok(())
+            }
+            Err(error) => {
+                self.again.push_back(parcel);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Takes the oldest message out, as the broker has answered it.
+    async fn settle(&mut self, flight: &mut Flight, answer: Confirmation) {
+        let Some((parcel, _)) = flight.unconfirmed.pop_front() else { return };
+        flight.unconfirmed_bytes -= parcel.size_bytes();
+        if answer.is_ack() {
+            Metrics::add(&self.link.metrics.published, 1);
+            return;
+        }
+        Metrics::add(&self.link.metrics.refused, 1);
+        self.again.push_back(parcel);
+        tokio::time::sleep(REFUSED_PAUSE).await;
+    }
+}
+
+/// The broker's answer to the oldest message.
+async fn next_answer(
+    unconfirmed: &mut VecDeque<(Parcel, Confirm)>,
+) -> Result<Confirmation, LinkError> {
+    match unconfirmed.front_mut() {
+        Some((_, confirm)) => Ok(confirm.await?),
+        None => std::future::pending().await,
+    }
+}
+
+/// A first frame as a routing key: as much of it as is text and fits. The frame itself travels in the headers.
+fn routing_key(frame: &[u8]) -> String {
+    let frame = &frame[..frame.len().min(KEY_BYTES_MAX)];
+    match std::str::from_utf8(frame) {
+        Ok(text) => text.to_owned(),
+        Err(error) => String::from_utf8_lossy(&frame[..error.valid_up_to()]).into_owned(),
+    }
+}

@@ -1,0 +1,131 @@
+//! A gateway between ZeroMQ and an AMQP 0-9-1 broker.
+//!
+//! A list of [`EndpointConfig`]s says which ZeroMQ sockets there are and what each maps to. An endpoint is a task with a
+//! socket on one side and an AMQP connection of its own on the other, over whatever stream a [`Connector`] makes: the
+//! broker that it is built into hands out pipes in memory. So it can do what its user may do, and no more.
+//!
+//! What each kind of socket does, how messages are mapped and what is bounded by what: `docs/zeromq.md`.
+#![forbid(unsafe_code)]
+
+mod config;
+mod dealer;
+mod frames;
+mod inbound;
+mod link;
+mod metrics;
+mod push;
+mod router;
+mod security;
+mod socket;
+mod xpub;
+
+pub use config::{ConfigError, EndpointConfig, SocketKind, endpoints};
+pub use frames::{Envelope, FRAMES_HEADER, LENGTHS_HEADER, Mapped, from_amqp, to_amqp};
+pub use link::{Connector, Stream};
+pub use metrics::{Metrics, Snapshot};
+pub use security::Security;
+
+use link::Link;
+use socket::Bound;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// How long endpoints have to hand over what they hold when the gateway stops.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Why the gateway could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The settings of an endpoint are wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// An address can't be used.
+    #[error("gateway: {endpoint}: {reason}")]
+    Socket {
+        /// Name of the endpoint.
+        endpoint: String,
+        /// What the system said.
+        reason: String,
+    },
+}
+
+/// A running gateway. Dropping it ends its endpoints at once; [`Gateway::stop`] lets them finish.
+pub struct Gateway {
+    stop: watch::Sender<bool>,
+    tasks: JoinSet<()>,
+    endpoints: Vec<Running>,
+}
+
+struct Running {
+    name: String,
+    address: String,
+    metrics: Arc<Metrics>,
+}
+
+impl Gateway {
+    /// Binds and connects the sockets of all endpoints, and starts to carry messages.
+    ///
+    /// # Errors
+    /// When settings are wrong or an address is taken; nothing runs then. That the broker does not let an endpoint do
+    /// what it is there for is no error: the endpoint says so in the log, and tries again.
+    pub async fn start(
+        configs: &[EndpointConfig],
+        connector: Connector,
+    ) -> Result<Self, StartError> {
+        let (stop, stopping) = watch::channel(false);
+        let mut gateway = Gateway { stop, tasks: JoinSet::new(), endpoints: Vec::new() };
+        for config in configs {
+            config.check()?;
+            let metrics = Arc::new(Metrics::default());
+            let bound = Bound::open(config, &metrics).await.map_err(|error| {
+                StartError::Socket { endpoint: config.name(), reason: error.to_string() }
+            })?;
+            gateway.endpoints.push(Running {
+                name: config.name(),
+                address: bound.address.clone(),
+                metrics: Arc::clone(&metrics),
+            });
+            let link = Link::new(config, &connector, &metrics, &stopping);
+            gateway.tasks.spawn(run(link, bound));
+        }
+        Ok(gateway)
+    }
+
+    /// Names and addresses of the endpoints, with the real port where `*` was asked for.
+    pub fn addresses(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.endpoints.iter().map(|endpoint| (endpoint.name.as_str(), endpoint.address.as_str()))
+    }
+
+    /// What has happened so far, by name of endpoint.
+    pub fn snapshot(&self) -> Vec<(String, Snapshot)> {
+        let of = |endpoint: &Running| (endpoint.name.clone(), endpoint.metrics.snapshot());
+        self.endpoints.iter().map(of).collect()
+    }
+
+    /// Stops taking messages, and waits a few seconds at most until the broker has confirmed those that were taken.
+    pub async fn stop(mut self) {
+        // An error means that no endpoint is left.
+        let _ = self.stop.send(true);
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(STOP_TIMEOUT, all).await.is_err() {
+            tracing::warn!("gateway: endpoints did not finish in time");
+        }
+        for (endpoint, snapshot) in self.snapshot() {
+            tracing::info!(endpoint, %snapshot, "gateway: stopped");
+        }
+    }
+}
+
+/// Serves an endpoint until the gateway stops.
+async fn run(link: Link, bound: Bound) {
+    match link.config.socket {
+        SocketKind::Pull | SocketKind::Sub => inbound::run(link, &bound.socket).await,
+        SocketKind::Push => push::run(link, &bound.socket).await,
+        SocketKind::Xpub => xpub::run(link, &bound.socket).await,
+        SocketKind::Router => router::run(link, &bound.socket).await,
+        SocketKind::Dealer => dealer::run(link, &bound.socket).await,
+    }
+    bound.close().await;
+}

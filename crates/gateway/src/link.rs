@@ -1,0 +1,120 @@
+//! The AMQP side of an endpoint: a connection of its own, made again when it is lost.
+
+use crate::config::EndpointConfig;
+use crate::metrics::Metrics;
+use courser_client::{Channel, Connection, Credentials, Error, Options, QueueOptions, ShortString};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+
+/// How long an endpoint waits before it tries again.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+const NOT_FOUND: u16 = 404;
+
+/// A way to and from the broker.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// Makes streams to the broker; `None` when it takes no more connections.
+pub type Connector = Arc<dyn Fn() -> Option<Box<dyn Stream>> + Send + Sync>;
+
+/// What an endpoint needs to reach the broker.
+pub(crate) struct Link {
+    pub config: EndpointConfig,
+    pub metrics: Arc<Metrics>,
+    connector: Connector,
+    stopping: watch::Receiver<bool>,
+}
+
+/// Why an endpoint's connection has ended.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LinkError {
+    #[error(transparent)]
+    Amqp(#[from] Error),
+    #[error("the broker takes no more connections")]
+    NoRoom,
+    #[error("the queue was deleted")]
+    QueueGone,
+    #[error("the socket is closed: {0}")]
+    Socket(#[from] omq_tokio::Error),
+}
+
+impl Link {
+    pub fn new(
+        config: &EndpointConfig,
+        connector: &Connector,
+        metrics: &Arc<Metrics>,
+        stopping: &watch::Receiver<bool>,
+    ) -> Self {
+        Link {
+            config: config.clone(),
+            metrics: Arc::clone(metrics),
+            connector: Arc::clone(connector),
+            stopping: stopping.clone(),
+        }
+    }
+
+    /// Logs in and opens a channel.
+    pub async fn open(&self) -> Result<(Connection, Channel), LinkError> {
+        let config = &self.config;
+        let long = |error: courser_client::Error| LinkError::Amqp(error);
+        let vhost = ShortString::try_from(config.vhost.as_str()).map_err(|error| {
+            long(Error::TooLong { what: "a virtual host's name", len: error.len })
+        })?;
+        let options = Options {
+            credentials: Credentials::Plain {
+                user: config.user.clone().into(),
+                password: config.password.clone().into(),
+            },
+            virtual_host: vhost,
+            // The pipe to the broker cannot break unnoticed, and is not read while messages wait for a peer.
+            heartbeat_s: 0,
+            ..Options::default()
+        }
+        .with_name(format!("gateway: {}", config.name()));
+        let stream = (self.connector)().ok_or(LinkError::NoRoom)?;
+        let connection = Connection::open_on(stream, options).await?;
+        let channel = connection.open_channel().await?;
+        Metrics::add(&self.metrics.links, 1);
+        Ok((connection, channel))
+    }
+
+    /// The endpoint's queue, declared as a durable one if there is none. Opens another channel where the question has
+    /// cost the first.
+    pub async fn with_queue(&self) -> Result<(Connection, Channel, String), LinkError> {
+        let (connection, channel) = self.open().await?;
+        let queue = self.config.queue.clone().unwrap_or_default();
+        match channel.queue_info(&queue).await {
+            Ok(_) => return Ok((connection, channel, queue)),
+            Err(error) if error.reply_code() == Some(NOT_FOUND) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let channel = connection.open_channel().await?;
+        channel.queue_declare(&queue, QueueOptions::durable()).await?;
+        Ok((connection, channel, queue))
+    }
+
+    /// Says why a connection has ended, and waits some time before the next. False when the gateway stops.
+    pub async fn may_retry(&self, error: &LinkError) -> bool {
+        if self.is_stopping() || matches!(error, LinkError::Socket(_)) {
+            return false;
+        }
+        tracing::warn!(endpoint = self.config.name(), %error, "gateway: trying again in a second");
+        tokio::select! {
+            () = tokio::time::sleep(RETRY_INTERVAL) => true,
+            () = self.stopped() => false,
+        }
+    }
+
+    /// Whether the gateway stops.
+    pub fn is_stopping(&self) -> bool {
+        *self.stopping.borrow() || self.stopping.has_changed().is_err()
+    }
+
+    /// Waits until the gateway stops.
+    pub async fn stopped(&self) {
+        // An error means that the gateway is gone.
+        let _ = self.stopping.clone().wait_for(|stop| *stop).await;
+    }
+}

@@ -1,0 +1,49 @@
+//! PUSH: the messages of a queue go to peers.
+//!
+//! A message is acknowledged when the socket has taken it over; from there on it is at most once. While peers do not
+//! read, or there is none, the socket takes nothing, and the broker sends no more than the prefetch.
+
+use crate::frames::frames_of_amqp;
+use crate::link::{Link, LinkError};
+use crate::metrics::Metrics;
+use courser_client::{ConsumeOptions, Delivery};
+use omq_tokio::{Message, Socket};
+
+/// Carries messages from the broker to the socket until the gateway stops.
+pub(crate) async fn run(link: Link, socket: &Socket) {
+    loop {
+        let served = tokio::select! {
+            served = serve(&link, socket) => served,
+            () = link.stopped() => return,
+        };
+        if let Err(error) = served
+            && !link.may_retry(&error).await
+        {
+            return;
+        }
+    }
+}
+
+async fn serve(link: &Link, socket: &Socket) -> Result<(), LinkError> {
+    let (_connection, channel, queue) = link.with_queue().await?;
+    channel.qos(link.config.prefetch).await?;
+    let options =
+        ConsumeOptions { buffer_bytes: link.config.high_water_bytes, ..ConsumeOptions::default() };
+    let mut consumer = channel.consume(&queue, options).await?;
+    while let Some(delivery) = consumer.next().await? {
+        hand_over(link, socket, &delivery).await?;
+    }
+    Err(LinkError::QueueGone)
+}
+
+async fn hand_over(link: &Link, socket: &Socket, delivery: &Delivery) -> Result<(), LinkError> {
+    let Some((frames, _)) = frames_of_amqp(delivery.message().clone()) else {
+        Metrics::add(&link.metrics.dropped, 1);
+        return Ok(delivery.nack(false)?);
+    };
+    let message = Message::multipart(frames);
+    let size_bytes = message.byte_len();
+    socket.send(message).await?;
+    link.metrics.note_sent(size_bytes);
+    Ok(delivery.ack()?)
+}

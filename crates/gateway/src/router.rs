@@ -1,0 +1,196 @@
+//! ROUTER: requests of peers go to a queue, and the replies back to who asked.
+//!
+//! Everything up to the first empty frame is the envelope of ZeroMQ; it stays here, with the peer's identity, until
+//! the reply comes. A request carries `reply-to`, `correlation-id` and an expiration; one that is not answered in time
+//! is forgotten, and its reply dropped should it still come.
+
+use crate::frames::{Envelope, frames_of, frames_of_amqp, to_amqp};
+use crate::link::{Link, LinkError};
+use crate::metrics::Metrics;
+use bytes::Bytes;
+use courser_client::{
+    Channel, ConsumeOptions, Delivery, Error, Message as AmqpMessage, Outgoing, OwnedProperties,
+    QueueOptions, ShortString,
+};
+use omq_tokio::{IdentitySocket, Message, Socket};
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+/// How often late requests are looked for.
+const EXPIRY_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Carries requests and replies until the gateway stops.
+pub(crate) async fn run(link: Link, socket: &Socket) {
+    let Ok(socket) = socket.identity_routing() else { return };
+    loop {
+        let served = tokio::select! {
+            served = serve(&link, &socket) => served,
+            () = link.stopped() => return,
+        };
+        if let Err(error) = served
+            && !link.may_retry(&error).await
+        {
+            return;
+        }
+    }
+}
+
+/// Who waits for a reply.
+struct Asker {
+    identity: Bytes,
+    address: Vec<Bytes>,
+}
+
+struct Desk<'a> {
+    link: &'a Link,
+    socket: &'a IdentitySocket,
+    channel: Channel,
+    queue: String,
+    reply_queue: ShortString,
+    askers: HashMap<u64, Asker>,
+    /// When requests run out, oldest first; answered ones stay until then.
+    deadlines: VecDeque<(Instant, u64)>,
+    last: u64,
+}
+
+async fn serve(link: &Link, socket: &IdentitySocket) -> Result<(), LinkError> {
+    let (_connection, channel, queue) = link.with_queue().await?;
+    let reply_queue = channel.queue_declare("", QueueOptions::exclusive()).await?.name;
+    channel.qos(link.config.prefetch).await?;
+    let options =
+        ConsumeOptions { buffer_bytes: link.config.high_water_bytes, ..ConsumeOptions::default() };
+    let mut replies = channel.consume(&reply_queue, options).await?;
+    let mut returns = channel.returns()?;
+    let reply_queue = ShortString::try_from(reply_queue.as_str())
+        .map_err(|error| Error::TooLong { what: "a reply queue's name", len: error.len })?;
+    let mut desk = Desk {
+        link,
+        socket,
+        channel,
+        queue,
+        reply_queue,
+        askers: HashMap::new(),
+        deadlines: VecDeque::new(),
+        last: 0,
+    };
+    let most = link.config.high_water_messages as usize;
+    let mut tick = tokio::time::interval(EXPIRY_INTERVAL);
+    let done: Result<(), LinkError> = loop {
+        let step = tokio::select! {
+            _ = tick.tick() => { desk.expire(); Ok(()) }
+            reply = replies.next() => match reply {
+                Ok(Some(reply)) => desk.answer(&reply),
+                Ok(None) => Err(LinkError::QueueGone),
+                Err(error) => Err(error.into()),
+            },
+            returned = returns.next() => returned.map_err(LinkError::from).map(|returned| {
+                if let Some(returned) = returned { desk.give_up(&returned.message) }
+            }),
+            // Those that are answered count until their time is up: so the table is bounded.
+            request = socket.recv_from(), if desk.deadlines.len() < most => match request {
+                Ok((identity, message)) => desk.ask(identity.to_bytes(), &message).await,
+                Err(error) => Err(error.into()),
+            },
+        };
+        if let Err(error) = step {
+            break Err(error);
+        }
+    };
+    // The reply queue has gone with the connection.
+    Metrics::add(&link.metrics.expired, desk.askers.len() as u64);
+    done
+}
+
+impl Desk<'_> {
+    async fn ask(&mut self, identity: Bytes, message: &Message) -> Result<(), LinkError> {
+        let metrics = &self.link.metrics;
+        metrics.note_received(message.byte_len());
+        let envelope = Envelope::divide(frames_of(message));
+        let Some(mapped) = to_amqp(&envelope.content, false) else {
+            Metrics::add(&metrics.dropped, 1);
+            return Ok(());
+        };
+        self.last += 1;
+        let timeout_ms = self.link.config.timeout_ms;
+        let properties = OwnedProperties {
+            headers: (!mapped.headers.is_empty()).then_some(mapped.headers),
+            correlation_id: short(&self.last.to_string()),
+            reply_to: Some(self.reply_queue.clone()),
+            expiration: short(&timeout_ms.to_string()),
+            ..OwnedProperties::default()
+        };
+        let outgoing = Outgoing::new(&mapped.body).properties(properties).mandatory();
+        match self.channel.publish("", &self.queue, outgoing).await {
+            Ok(_) => {}
+            Err(Error::PropertiesTooLarge { .. }) => {
+                Metrics::add(&metrics.dropped, 1);
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Metrics::add(&metrics.published, 1);
+        let deadline = Instant::now() + Duration::from_millis(timeout_ms.into());
+        self.askers.insert(self.last, Asker { identity, address: envelope.address });
+        self.deadlines.push_back((deadline, self.last));
+        Ok(())
+    }
+
+    /// Hands a reply to who asked for it. A peer that is gone, or does not read, costs only its own reply.
+    fn answer(&mut self, reply: &Delivery) -> Result<(), LinkError> {
+        let metrics = &self.link.metrics;
+        let asker = number_of(reply.message()).and_then(|number| self.askers.remove(&number));
+        let frames = frames_of_amqp(reply.message().clone());
+        let sent = match (asker, frames) {
+            (Some(asker), Some((content, _))) => {
+                let message = Message::multipart(asker.address.into_iter().chain(content));
+                let size_bytes = message.byte_len();
+                let sent = self.socket.try_send_to(&asker.identity, message).is_ok();
+                if sent {
+                    metrics.note_sent(size_bytes);
+                }
+                sent
+            }
+            _ => false,
+        };
+        if !sent {
+            Metrics::add(&metrics.dropped, 1);
+        }
+        self.drop_answered();
+        Ok(reply.ack()?)
+    }
+
+    /// Forgets a request that no queue took.
+    fn give_up(&mut self, request: &AmqpMessage) {
+        Metrics::add(&self.link.metrics.unroutable, 1);
+        if let Some(number) = number_of(request) {
+            self.askers.remove(&number);
+        }
+    }
+
+    fn expire(&mut self) {
+        let now = Instant::now();
+        while self.deadlines.front().is_some_and(|(deadline, _)| *deadline <= now) {
+            if let Some((_, number)) = self.deadlines.pop_front()
+                && self.askers.remove(&number).is_some()
+            {
+                Metrics::add(&self.link.metrics.expired, 1);
+            }
+        }
+    }
+
+    /// Frees the places of answered requests, as far as no older one waits.
+    fn drop_answered(&mut self) {
+        while self.deadlines.front().is_some_and(|(_, number)| !self.askers.contains_key(number)) {
+            self.deadlines.pop_front();
+        }
+    }
+}
+
+fn number_of(message: &AmqpMessage) -> Option<u64> {
+    let properties = message.properties().ok()?;
+    std::str::from_utf8(properties.correlation_id?.as_bytes()).ok()?.parse().ok()
+}
+
+fn short(text: &str) -> Option<ShortString> {
+    ShortString::try_from(text).ok()
+}
