@@ -4,7 +4,7 @@ import pika
 import pytest
 from pika.exceptions import ChannelClosedByBroker
 
-from support.broker import fresh, wait_until
+from support.broker import fresh, skip_where_reference_differs, wait_until
 
 
 def declare(channel, **arguments):
@@ -93,6 +93,7 @@ def test_a_quorum_queue_is_durable_and_shared(channel, flaw):
     assert "invalid property" in caught.value.reply_text
 
 
+@skip_where_reference_differs("a setting of the whole node")
 def test_a_channel_that_keeps_a_message_for_too_long_is_closed(connection, channel):
     queue = declare(channel, consumer_timeout=300)
     channel.basic_publish("", queue, b"slow")
@@ -103,6 +104,7 @@ def test_a_channel_that_keeps_a_message_for_too_long_is_closed(connection, chann
     assert (body, method.redelivered) == (b"slow", True)
 
 
+@skip_where_reference_differs("a plugin of a third party")
 def test_a_repeated_message_is_dropped_and_confirmed(channel):
     queue = declare(channel, message_deduplication=True, cache_size=10)
     channel.confirm_delivery()
@@ -110,3 +112,45 @@ def test_a_repeated_message_is_dropped_and_confirmed(channel):
         headers = {"x-deduplication-header": name}
         channel.basic_publish("", queue, body, pika.BasicProperties(headers=headers), mandatory=True)
     assert drain(channel, queue) == [b"1", b"2"]
+
+
+def test_a_priority_that_is_no_integer_is_refused(channel, queue):
+    with pytest.raises(ChannelClosedByBroker) as caught:
+        channel.basic_consume(queue, print, arguments={"x-priority": "high"})
+    assert caught.value.reply_code == 406
+    why = f"invalid arg 'x-priority' for queue '{queue}' in vhost '/': \"expected integer, got longstr\""
+    assert caught.value.reply_text == f"PRECONDITION_FAILED - {why}"
+
+
+def test_the_highest_priority_gets_everything_that_it_can_take(connection, channel, queue):
+    channel.basic_qos(prefetch_count=2)
+    got = {"low": [], "high": []}
+    for name, priority in (("low", -1), ("high", 10)):
+        channel.basic_consume(
+            queue, lambda *one, name=name: got[name].append(one[3]), arguments={"x-priority": priority}
+        )
+    for body in (b"1", b"2", b"3"):
+        channel.basic_publish("", queue, body)
+    wait_until(connection, lambda: sum(map(len, got.values())) == 3)
+    assert got == {"low": [b"3"], "high": [b"1", b"2"]}
+
+
+def test_a_thousand_consumers_of_one_queue_take_turns(connection, channel, queue):
+    got = []
+    for number in range(1000):
+        channel.basic_consume(queue, lambda *one, number=number: got.append(number), auto_ack=True)
+    for _ in range(2000):
+        channel.basic_publish("", queue, b"x")
+    wait_until(connection, lambda: len(got) == 2000)
+    assert got == 2 * list(range(1000))
+
+
+def test_a_consumer_cancelled_with_messages_in_flight_loses_none(connection, channel, queue):
+    got = []
+    tag = channel.basic_consume(queue, lambda *one: got.append(one[3]))
+    for number in range(1000):
+        channel.basic_publish("", queue, b"%d" % number)
+    wait_until(connection, lambda: got)
+    channel.basic_cancel(tag)
+    channel.close()
+    assert sorted(map(int, drain(connection.channel(), queue))) == list(range(1000))

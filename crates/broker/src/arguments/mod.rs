@@ -1,9 +1,11 @@
 //! The arguments of declarations: which are known, what values they take, when two agree.
 
+mod consumer;
 mod exchange;
 mod queue;
 mod value;
 
+pub(crate) use consumer::consumer_priority;
 pub(crate) use exchange::{ALTERNATE_EXCHANGE, check_equivalent_exchange, check_exchange};
 pub(crate) use queue::{
     QueueType, check_equivalent_queue, check_given, check_queue, check_type_allows, ranks,

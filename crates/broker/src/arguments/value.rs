@@ -11,7 +11,7 @@ pub(crate) const MAX_EXPIRY_MS: i64 = 315_360_000_000;
 /// Looks at the value of one argument, and at the others where they matter.
 pub(super) type Check = fn(&FieldValue, &FieldTable) -> Result<(), String>;
 
-fn integer(value: &FieldValue) -> Result<i64, String> {
+pub(super) fn integer(value: &FieldValue) -> Result<i64, String> {
     value.as_integer().ok_or_else(|| format!("\"expected integer, got {}\"", value.type_name()))
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct Consumer {
     pub slot: u32,
     pub no_ack: bool,
     /// The higher, the earlier (`x-priority`).
-    pub priority: i32,
+    pub priority: i64,
     place: Place,
 }
 
@@ -30,7 +30,7 @@ pub(super) enum Place {
 }
 
 impl Consumer {
-    pub fn new(outbox: Arc<Outbox>, channel: u16, slot: u32, no_ack: bool, priority: i32) -> Self {
+    pub fn new(outbox: Arc<Outbox>, channel: u16, slot: u32, no_ack: bool, priority: i64) -> Self {
         Consumer { outbox, channel, slot, no_ack, priority, place: Place::Ring }
     }
 }
@@ -41,7 +41,7 @@ pub(crate) struct Consumers {
     all: Vec<Option<Consumer>>,
     count: usize,
     /// Highest priority first; levels without consumers are removed.
-    levels: Vec<(i32, VecDeque<u32>)>,
+    levels: Vec<(i64, VecDeque<u32>)>,
     /// The key of the exclusive consumer, if there is one.
     pub exclusive: Option<u32>,
     /// There if only one consumer at a time is to get messages.
@@ -183,7 +183,7 @@ impl Consumers {
         self.levels.retain(|(_, turns)| !turns.is_empty());
     }
 
-    fn level(&mut self, priority: i32) -> &mut VecDeque<u32> {
+    fn level(&mut self, priority: i64) -> &mut VecDeque<u32> {
         let index = match self.levels.binary_search_by(|(level, _)| priority.cmp(level)) {
             Ok(index) => index,
             Err(index) => {

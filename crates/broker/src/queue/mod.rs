@@ -159,7 +159,7 @@ pub(crate) struct NewConsumer<'a> {
     pub no_ack: bool,
     pub exclusive: bool,
     pub prefetch: u32,
-    pub priority: i32,
+    pub priority: i64,
     /// Puts consume-ok into the outbox, in front of the first delivery.
     pub reply: &'a mut dyn FnMut(&mut Vec<u8>),
 }

@@ -64,7 +64,7 @@ impl Consumers {
             return;
         };
         let (Some(active), was_fading) = (single.active, single.fading) else { return };
-        let next = self.highest_waiting().map_or(i32::MIN, |next| self.priority(next));
+        let next = self.highest_waiting().map_or(i64::MIN, |next| self.priority(next));
         if next <= self.priority(active) {
             if was_fading && let Some(single) = self.single.as_deref_mut() {
                 // The one that was to take over has gone.
@@ -96,8 +96,8 @@ impl Consumers {
         waiting.iter().copied().find(|key| self.priority(*key) == highest)
     }
 
-    fn priority(&self, key: u32) -> i32 {
-        self.get(key).map_or(i32::MIN, |consumer| consumer.priority)
+    fn priority(&self, key: u32) -> i64 {
+        self.get(key).map_or(i64::MIN, |consumer| consumer.priority)
     }
 }
 

@@ -1,12 +1,13 @@
 //! Consuming: `basic.consume`, `basic.cancel`, `basic.get`, `basic.qos` and `channel.flow`.
 
 use super::Session;
-use crate::fault::Fault;
+use crate::arguments::consumer_priority;
+use crate::fault::{Fault, Resource};
 use crate::queue::{NewConsumer, Queue, Taking};
 use crate::reply::REPLY_TO;
 use crate::vhost::clean_name;
 use crate::wire::WireBuffer;
-use courser_codec::{FieldTable, FieldValue, ShortString, basic, channel};
+use courser_codec::{ShortString, basic, channel};
 use std::sync::Arc;
 
 impl Session {
@@ -22,7 +23,9 @@ impl Session {
         }
         let queue = self.named_queue(number, name)?;
         let arguments = crate::vhost::owned_arguments(consume.arguments)?;
-        let priority = consumer_priority(&arguments)?;
+        let resource =
+            Resource { kind: "queue", name: queue.name.as_short_str(), vhost: &self.vhost.name };
+        let priority = consumer_priority(&arguments, resource)?;
         let prefetch = self.channels[number as usize].as_ref().map_or(0, |one| one.prefetch);
         let reading = self.reading(&queue, prefetch, consume, &arguments)?;
         let tag = self.consumer_tag(number, consume)?;
@@ -195,21 +198,4 @@ impl Session {
         let last = self.channel(number)?.last_queue.clone();
         last.ok_or_else(|| Fault::not_found("no previously declared queue"))
     }
-}
-
-fn consumer_priority(arguments: &FieldTable) -> Result<i32, Fault> {
-    match arguments.get("x-priority") {
-        None => Ok(0),
-        Some(value) => match value.as_integer() {
-            Some(priority) => Ok(priority.clamp(i32::MIN.into(), i32::MAX.into()) as i32),
-            None => Err(Fault::precondition_failed(format_args!(
-                "Invalid value for arg 'x-priority': {}",
-                describe(value)
-            ))),
-        },
-    }
-}
-
-fn describe(value: &FieldValue) -> String {
-    format!("expected integer, got {}", value.type_name())
 }
