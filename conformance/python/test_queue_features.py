@@ -4,7 +4,7 @@ import pika
 import pytest
 from pika.exceptions import ChannelClosedByBroker
 
-from support.broker import fresh, skip_where_reference_differs, wait_until
+from support.broker import fresh, settle, skip_where_reference_differs, wait_until
 
 
 def declare(channel, **arguments):
@@ -67,17 +67,22 @@ def test_a_single_active_consumer_is_followed_by_the_next(connection, channel):
     assert caught.value.reply_code == 403
 
 
-def test_a_quorum_queue_counts_deliveries_and_gives_up(channel):
+def test_a_quorum_queue_counts_deliveries_and_gives_up(connection, channel):
     queue = fresh()
     limited = {"x-queue-type": "quorum", "x-delivery-limit": 2}
     channel.queue_declare(queue, durable=True, arguments=limited)
+    counts = []
+
+    def give_back(_, method, properties, body):
+        assert (properties.headers["own"], body) == (1, b"poison")
+        counts.append(properties.headers.get("x-delivery-count"))
+        channel.basic_nack(method.delivery_tag, requeue=True)
+
     try:
         channel.basic_publish("", queue, b"poison", pika.BasicProperties(headers={"own": 1}))
-        counts = []
-        while (got := channel.basic_get(queue))[0] is not None:
-            assert got[1].headers["own"] == 1
-            counts.append(got[1].headers.get("x-delivery-count"))
-            channel.basic_nack(got[0].delivery_tag, requeue=True)
+        channel.basic_consume(queue, give_back)
+        wait_until(connection, lambda: len(counts) >= 3)
+        settle(connection)
         assert counts == [None, 1, 2]
     finally:
         channel.queue_delete(queue)
