@@ -1,56 +1,134 @@
 //! Headers exchanges: the binding's arguments against the message's headers (AMQP 0-9-1, 3.1.3.4).
+//!
+//! A binding lies where a header that it needs would be looked for: by name and value, so that a
+//! message meets only those bindings that have something in common with it.
 
 use super::{BindingKey, Destination};
-use courser_codec::ShortString;
-use courser_codec::{FieldTable, FieldValue, Table};
+use courser_codec::{FieldTable, FieldValue, ShortString, Table};
+use rustc_hash::FxHashMap;
 
 /// The argument of a binding that says how its other arguments are compared.
 pub(crate) const X_MATCH: &str = "x-match";
 
 #[derive(Default)]
-pub(super) struct HeadersIndex(Vec<HeadersBinding>);
+pub(super) struct HeadersIndex {
+    bindings: FxHashMap<u64, HeadersBinding>,
+    next_number: u64,
+    /// Which bindings may match a message with such a header.
+    by_header: FxHashMap<Landmark, Vec<u64>>,
+    /// Those that match every message.
+    always: Vec<u64>,
+}
 
 struct HeadersBinding {
     destination: Destination,
     key: BindingKey,
     any: bool,
     wanted: Vec<(ShortString, FieldValue)>,
+    /// Which of `wanted` it is found by, if that is not each of them.
+    found_by: Option<usize>,
+}
+
+/// A header that a binding is found by: its name, and its value if that can be compared octet by
+/// octet.
+type Landmark = (ShortString, Option<Exact>);
+
+#[derive(PartialEq, Eq, Hash)]
+enum Exact {
+    Text(Vec<u8>),
+    Integer(i64),
+    Bool(bool),
+}
+
+impl Exact {
+    /// Equal for values that [`same`] finds the same; none if only that can tell.
+    fn of(value: &FieldValue) -> Option<Self> {
+        match (value, value.as_integer()) {
+            (_, Some(number)) => Some(Exact::Integer(number)),
+            (FieldValue::LongStr(text), _) => Some(Exact::Text(text.clone())),
+            (FieldValue::Bool(flag), _) => Some(Exact::Bool(*flag)),
+            _ => None,
+        }
+    }
 }
 
 impl HeadersIndex {
     pub fn matches(&self, headers: Table<'_>, found: &mut dyn FnMut(&Destination)) {
-        if self.0.is_empty() {
+        let known = |number: &u64| self.bindings.get(number);
+        for binding in self.always.iter().filter_map(known) {
+            found(&binding.destination);
+        }
+        if self.by_header.is_empty() {
             return;
         }
         // Headers that can't be decoded match nothing that asks for a header.
         let headers = headers.to_owned().unwrap_or_default();
-        let matching = self.0.iter().filter(|binding| binding.matches(&headers));
-        matching.for_each(|binding| found(&binding.destination));
+        for (name, value) in headers.iter() {
+            let exact = Exact::of(value);
+            let by_value = exact.and_then(|exact| self.by_header.get(&(name.clone(), Some(exact))));
+            let by_name = self.by_header.get(&(name.clone(), None));
+            let candidates = by_value.into_iter().chain(by_name).flatten();
+            candidates
+                .filter_map(known)
+                .filter(|binding| binding.matches(&headers))
+                .for_each(|binding| found(&binding.destination));
+        }
     }
 
     pub fn add(&mut self, destination: &Destination, key: &BindingKey) {
-        let with_x = matches!(match_mode(&key.arguments), Some(b"all-with-x" | b"any-with-x"));
-        let wanted = key.arguments.iter().filter(|(name, _)| {
-            name.as_bytes() != X_MATCH.as_bytes() && (with_x || !name.as_bytes().starts_with(b"x-"))
-        });
-        self.0.push(HeadersBinding {
-            destination: destination.clone(),
-            key: key.clone(),
-            any: matches!(match_mode(&key.arguments), Some(b"any" | b"any-with-x")),
-            wanted: wanted.map(|(name, value)| (name.clone(), value.clone())).collect(),
-        });
+        let mut binding = HeadersBinding::new(destination, key);
+        let number = self.next_number;
+        self.next_number += 1;
+        if !binding.any {
+            // Where the fewest others are.
+            let crowd =
+                |at: &usize| self.by_header.get(&landmark(&binding.wanted[*at])).map(Vec::len);
+            binding.found_by = (0..binding.wanted.len()).min_by_key(crowd);
+        }
+        if binding.wanted.is_empty() && !binding.any {
+            self.always.push(number);
+        }
+        for landmark in binding.landmarks() {
+            self.by_header.entry(landmark).or_default().push(number);
+        }
+        self.bindings.insert(number, binding);
     }
 
     pub fn remove(&mut self, destination: u64, key: &BindingKey) {
-        self.0.retain(|binding| {
-            binding.destination.id() != destination
-                || binding.key.routing_key != key.routing_key
-                || binding.key.arguments != key.arguments
-        });
+        let is_it = |binding: &HeadersBinding| {
+            binding.destination.id() == destination
+                && binding.key.routing_key == key.routing_key
+                && binding.key.arguments == key.arguments
+        };
+        let wanted = wanted(&key.arguments);
+        let by_header = wanted.iter().filter_map(|one| self.by_header.get(&landmark(one)));
+        let mut candidates = by_header.flatten().chain(&self.always);
+        let found = candidates.find(|number| self.bindings.get(number).is_some_and(is_it));
+        let Some(number) = found.copied() else { return };
+        let Some(binding) = self.bindings.remove(&number) else { return };
+        self.always.retain(|other| *other != number);
+        for landmark in binding.landmarks() {
+            if let Some(numbers) = self.by_header.get_mut(&landmark) {
+                numbers.retain(|other| *other != number);
+                if numbers.is_empty() {
+                    self.by_header.remove(&landmark);
+                }
+            }
+        }
     }
 }
 
 impl HeadersBinding {
+    fn new(destination: &Destination, key: &BindingKey) -> Self {
+        HeadersBinding {
+            destination: destination.clone(),
+            key: key.clone(),
+            any: matches!(match_mode(&key.arguments), Some(b"any" | b"any-with-x")),
+            wanted: wanted(&key.arguments),
+            found_by: None,
+        }
+    }
+
     fn matches(&self, headers: &FieldTable) -> bool {
         let agrees = |(name, wanted): &(ShortString, FieldValue)| {
             headers.get(name.as_bytes()).is_some_and(|value| {
@@ -60,6 +138,28 @@ impl HeadersBinding {
         };
         if self.any { self.wanted.iter().any(agrees) } else { self.wanted.iter().all(agrees) }
     }
+
+    /// The headers that it is found by: each of them if any is enough, otherwise one.
+    fn landmarks(&self) -> Vec<Landmark> {
+        match self.found_by {
+            Some(at) => vec![landmark(&self.wanted[at])],
+            None => self.wanted.iter().map(landmark).collect(),
+        }
+    }
+}
+
+fn landmark((name, value): &(ShortString, FieldValue)) -> Landmark {
+    (name.clone(), Exact::of(value))
+}
+
+/// The headers that the arguments of a binding ask for.
+fn wanted(arguments: &FieldTable) -> Vec<(ShortString, FieldValue)> {
+    let with_x = matches!(match_mode(arguments), Some(b"all-with-x" | b"any-with-x"));
+    let counts = |name: &ShortString| {
+        name.as_bytes() != X_MATCH.as_bytes() && (with_x || !name.as_bytes().starts_with(b"x-"))
+    };
+    let wanted = arguments.iter().filter(|(name, _)| counts(name));
+    wanted.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// Numbers are compared by value, whatever their width: clients choose it, not their users.

@@ -186,3 +186,49 @@ fn a_bad_x_match_is_refused() {
     let text = refused(1.into());
     assert!(text.starts_with("406 PRECONDITION_FAILED - Invalid x-match field type"), "{text}");
 }
+
+#[test]
+fn bindings_with_common_headers_are_all_found_and_all_removed() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare_exchange("x", "headers");
+    let bind = |client: &mut Client, queue: &str, arguments: &FieldTable, bound: bool| {
+        let entries = arguments.to_entries();
+        let (queue, exchange) = (short(queue), short("x"));
+        let arguments = Table::from_entries(&entries);
+        let answer = match bound {
+            true => client.call(queue::Bind { queue, exchange, arguments, ..Default::default() }),
+            false => client.call(queue::Unbind { queue, exchange, arguments, ..Default::default() }),
+        };
+        assert!(matches!(answer, Heard::Done(_)), "{answer:?}");
+    };
+    let common = |nth: i64| FieldTable::new().with("kind", "reading").with("site", nth);
+    let bindings = [
+        ("all1", common(1).with("x-match", "all")),
+        ("all2", common(2)),
+        ("any", FieldTable::new().with("x-match", "any").with("site", 1_i64).with("other", true)),
+        ("there", FieldTable::new().with("site", FieldValue::Void)),
+        ("part", FieldTable::new().with("share", 0.5_f64)),
+        ("every", FieldTable::new()),
+        ("none", FieldTable::new().with("x-match", "any")),
+    ];
+    for (queue, arguments) in &bindings {
+        client.declare(queue);
+        bind(&mut client, queue, arguments, true);
+    }
+    let got = |client: &mut Client, headers: FieldTable| -> Vec<&str> {
+        client.send(Message::new("x", "", "m").headers(headers));
+        let names = bindings.iter().map(|(queue, _)| *queue);
+        names.filter(|queue| !client.pop_all(queue).is_empty()).collect()
+    };
+    assert_eq!(got(&mut client, common(1)), ["all1", "any", "there", "every"]);
+    assert_eq!(got(&mut client, common(2)), ["all2", "there", "every"]);
+    assert_eq!(got(&mut client, common(3)), ["there", "every"]);
+    let share = FieldTable::new().with("share", 0.5_f64).with("other", true);
+    assert_eq!(got(&mut client, share), ["any", "part", "every"]);
+    assert_eq!(got(&mut client, FieldTable::new()), ["every"]);
+    for (queue, arguments) in &bindings {
+        bind(&mut client, queue, arguments, false);
+    }
+    assert_eq!(got(&mut client, common(1).with("other", true).with("share", 0.5_f64)), [""; 0]);
+}
