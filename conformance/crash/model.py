@@ -192,7 +192,7 @@ class Model:
             self.unanswered.remove(members)
 
     def move_begins(self, source, target, messages):
-        """A transaction publishes each message to `target` and acknowledges it in `source`."""
+        """A transaction, or the broker on its own, publishes each message to `target` and settles it in `source`."""
         with self.lock:
             states = self.queues[source].states
             for message in messages:

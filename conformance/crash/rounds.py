@@ -10,13 +10,15 @@ import time
 from broker import BrokerError
 from messages import read_body
 from model import Model
-from support.wire import METHOD, longlong, octet, opened, short, shortstr, table
-from workers import DURABLE, AutoConsumer, Consumer, Publisher, Purger, Recreator, TxMover, TxPublisher
+from support.wire import METHOD, longlong, longstr, octet, opened, short, shortstr, table
+from workers import DURABLE, AutoConsumer, Consumer, Publisher, Purger, Recreator, Rejecter, TxMover, TxPublisher
 
 PASSIVE = 1
 WAIT_S = 3
 FANOUT = ["fan.kept", "fan.acked", "fan.auto"]
 TX_GROUP = "transactions"
+DEAD_GROUP = "dead letters"
+DYING = [("x-dead-letter-exchange", b"S", longstr("")), ("x-dead-letter-routing-key", b"S", longstr("dead"))]
 
 STOPS = ("kill", "kill", "kill", "kill in a checkpoint", "kill at a new segment", "kill while stopping", "stop", "stop")
 """How a round ends; a `stop` is the polite one."""
@@ -47,12 +49,14 @@ class Rounds:
         self.model.add_queue("volatile", durable=False)
         for name in ("tx.in", "tx.beside", "tx.out"):
             self.model.add_queue(name, group=TX_GROUP)
+        for name in ("dying", "dead"):
+            self.model.add_queue(name, group=DEAD_GROUP)
         self.broker.configure()
         self.broker.start()
         with opened() as wire:
             for queue in self.model.queues.values():
                 if queue.durable:
-                    wire.declare(1, queue.name, DURABLE)
+                    wire.declare(1, queue.name, DURABLE, DYING if queue.name == "dying" else ())
             for exchange, names in (("fan", FANOUT), ("tx", ["tx.in", "tx.beside"])):
                 arguments = short(0) + shortstr(exchange) + shortstr("fanout") + octet(DURABLE) + table()
                 wire.send_method(1, "exchange.declare", arguments)
@@ -105,9 +109,10 @@ class Rounds:
             Publisher(*common("publisher 1"), number=1, targets=[to("work")], transient=0.1),
             Publisher(*common("publisher 2"), number=2, targets=[to("work"), to("backlog"), fan]),
             Publisher(*common("publisher 3"), number=3, targets=[fan], transient=0.2),
-            Publisher(*common("publisher 4"), number=4, targets=[to("backlog"), to("purged"), to("volatile")]),
+            Publisher(*common("publisher 4"), number=4, targets=[to("backlog"), to("purged"), to("volatile"), to("dying")]),
             TxPublisher(*common("tx publisher"), number=5, targets=[tx, tx, to("tx.beside")]),
             TxMover(*common("tx mover"), queue="tx.in", target="tx.out"),
+            Rejecter(*common("rejecter"), queue="dying", target="dead"),
             Consumer(*common("consumer 1"), queue="work"),
             Consumer(*common("consumer 2"), queue="work"),
             Consumer(*common("consumer 3"), queue="fan.acked", requeues=0.2),
@@ -162,7 +167,7 @@ class Rounds:
             buffer_bytes=rng.choice([mib, 4 * mib]),
             checkpoint_after_bytes=rng.choice([mib, 2 * mib, 8 * mib]),
             dead_bytes=rng.choice([mib, 8 * mib]),
-            spare_segments=rng.choice([1, 2, 4]),
+            spare_segments=rng.choice([3, 4, 8]),
         )
         kills = rng.choice([0, 0, 0, 1, 2, 4])
         for _ in range(kills):

@@ -327,3 +327,21 @@ class TxMover(Consumer):
             octets = body(message, size_of(self.rng))
             self.wire.send(publish_frames(1, "", self.target, octets))
         self.wire.send_method(1, "basic.ack", longlong(tag) + octet(1))
+
+
+class Rejecter(Consumer):
+    """Refuses everything for good; the broker moves it to another queue, as a dead letter."""
+
+    def __init__(self, *arguments, queue, target):
+        super().__init__(*arguments, queue=queue)
+        self.target = target
+
+    def work(self):
+        self.read()
+        if not self.unacked or len(self.unacked) < self.prefetch and self.rng.random() < 0.4:
+            return
+        last = list(self.unacked)[-1]
+        # Nobody says when a letter is on the disk, so until they are looked at it may be in either queue.
+        self.model.move_begins(self.queue, self.target, list(self.unacked.values()))
+        self.unacked.clear()
+        self.wire.send_method(1, "basic.nack", longlong(last) + octet(1))
