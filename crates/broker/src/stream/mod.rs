@@ -124,9 +124,7 @@ impl Stream {
         let mut state = self.state.lock();
         if state.deleted {
             drop(state);
-            let positions = (0..stash.len()).filter_map(|index| stash.held(index)?.position());
-            positions.for_each(|position| store.release(position));
-            return Ok(());
+            return self.refuse(stash, store);
         }
         let mut last = None;
         for index in 0..stash.len() {
@@ -151,6 +149,18 @@ impl Stream {
             Err(StoreError::Full) => Ok(()),
             retained => retained.map(drop),
         }
+    }
+
+    /// Lets go of messages that came when the stream was gone, though the log has them for it.
+    fn refuse(&self, stash: &Stash<'_>, store: &dyn Store) -> Result<(), StoreError> {
+        let held = (0..stash.len()).filter_map(|index| stash.held(index));
+        let positions: Vec<u64> = held.filter_map(|location| location.position()).collect();
+        if !positions.is_empty() {
+            let record = Record::Settled { queue: self.id, positions: &positions };
+            store.append(&[record], Sync::Later, &mut Vec::new())?;
+            positions.iter().for_each(|position| store.release(*position));
+        }
+        Ok(())
     }
 
     /// Lets go of what need not be kept, or of a part of it. Returns whether that was anything. The
