@@ -11,11 +11,23 @@ Gem::Specification.new do |spec|
                      "several times faster, with a fraction of the objects."
   spec.license = "MIT"
   spec.required_ruby_version = ">= 3.0"
-  spec.files = Dir.chdir(__dir__) do
-    Dir["lib/**/*.rb", "sig/**/*.rbs", "ext/amq_protocol_native/{src,codec/src}/**/*.rs",
-        "ext/amq_protocol_native/*.{rb,rs,toml,lock}", "ext/amq_protocol_native/codec/Cargo.toml", "README.md", "LICENSE"]
+  spec.files = Dir.chdir(__dir__) { Dir["lib/**/*.rb", "sig/**/*.rbs", "README.md", "LICENSE"] }
+  if (platform = ENV.fetch("GEM_PLATFORM", nil))
+    # Precompiled: an extension for each version of Ruby lies in a folder of its own.
+    extensions = Dir.chdir(__dir__) { Dir["lib/amq_protocol_native/*/*.{so,bundle}"] }
+    versions = extensions.map { |file| file.split("/")[2] }.sort_by { |version| Gem::Version.new(version) }
+    raise "no extension was compiled for #{platform}" if versions.empty?
+
+    spec.platform = platform
+    spec.files += extensions
+    spec.required_ruby_version = [">= #{versions.first}", "< #{Gem::Version.new("#{versions.last}.0").bump}.dev"]
+  else
+    spec.files += Dir.chdir(__dir__) do
+      Dir["ext/amq_protocol_native/{src,codec/src}/**/*.rs", "ext/amq_protocol_native/*.{rb,rs,toml,lock}",
+          "ext/amq_protocol_native/codec/Cargo.toml"]
+    end
+    spec.extensions = ["ext/amq_protocol_native/extconf.rb"]
   end
-  spec.extensions = ["ext/amq_protocol_native/extconf.rb"]
   spec.require_paths = ["lib"]
   spec.metadata["rubygems_mfa_required"] = "true"
 end

@@ -14,9 +14,10 @@ module AMQ
   end
 end
 
-begin
-  # A precompiled gem holds one extension for each version of Ruby.
-  require "amq_protocol_native/#{RUBY_VERSION[/\A\d+\.\d+/]}/amq_protocol_native"
-rescue LoadError
+# A precompiled gem holds one extension for each version of Ruby, in a folder of its own.
+precompiled = "amq_protocol_native/#{RUBY_VERSION[/\A\d+\.\d+/]}"
+if Dir.exist?(File.expand_path("../../#{precompiled}", __dir__))
+  require "#{precompiled}/amq_protocol_native"
+else
   require "amq_protocol_native/amq_protocol_native"
 end

@@ -1,8 +1,7 @@
 //! Ruby's C interface, as far as the extension needs it: [`api`] declares functions, [`layout`] reads objects in place,
 //! [`value`] makes and takes apart values, [`error`] turns failures into exceptions.
 //!
-//! These bindings are written by hand. Those of the `rb-sys` crate are made by bindgen, which wants libclang (109 MB on
-//! Debian) and 30 crates from a registry where the gem is installed; this needs cargo and Ruby alone.
+//! These bindings are written by hand: docs/decisions/0004-ruby-bindings-by-hand.md says why.
 //!
 //! # Rules that everything above this module keeps
 //! - A Ruby function may raise, which jumps over the Rust frames in between. So **no frame from which Ruby is called
