@@ -2,6 +2,8 @@
 
 use crate::support::{Client, Message, Step, World, WorldOnDisk, short};
 use courser_codec::{FieldTable, Table, queue};
+use proptest::prelude::*;
+use std::cmp::Reverse;
 
 fn declare(client: &mut Client, highest: u8) {
     let entries = FieldTable::new().with("x-max-priority", highest).to_entries();
@@ -159,4 +161,76 @@ fn priorities_survive_a_restart() {
     let mut client = world.connect();
     let bodies = ["9.3", "9.0", "5.1", "5.4", "5.1", "1.0", "0.2"];
     assert_eq!(client.pop_all("q"), bodies);
+}
+
+/// Something that happens to the queue.
+#[derive(Clone, Debug)]
+enum Op {
+    Publish(u8),
+    Get,
+    Requeue(usize),
+    Ack(usize),
+    Restart,
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let op = prop_oneof![
+        6 => any::<u8>().prop_map(Op::Publish),
+        4 => Just(Op::Get),
+        2 => any::<usize>().prop_map(Op::Requeue),
+        2 => any::<usize>().prop_map(Op::Ack),
+        1 => Just(Op::Restart),
+    ];
+    prop::collection::vec(op, 0..120)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn the_next_message_is_always_the_oldest_of_the_highest_priority(ops in ops()) {
+        const HIGHEST: u8 = 20;
+        let mut world = WorldOnDisk::new();
+        let mut client = world.connect();
+        declare(&mut client, HIGHEST);
+        // Number and priority of what waits, and of what is unacknowledged with its delivery tag.
+        let mut waiting: Vec<(u8, usize)> = Vec::new();
+        let mut unacked: Vec<((u8, usize), u64)> = Vec::new();
+        for (nth, op) in ops.into_iter().enumerate() {
+            match op {
+                Op::Publish(priority) => {
+                    client.send(message(&nth.to_string(), Some(priority)));
+                    waiting.push((priority.min(HIGHEST), nth));
+                }
+                Op::Get => {
+                    let next = waiting.iter().copied();
+                    let next = next.min_by_key(|(priority, nth)| (Reverse(*priority), *nth));
+                    let got = client.get("q");
+                    let wanted = next.map(|(_, nth)| nth.to_string());
+                    prop_assert_eq!(got.as_ref().map(|got| got.text().to_owned()), wanted);
+                    if let (Some(next), Some(got)) = (next, got) {
+                        waiting.retain(|one| *one != next);
+                        unacked.push((next, got.tag));
+                    }
+                }
+                Op::Requeue(which) if !unacked.is_empty() => {
+                    let (one, tag) = unacked.swap_remove(which % unacked.len());
+                    client.requeue(tag);
+                    waiting.push(one);
+                }
+                Op::Ack(which) if !unacked.is_empty() => {
+                    let (_, tag) = unacked.swap_remove(which % unacked.len());
+                    client.ack(tag);
+                }
+                Op::Requeue(_) | Op::Ack(_) => {}
+                Op::Restart => {
+                    client.disconnect();
+                    world.restart_from_checkpoint();
+                    client = world.connect();
+                    waiting.extend(unacked.drain(..).map(|(one, _)| one));
+                }
+            }
+            prop_assert_eq!(world.counts("q"), (waiting.len(), unacked.len(), 0));
+        }
+    }
 }
