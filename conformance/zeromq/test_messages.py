@@ -76,6 +76,22 @@ def test_a_slow_reader_holds_a_push_back_within_its_marks(broker, peers, port):
         pull.recv()
 
 
+def test_a_message_that_is_too_large_for_the_endpoint_is_dead_lettered(broker, peers, port):
+    broker.start("    []\n")
+    channel = broker.connect().channel()
+    channel.queue_declare("dead", durable=True)
+    channel.queue_declare("tasks", durable=True, arguments={
+        "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
+    broker.stop()
+    channel = broker.start(f"""
+    - {{socket: push, bind: "tcp://127.0.0.1:{port}", queue: tasks, max_message_bytes: 1000}}
+""").connect().channel()
+    channel.basic_publish("", "tasks", bytes(1001))
+    channel.basic_publish("", "tasks", b"small")
+    assert peers(zmq.PULL, port).recv() == b"small"
+    assert len(take(channel, "dead", 1)) == 1
+
+
 def test_a_full_queue_that_refuses_holds_the_sender_back_and_nothing_is_lost(broker, peers, port):
     broker.start("    []\n")
     connection = broker.connect()

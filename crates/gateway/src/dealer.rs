@@ -4,7 +4,7 @@
 //! it sends back the first two with its reply. A request is acknowledged when its reply is published. One that is not
 //! answered in time is rejected: the broker drops or dead-letters it.
 
-use crate::frames::{Envelope, frames_of, frames_of_amqp, to_amqp};
+use crate::frames::{Envelope, frames_of, to_amqp};
 use crate::link::{Link, LinkError};
 use crate::metrics::Metrics;
 use bytes::Bytes;
@@ -95,11 +95,11 @@ impl Office<'_> {
         let metrics = &self.link.metrics;
         let properties = request.message().owned_properties().unwrap_or_default();
         let reply_to = properties.reply_to.as_ref().map(|queue| queue.as_short_str().to_string());
-        let (Some(reply_to), Some((content, _))) =
-            (reply_to, frames_of_amqp(request.message().clone()))
-        else {
-            // There is nobody to reply to, or no message to be made of it.
+        let Some(reply_to) = reply_to else {
             Metrics::add(&metrics.dropped, 1);
+            return Ok(request.nack(false)?);
+        };
+        let Some((content, _)) = self.link.outgoing(request.message()) else {
             return Ok(request.nack(false)?);
         };
         let address = [Bytes::copy_from_slice(&number.to_be_bytes()), Bytes::new()];

@@ -1,8 +1,12 @@
 //! The AMQP side of an endpoint: a connection of its own, made again when it is lost.
 
 use crate::config::EndpointConfig;
+use crate::frames::frames_of_amqp;
 use crate::metrics::Metrics;
-use courser_client::{Channel, Connection, Credentials, Error, Options, QueueOptions, ShortString};
+use bytes::Bytes;
+use courser_client::{
+    Channel, Connection, Credentials, Error, Message, Options, QueueOptions, ShortString,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -93,6 +97,23 @@ impl Link {
         let channel = connection.open_channel().await?;
         channel.queue_declare(&queue, QueueOptions::durable()).await?;
         Ok((connection, channel, queue))
+    }
+
+    /// The frames of a message that goes to peers, and whether its headers told of them. `None`, and counted, if they
+    /// contradict the body, or it is larger than the endpoint's messages may be.
+    pub fn outgoing(&self, message: &Message) -> Option<(Vec<Bytes>, bool)> {
+        let size_bytes = message.body().len();
+        let frames = if size_bytes <= self.config.max_message_bytes {
+            frames_of_amqp(message.clone())
+        } else {
+            None
+        };
+        if frames.is_none() {
+            let endpoint = self.config.name();
+            tracing::warn!(endpoint, size_bytes, "gateway: a message of a queue can't be carried");
+            Metrics::add(&self.metrics.dropped, 1);
+        }
+        frames
     }
 
     /// Says why a connection has ended, and waits some time before the next. False when the gateway stops.

@@ -3,9 +3,7 @@
 //! A message is acknowledged when the socket has taken it over; from there on it is at most once. While peers do not
 //! read, or there is none, the socket takes nothing, and the broker sends no more than the prefetch.
 
-use crate::frames::frames_of_amqp;
 use crate::link::{Link, LinkError};
-use crate::metrics::Metrics;
 use courser_client::{ConsumeOptions, Delivery};
 use omq_tokio::{Message, Socket};
 
@@ -37,8 +35,7 @@ async fn serve(link: &Link, socket: &Socket) -> Result<(), LinkError> {
 }
 
 async fn hand_over(link: &Link, socket: &Socket, delivery: &Delivery) -> Result<(), LinkError> {
-    let Some((frames, _)) = frames_of_amqp(delivery.message().clone()) else {
-        Metrics::add(&link.metrics.dropped, 1);
+    let Some((frames, _)) = link.outgoing(delivery.message()) else {
         return Ok(delivery.nack(false)?);
     };
     let message = Message::multipart(frames);

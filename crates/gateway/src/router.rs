@@ -4,7 +4,7 @@
 //! the reply comes. A request carries `reply-to`, `correlation-id` and an expiration; one that is not answered in time
 //! is forgotten, and its reply dropped should it still come.
 
-use crate::frames::{Envelope, frames_of, frames_of_amqp, to_amqp};
+use crate::frames::{Envelope, frames_of, to_amqp};
 use crate::link::{Link, LinkError};
 use crate::metrics::Metrics;
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use courser_client::{
     QueueOptions, ShortString,
 };
 use omq_tokio::{IdentitySocket, Message, Socket};
-use std::collections::{HashMap, VecDeque};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// How often late requests are looked for.
@@ -39,6 +39,7 @@ pub(crate) async fn run(link: Link, socket: &Socket) {
 struct Asker {
     identity: Bytes,
     address: Vec<Bytes>,
+    deadline: Instant,
 }
 
 struct Desk<'a> {
@@ -47,9 +48,8 @@ struct Desk<'a> {
     channel: Channel,
     queue: String,
     reply_queue: ShortString,
-    askers: HashMap<u64, Asker>,
-    /// When requests run out, oldest first; answered ones stay until then.
-    deadlines: VecDeque<(Instant, u64)>,
+    /// By number of the request, so the oldest comes first.
+    askers: BTreeMap<u64, Asker>,
     last: u64,
 }
 
@@ -63,16 +63,8 @@ async fn serve(link: &Link, socket: &IdentitySocket) -> Result<(), LinkError> {
     let mut returns = channel.returns()?;
     let reply_queue = ShortString::try_from(reply_queue.as_str())
         .map_err(|error| Error::TooLong { what: "a reply queue's name", len: error.len })?;
-    let mut desk = Desk {
-        link,
-        socket,
-        channel,
-        queue,
-        reply_queue,
-        askers: HashMap::new(),
-        deadlines: VecDeque::new(),
-        last: 0,
-    };
+    let mut desk =
+        Desk { link, socket, channel, queue, reply_queue, askers: BTreeMap::new(), last: 0 };
     let most = link.config.high_water_messages as usize;
     let mut tick = tokio::time::interval(EXPIRY_INTERVAL);
     let done: Result<(), LinkError> = loop {
@@ -86,8 +78,7 @@ async fn serve(link: &Link, socket: &IdentitySocket) -> Result<(), LinkError> {
             returned = returns.next() => returned.map_err(LinkError::from).map(|returned| {
                 if let Some(returned) = returned { desk.give_up(&returned.message) }
             }),
-            // Those that are answered count until their time is up: so the table is bounded.
-            request = socket.recv_from(), if desk.deadlines.len() < most => match request {
+            request = socket.recv_from(), if desk.askers.len() < most => match request {
                 Ok((identity, message)) => desk.ask(identity.to_bytes(), &message).await,
                 Err(error) => Err(error.into()),
             },
@@ -130,8 +121,7 @@ impl Desk<'_> {
         }
         Metrics::add(&metrics.published, 1);
         let deadline = Instant::now() + Duration::from_millis(timeout_ms.into());
-        self.askers.insert(self.last, Asker { identity, address: envelope.address });
-        self.deadlines.push_back((deadline, self.last));
+        self.askers.insert(self.last, Asker { identity, address: envelope.address, deadline });
         Ok(())
     }
 
@@ -139,23 +129,17 @@ impl Desk<'_> {
     fn answer(&mut self, reply: &Delivery) -> Result<(), LinkError> {
         let metrics = &self.link.metrics;
         let asker = number_of(reply.message()).and_then(|number| self.askers.remove(&number));
-        let frames = frames_of_amqp(reply.message().clone());
-        let sent = match (asker, frames) {
-            (Some(asker), Some((content, _))) => {
+        if let Some((content, _)) = self.link.outgoing(reply.message()) {
+            let sent = asker.and_then(|asker| {
                 let message = Message::multipart(asker.address.into_iter().chain(content));
                 let size_bytes = message.byte_len();
-                let sent = self.socket.try_send_to(&asker.identity, message).is_ok();
-                if sent {
-                    metrics.note_sent(size_bytes);
-                }
-                sent
+                self.socket.try_send_to(&asker.identity, message).is_ok().then_some(size_bytes)
+            });
+            match sent {
+                Some(size_bytes) => metrics.note_sent(size_bytes),
+                None => Metrics::add(&metrics.dropped, 1),
             }
-            _ => false,
-        };
-        if !sent {
-            Metrics::add(&metrics.dropped, 1);
         }
-        self.drop_answered();
         Ok(reply.ack()?)
     }
 
@@ -167,21 +151,14 @@ impl Desk<'_> {
         }
     }
 
+    /// Forgets what was not answered in time. All have the same time, so the oldest are late first.
     fn expire(&mut self) {
         let now = Instant::now();
-        while self.deadlines.front().is_some_and(|(deadline, _)| *deadline <= now) {
-            if let Some((_, number)) = self.deadlines.pop_front()
-                && self.askers.remove(&number).is_some()
-            {
-                Metrics::add(&self.link.metrics.expired, 1);
-            }
-        }
-    }
-
-    /// Frees the places of answered requests, as far as no older one waits.
-    fn drop_answered(&mut self) {
-        while self.deadlines.front().is_some_and(|(_, number)| !self.askers.contains_key(number)) {
-            self.deadlines.pop_front();
+        while let Some(oldest) = self.askers.first_entry()
+            && oldest.get().deadline <= now
+        {
+            oldest.remove();
+            Metrics::add(&self.link.metrics.expired, 1);
         }
     }
 }

@@ -4,9 +4,7 @@
 //! what is bound covers at least what is subscribed, and the socket compares exactly. As with every publisher of
 //! ZeroMQ, a subscriber that does not keep up loses messages.
 
-use crate::frames::frames_of_amqp;
 use crate::link::{Link, LinkError};
-use crate::metrics::Metrics;
 use bytes::Bytes;
 use courser_client::{Channel, ConsumeOptions, Consumer, Delivery, FieldTable, QueueOptions};
 use omq_tokio::{Message, Socket};
@@ -77,7 +75,6 @@ impl Source<'_> {
     ) -> Result<(), LinkError> {
         loop {
             tokio::select! {
-                biased;
                 notice = socket.recv() => {
                     if let Some(notice) = notice?.part_bytes(0)
                         && subscribed.note(&notice)
@@ -94,18 +91,14 @@ impl Source<'_> {
     }
 
     async fn hand_over(&self, socket: &Socket, delivery: &Delivery) -> Result<(), LinkError> {
-        let metrics = &self.link.metrics;
-        match frames_of_amqp(delivery.message().clone()) {
-            Some((mut frames, told)) => {
-                if !told {
-                    let key = delivery.message().routing_key();
-                    frames.insert(0, Bytes::copy_from_slice(key.as_bytes()));
-                }
-                let message = Message::multipart(frames);
-                metrics.note_sent(message.byte_len());
-                socket.send(message).await?;
+        if let Some((mut frames, told)) = self.link.outgoing(delivery.message()) {
+            if !told {
+                let key = delivery.message().routing_key();
+                frames.insert(0, Bytes::copy_from_slice(key.as_bytes()));
             }
-            None => Metrics::add(&metrics.dropped, 1),
+            let message = Message::multipart(frames);
+            self.link.metrics.note_sent(message.byte_len());
+            socket.send(message).await?;
         }
         Ok(delivery.ack()?)
     }
