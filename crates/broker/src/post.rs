@@ -1,6 +1,7 @@
 //! Messages that the broker publishes by itself: those whose time has come, and those of a history.
 
 use crate::copies;
+use crate::deduplication::Remembered;
 use crate::exchange::{Envelope, Exchange};
 use crate::stash::Stash;
 use crate::vhost::{Route, Vhost, lock_streams};
@@ -22,17 +23,22 @@ pub(crate) struct Parcel {
 }
 
 impl Parcel {
-    /// A message that is published to `exchange`, by all its keys; none if it makes no sense.
+    /// A message that is published to `exchange`, by all its keys; none if it makes no sense. Queues
+    /// that drop what they have had remember it, which is noted in `remembered`.
     pub fn route(
         message: &MessageRef<'_>,
         vhost: &Vhost,
         exchange: &Arc<Exchange>,
         now_ms: u64,
+        remembered: &mut Remembered,
     ) -> Option<Self> {
         let properties = ContentHeader::parse(message.header).ok()?.properties;
         let keys = copies::keys(message.routing_key(), properties).ok()?;
         let envelope = Envelope { keys: &keys, properties };
-        let route = vhost.route_through(exchange, &envelope)?;
+        let mut route = vhost.route_through(exchange, &envelope)?;
+        if let Some(left) = route.without_those_who_had(properties, now_ms, remembered).ok()? {
+            route = left;
+        }
         let mut parcel = Parcel::to(message, Arc::new(route), now_ms);
         parcel.header = copies::shown(message.header).into_owned();
         Some(parcel)
@@ -109,6 +115,7 @@ pub(crate) fn post(
             drop(keeper.keep(&parcel.message(), parcel.persistent, Sync::Later));
         }
         let mut stash = Stash::default();
+        stash.set_refusable(parcel.route.may_refuse);
         stash.push(parcel.message());
         if !parcel.logged().0.is_empty() {
             stash.set_locations(locations.by_ref().take(1).collect(), parcel.survives());

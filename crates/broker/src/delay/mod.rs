@@ -12,6 +12,7 @@ mod wheel;
 
 pub(crate) use header::delay_ms;
 
+use crate::deduplication::Remembered;
 use crate::exchange::{Exchange, Home};
 use crate::post::{Parcel, post};
 use crate::queue::SPILLED;
@@ -193,6 +194,7 @@ impl Delay {
         };
         let mut reader = self.home.store.reader();
         let mut parcels = Vec::with_capacity(due.len());
+        let mut remembered = Remembered::default();
         for (_, location) in due {
             let message = match location.in_memory() {
                 Some(message) => message,
@@ -202,13 +204,15 @@ impl Delay {
                     read => read?,
                 },
             };
-            parcels.extend(Parcel::route(&message, &vhost, &exchange, now_ms));
+            parcels.extend(Parcel::route(&message, &vhost, &exchange, now_ms, &mut remembered));
         }
         let logged = due.iter().filter(|(_, location)| location.marks() & SPILLED == 0);
         let mut settled: Vec<u64> =
             logged.filter_map(|(_, location)| location.position()).collect();
         settled.sort_unstable();
-        post(&*self.home.store, &parcels, self.number, &settled, wakes)
+        post(&*self.home.store, &parcels, self.number, &settled, wakes)?;
+        remembered.settle(|_| false);
+        Ok(())
     }
 
     /// Takes some of what is due out of the wheel.

@@ -28,20 +28,9 @@ impl Session {
                 }
             }
         }
-        let mut had = Vec::new();
-        for (queue, screen) in &route.queue_screens {
-            match screen.see(properties, now_ms).map_err(malformed)? {
-                Sighting::Unmarked => {}
-                Sighting::First(key) => remembered.push(screen, key),
-                Sighting::Again => had.push(*queue),
-            }
-        }
-        if had.is_empty() {
-            return Ok(Arc::clone(route));
-        }
-        let mut left = Route { answers: true, ..Route::clone(route) };
-        left.retain(|queue| !had.contains(&queue.id));
-        Ok(Arc::new(left))
+        let left =
+            route.without_those_who_had(properties, now_ms, remembered).map_err(malformed)?;
+        Ok(left.map_or_else(|| Arc::clone(route), Arc::new))
     }
 
     /// Takes in a publish on a screened route.

@@ -10,10 +10,11 @@ use crate::fault::Fault;
 use crate::queue::Queue;
 use crate::stash::Stash;
 use crate::unacked::Unacked;
-use crate::vhost::{lock_streams, store_fault};
+use crate::vhost::{Route, lock_streams, store_fault};
 use bytes::Bytes;
 use courser_codec::{ContentHeader, RawProperties, ShortStr, basic};
-use courser_store::{Lsn, MessageRef, Record, Sync};
+use courser_store::{Location, Lsn, MessageRef, Record, Sync};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -34,6 +35,10 @@ struct Pending {
     mandatory: bool,
     persistent: bool,
 }
+
+/// A pending publish, the content header that goes to consumers, its way, and whether it is in the
+/// log for the durable queues there.
+type RoutedPending<'p> = (&'p Pending, Cow<'p, [u8]>, Arc<Route>, bool);
 
 /// What a pending publish costs besides its octets.
 const PENDING_OVERHEAD_BYTES: usize = 128;
@@ -93,20 +98,8 @@ impl Session {
     pub(super) fn commit(&mut self, number: u16) -> Result<(), Fault> {
         let Some(transaction) = self.transaction(number) else { return Ok(()) };
         let Transaction { publishes, settled, .. } = std::mem::take(transaction);
-        let mut routed = Vec::with_capacity(publishes.len());
         let mut remembered = Remembered::default();
-        for pending in &publishes {
-            let inbound = pending.inbound(number);
-            let properties = ContentHeader::parse(inbound.header).map_err(malformed)?.properties;
-            // An exchange that has gone since takes its messages with it, as if unroutable.
-            let Ok(readdressed) = self.readdress(&inbound, properties) else { continue };
-            let Readdressed { mut route, header } = readdressed;
-            if route.is_screened {
-                route = self.screen(&route, properties, &mut remembered)?;
-            }
-            let persistent = !route.durable.is_empty() && pending.persistent;
-            routed.push((pending, header, route, persistent));
-        }
+        let routed = self.route_pending(number, &publishes, &mut remembered)?;
         let settled = self.without_dead_letters(number, settled);
         let settled_positions = self.settled_positions(number, &settled);
         let mut records = Vec::new();
@@ -136,22 +129,7 @@ impl Session {
             lsn = store.append(&records, Sync::Wanted, &mut locations).map_err(store_fault)?;
         }
         let mut locations = locations.into_iter();
-        for (pending, header, route, persistent) in &routed {
-            let message = pending.message(header, route.stamp(header, || self.broker.now_ms()));
-            if route.is_nowhere() && pending.mandatory {
-                self.return_unroutable(number, &message);
-            }
-            let mut stash = Stash::default();
-            stash.set_refusable(route.may_refuse);
-            stash.push(message);
-            if !route.logged(*persistent).is_empty() {
-                stash.set_locations(locations.by_ref().take(1).collect(), *persistent);
-            }
-            self.push(&mut stash, route).map_err(store_fault)?;
-            for history in route.keepers.iter().filter_map(|keeper| keeper.history()) {
-                history.put(&message).map_err(store_fault)?;
-            }
-        }
+        self.push_routed(number, &routed, &mut locations)?;
         for newcomer in newcomers {
             newcomer.admit_from(&mut locations).map_err(store_fault)?;
         }
@@ -170,6 +148,56 @@ impl Session {
         }
         self.settle_acknowledged();
         self.reply_when_durable(number, lsn);
+        Ok(())
+    }
+
+    /// The ways of publishes at their commit.
+    fn route_pending<'p>(
+        &mut self,
+        number: u16,
+        publishes: &'p [Pending],
+        remembered: &mut Remembered,
+    ) -> Result<Vec<RoutedPending<'p>>, Fault> {
+        let mut routed = Vec::with_capacity(publishes.len());
+        for pending in publishes {
+            let inbound = pending.inbound(number);
+            let properties = ContentHeader::parse(inbound.header).map_err(malformed)?.properties;
+            // An exchange that has gone since takes its messages with it, as if unroutable.
+            let Ok(readdressed) = self.readdress(&inbound, properties) else { continue };
+            let Readdressed { mut route, header } = readdressed;
+            if route.is_screened {
+                route = self.screen(&route, properties, remembered)?;
+            }
+            let persistent = !route.durable.is_empty() && pending.persistent;
+            routed.push((pending, header, route, persistent));
+        }
+        Ok(routed)
+    }
+
+    /// Puts publishes whose records have been appended into their queues; `locations` are the places
+    /// of those.
+    fn push_routed(
+        &mut self,
+        number: u16,
+        routed: &[RoutedPending<'_>],
+        locations: &mut impl Iterator<Item = Location>,
+    ) -> Result<(), Fault> {
+        for (pending, header, route, persistent) in routed {
+            let message = pending.message(header, route.stamp(header, || self.broker.now_ms()));
+            if route.is_nowhere() && pending.mandatory {
+                self.return_unroutable(number, &message);
+            }
+            let mut stash = Stash::default();
+            stash.set_refusable(route.may_refuse);
+            stash.push(message);
+            if !route.logged(*persistent).is_empty() {
+                stash.set_locations(locations.by_ref().take(1).collect(), *persistent);
+            }
+            self.push(&mut stash, route).map_err(store_fault)?;
+            for history in route.keepers.iter().filter_map(|keeper| keeper.history()) {
+                history.put(&message).map_err(store_fault)?;
+            }
+        }
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use super::durable::Gone;
 use super::durable::store_fault;
 use super::route::Route;
 use super::{Vhost, clean_name};
+use crate::deduplication::Remembered;
 use crate::exchange::history::History;
 use crate::exchange::{BindingKey, Destination, ExchangeKind, headers, weight};
 use crate::fault::Fault;
@@ -77,16 +78,21 @@ impl Vhost {
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
         let now_ms = self.timers.now_ms();
+        let mut remembered = Remembered::default();
         let mut parcels = Vec::new();
         history.for_each(&mut |message| {
             parcels.extend(match destination {
                 Destination::Queue(queue) => {
                     Some(Parcel::to(message, Arc::new(Route::to(queue)), now_ms))
                 }
-                Destination::Exchange(next) => Parcel::route(message, self, next, now_ms),
+                Destination::Exchange(next) => {
+                    Parcel::route(message, self, next, now_ms, &mut remembered)
+                }
             });
         })?;
-        post(&*self.store, &parcels, 0, &[], wakes)
+        post(&*self.store, &parcels, 0, &[], wakes)?;
+        remembered.settle(|_| false);
+        Ok(())
     }
 
     /// `queue.unbind` and `exchange.unbind`. What is not bound is not an error.

@@ -1,7 +1,7 @@
 //! From an exchange and a message's keys and properties to queues.
 
 use super::Vhost;
-use crate::deduplication::Deduplication;
+use crate::deduplication::{Deduplication, Remembered, Sighting};
 use crate::delay::delay_ms;
 use crate::exchange::history::is_remembered;
 use crate::exchange::{Destination, Envelope, Exchange};
@@ -9,6 +9,7 @@ use crate::fault::{Fault, Resource};
 use crate::queue::{Queue, has_expiration};
 use crate::reply::is_reply_name;
 use crate::stream::Stream;
+use courser_codec::{DecodeError, RawProperties};
 use courser_store::change::QUEUES_PER_RECORD_MAX;
 use parking_lot::MutexGuard;
 use rustc_hash::FxHashSet;
@@ -156,6 +157,30 @@ impl Route {
         let left = |id: &u64| self.queues.iter().any(|queue| queue.id == *id);
         self.durable.retain(left);
         self.streams.retain(left);
+    }
+
+    /// What is left of the route without the queues that have had the message and drop what they
+    /// have had; none if all is left. The others remember it from now on.
+    pub fn without_those_who_had(
+        &self,
+        properties: RawProperties<'_>,
+        now_ms: u64,
+        remembered: &mut Remembered,
+    ) -> Result<Option<Self>, DecodeError> {
+        let mut had = Vec::new();
+        for (queue, screen) in &self.queue_screens {
+            match screen.see(properties, now_ms)? {
+                Sighting::Unmarked => {}
+                Sighting::First(key) => remembered.push(screen, key),
+                Sighting::Again => had.push(*queue),
+            }
+        }
+        if had.is_empty() {
+            return Ok(None);
+        }
+        let mut left = Route { answers: true, ..Route::clone(self) };
+        left.retain(|queue| !had.contains(&queue.id));
+        Ok(Some(left))
     }
 
     /// The numbers of the queues for which a message goes into the log.

@@ -433,3 +433,41 @@ fn a_type_that_cannot_be_delayed_is_refused() {
         client.open_channel(1);
     }
 }
+
+#[test]
+fn a_queue_that_drops_what_it_had_does_so_when_the_time_has_come() {
+    let world = World::new();
+    let mut client = with_exchange(&world);
+    let arguments = FieldTable::new().with("x-message-deduplication", true).to_entries();
+    let declare = queue::Declare {
+        queue: short("once"),
+        arguments: Table::from_entries(&arguments),
+        ..Default::default()
+    };
+    assert!(matches!(client.call(declare), Heard::DeclareOk { .. }));
+    client.bind("once", "x", "k");
+    for _ in 0..2 {
+        let headers = FieldTable::new().with("x-delay", 100).with("x-deduplication-header", "id");
+        client.send(Message::new("x", "k", "m").headers(headers));
+    }
+    run_until(&world, START_MS + 100);
+    assert_eq!(client.pop_all("once"), ["m"]);
+    assert_eq!(client.pop_all("q"), ["m", "m"]);
+}
+
+#[test]
+fn a_full_queue_that_refuses_is_passed_over() {
+    let world = World::new();
+    let mut client = with_exchange(&world);
+    let arguments = FieldTable::new().with("x-max-length", 1).with("x-overflow", "reject-publish");
+    let entries = arguments.to_entries();
+    let (queue, arguments) = (short("small"), Table::from_entries(&entries));
+    client.call(queue::Declare { queue, arguments, ..Default::default() });
+    client.bind("small", "x", "k");
+    for body in ["1", "2"] {
+        client.send(delayed(body, 100));
+    }
+    run_until(&world, START_MS + 100);
+    assert_eq!(client.pop_all("small"), ["1"]);
+    assert_eq!(client.pop_all("q"), ["1", "2"]);
+}

@@ -198,7 +198,9 @@ fn bindings_with_common_headers_are_all_found_and_all_removed() {
         let arguments = Table::from_entries(&entries);
         let answer = match bound {
             true => client.call(queue::Bind { queue, exchange, arguments, ..Default::default() }),
-            false => client.call(queue::Unbind { queue, exchange, arguments, ..Default::default() }),
+            false => {
+                client.call(queue::Unbind { queue, exchange, arguments, ..Default::default() })
+            }
         };
         assert!(matches!(answer, Heard::Done(_)), "{answer:?}");
     };
