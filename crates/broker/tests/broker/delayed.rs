@@ -438,13 +438,15 @@ fn a_type_that_cannot_be_delayed_is_refused() {
 fn a_queue_that_drops_what_it_had_does_so_when_the_time_has_come() {
     let world = World::new();
     let mut client = with_exchange(&world);
-    let arguments = FieldTable::new().with("x-message-deduplication", true).to_entries();
+    let arguments = FieldTable::new().with("x-message-deduplication", true);
+    let arguments = arguments.with("x-cache-size", 10).to_entries();
     let declare = queue::Declare {
         queue: short("once"),
         arguments: Table::from_entries(&arguments),
         ..Default::default()
     };
-    assert!(matches!(client.call(declare), Heard::DeclareOk { .. }));
+    let declared = client.call(declare);
+    assert!(matches!(declared, Heard::DeclareOk { .. }), "{declared:?}");
     client.bind("once", "x", "k");
     for _ in 0..2 {
         let headers = FieldTable::new().with("x-delay", 100).with("x-deduplication-header", "id");
