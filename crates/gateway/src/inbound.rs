@@ -15,8 +15,9 @@ use courser_client::{
 use omq_tokio::Socket;
 use std::collections::VecDeque;
 use std::time::Duration;
+use tokio::time::Instant;
 
-/// Waits this long before a message that the broker has refused is published again: its queue is full.
+/// How long messages wait that the broker has refused, because their queue is full.
 const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 /// Octets of a routing key.
 const KEY_BYTES_MAX: usize = 255;
@@ -49,6 +50,8 @@ struct Flight {
     returns: Returns,
     unconfirmed: VecDeque<(Parcel, Confirm)>,
     unconfirmed_bytes: usize,
+    /// When refused messages may be published again.
+    retry_at: Instant,
 }
 
 /// Carries messages from the socket to the broker until the gateway stops.
@@ -99,6 +102,7 @@ impl Inbound<'_> {
             returns,
             unconfirmed: VecDeque::new(),
             unconfirmed_bytes: 0,
+            retry_at: Instant::now(),
         })
     }
 
@@ -113,20 +117,24 @@ impl Inbound<'_> {
                 return Ok(());
             }
             let has_room = flight.unconfirmed.len() < most && flight.unconfirmed_bytes < most_bytes;
-            if has_room && let Some(parcel) = self.again.pop_front() {
+            let may_retry = flight.retry_at <= Instant::now();
+            if has_room
+                && may_retry
+                && let Some(parcel) = self.again.pop_front()
+            {
                 self.publish(flight, parcel).await?;
                 continue;
             }
             tokio::select! {
                 answer = next_answer(&mut flight.unconfirmed), if !flight.unconfirmed.is_empty() => {
-                    self.settle(flight, answer?).await;
+                    self.settle(flight, answer?);
                 }
                 returned = flight.returns.next() => {
                     if returned?.is_some() {
                         Metrics::add(&self.link.metrics.unroutable, 1);
                     }
                 }
-                message = self.socket.recv(), if has_room && !stopping => {
+                message = self.socket.recv(), if has_room && !stopping && self.again.is_empty() => {
                     let message = message?;
                     self.link.metrics.note_received(message.byte_len());
                     match self.parcel(&frames_of(&message)) {
@@ -134,6 +142,7 @@ impl Inbound<'_> {
                         None => Metrics::add(&self.link.metrics.dropped, 1),
                     }
                 }
+                () = tokio::time::sleep_until(flight.retry_at), if !may_retry && !self.again.is_empty() => {}
                 () = &mut stopped, if !stopping => stopping = true,
             }
         }
@@ -179,7 +188,7 @@ impl Inbound<'_> {
     }
 
     /// Takes the oldest message out, as the broker has answered it.
-    async fn settle(&mut self, flight: &mut Flight, answer: Confirmation) {
+    fn settle(&mut self, flight: &mut Flight, answer: Confirmation) {
         let Some((parcel, _)) = flight.unconfirmed.pop_front() else { return };
         flight.unconfirmed_bytes -= parcel.size_bytes();
         if answer.is_ack() {
@@ -188,7 +197,7 @@ impl Inbound<'_> {
         }
         Metrics::add(&self.link.metrics.refused, 1);
         self.again.push_back(parcel);
-        tokio::time::sleep(REFUSED_PAUSE).await;
+        flight.retry_at = Instant::now() + REFUSED_PAUSE;
     }
 }
 
