@@ -14,9 +14,6 @@ module ZMQ
       # Seconds after which a fiber looks at its socket again: another fiber that uses the same socket may have taken
       # the event that the descriptor would have told of.
       FIBER_LOOK_AGAIN = 0.05
-      # Seconds after which a thread of a JVM looks again: an interrupt that comes just before the wait begins does not
-      # always end it.
-      JVM_LOOK_AGAIN = 0.5
 
       # What Ruby 3.0 has in place of `Fiber.current_scheduler`.
       module OldFibers
@@ -73,7 +70,7 @@ module ZMQ
         if FIBERS.current_scheduler
           descriptor.wait_readable(deadline.remaining(FIBER_LOOK_AGAIN))
         elsif Lifecycle::JRUBY
-          descriptor.wait_readable(deadline.remaining(JVM_LOOK_AGAIN))
+          descriptor.wait_readable(deadline.remaining)
         else
           Native.poll(descriptor_item, 1, deadline.remaining_ms)
         end
