@@ -38,7 +38,8 @@ class Broker:
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline and self.process.poll() is None:
             try:
-                return self.connect() and self
+                self.connect(for_thread=True).close()
+                return self
             except pika.exceptions.AMQPError:
                 time.sleep(0.05)
         raise AssertionError(self.said())
@@ -60,14 +61,14 @@ class Broker:
         self.connections.clear()
         if self.process and self.process.poll() is None:
             self.process.send_signal(how)
-            self.process.wait(timeout=15)
+            self.process.wait(timeout=40)
 
 
 @pytest.fixture
 def broker(tmp_path):
     broker = Broker(tmp_path)
     yield broker
-    broker.stop()
+    broker.stop(signal.SIGKILL)
     print(broker.said())
 
 
