@@ -107,6 +107,11 @@ FORBIDDEN = [
         "exchange name 'amq.mine' contains reserved prefix 'amq.*'",
     ),
     refused("declare the default exchange", lambda ch, o, q, x: ch.exchange_declare(""), DEFAULT_EXCHANGE),
+    refused(
+        "declare the default exchange passively",
+        lambda ch, o, q, x: ch.exchange_declare("", passive=True),
+        DEFAULT_EXCHANGE,
+    ),
     refused("delete the default exchange", lambda ch, o, q, x: ch.exchange_delete(""), DEFAULT_EXCHANGE),
     refused("bind to the default", after(own, lambda ch, o, q, x: ch.queue_bind(q, "", "k")), DEFAULT_EXCHANGE),
     refused("unbind from the default", after(own, lambda ch, o, q, x: ch.queue_unbind(q, "", q)), DEFAULT_EXCHANGE),

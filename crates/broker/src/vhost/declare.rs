@@ -33,13 +33,10 @@ impl Vhost {
         id: impl FnOnce() -> u64,
     ) -> Result<(), Fault> {
         let name = clean_name(declare.exchange);
-        if declare.passive {
-            if !name.is_empty() {
-                self.exchange_or_fault(name.as_bytes())?;
-            }
-            return Ok(());
-        }
         refuse_default_exchange(name.as_bytes())?;
+        if declare.passive {
+            return self.exchange_or_fault(name.as_bytes()).map(drop);
+        }
         let kind = ExchangeKind::parse(declare.kind.as_bytes()).ok_or_else(|| {
             Fault::precondition_failed(format_args!("unknown exchange type '{}'", declare.kind))
         })?;

@@ -113,6 +113,8 @@ fn the_default_exchange_is_not_for_clients_to_change() {
     client.declare("q");
     client.declare_exchange("x", "direct");
     assert_eq!(client.refused(named("", "direct")), DEFAULT);
+    let passive = exchange::Declare { passive: true, ..named("", "") };
+    assert_eq!(client.refused(passive), DEFAULT);
     assert_eq!(client.refused(delete("")), DEFAULT);
     let queue = short("q");
     assert_eq!(client.refused(queue::Bind { queue, ..Default::default() }), DEFAULT);

@@ -1,0 +1,51 @@
+"""A pytest plug-in for the tests of others: leaves out what `conformance/README.md` lists, with the reason given there.
+
+COURSER_SUITE names the suite. The rows of the list look like this, with a pattern for the test's id:
+
+    | aiormq | `*amqps*` | no TLS yet |
+"""
+
+import fnmatch
+import os
+import re
+from pathlib import Path
+
+import pytest
+from yarl import URL
+
+ROW = re.compile(r"^\| (?P<suite>[\w-]+) \| `(?P<pattern>[^`]+)` \| (?P<reason>.+) \|$")
+
+
+def exceptions(suite):
+    """Patterns of tests that are left out, and why."""
+    readme = Path(__file__).parents[2] / "README.md"
+    rows = map(ROW.match, readme.read_text().splitlines())
+    return [(row["pattern"], row["reason"]) for row in rows if row and row["suite"] == suite]
+
+
+def pytest_collection_modifyitems(items):
+    listed = exceptions(os.environ["COURSER_SUITE"])
+    unused = {pattern for pattern, _ in listed}
+    for item in items:
+        for pattern, reason in listed:
+            # A bracket is one: ids have them around parameters.
+            if fnmatch.fnmatchcase(item.nodeid, pattern.replace("[", "[[]")):
+                item.add_marker(pytest.mark.skip(reason=reason))
+                unused.discard(pattern)
+    if unused and os.environ.get("COURSER_SUITE_WHOLE"):
+        raise pytest.UsageError(f"conformance/README.md lists what is not there: {', '.join(sorted(unused))}")
+
+
+@pytest.fixture(scope="session")
+def amqp_direct_url():
+    """aiormq's source distribution lacks this fixture; aio-pika has its own."""
+    port = int(os.environ["RABBITMQ_5672_TCP"])
+    return URL.build(scheme="amqp", user="guest", password="guest", host="127.0.0.1", port=port, path="//")
+
+
+@pytest.fixture(scope="session")
+def rabbitmq_container():
+    """As above."""
+    from tests.docker_client import DockerClient
+
+    return DockerClient().run("", [])

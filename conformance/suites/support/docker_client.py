@@ -1,0 +1,37 @@
+"""Stands in for the Docker client of aio-pika's and aiormq's tests: its container is the broker under test."""
+
+import os
+from dataclasses import dataclass, field
+
+
+class DockerNotAvailableError(Exception):
+    """Raised by the original where there is no Docker."""
+
+
+@dataclass
+class DockerHostInfo:
+    container_host: str = "127.0.0.1"
+
+
+@dataclass
+class ContainerInfo:
+    id: str = "broker"
+    host: str = "127.0.0.1"
+    ports: dict[str, int] = field(default_factory=dict)
+
+
+def check_docker_available() -> DockerHostInfo:
+    return DockerHostInfo()
+
+
+class DockerClient:
+    def __init__(self, docker_host_info=None):
+        pass
+
+    def run(self, image, ports, environment=None) -> ContainerInfo:
+        # The TLS port is one that nobody listens on: those tests are left out.
+        return ContainerInfo(ports={"5672/tcp": int(os.environ["RABBITMQ_5672_TCP"]), "5671/tcp": 1})
+
+    def kill(self, container_id): ...
+
+    def remove(self, container_id): ...
