@@ -111,6 +111,23 @@ def test_a_full_queue_that_refuses_holds_the_sender_back_and_nothing_is_lost(bro
     assert sorted(bodies) == list(range(20))
 
 
+def test_an_alarm_of_the_broker_holds_senders_back_and_nothing_is_lost(broker, peers, port):
+    channel = broker.start(f"""
+    - {{socket: pull, bind: "tcp://127.0.0.1:{port}", queue: tasks, high_water_messages: 10, persistent: false}}
+limits:
+  memory_high_bytes: 1000000
+""").connect().channel()
+    push = peers(zmq.PUSH, port, sndhwm=10, sndtimeo=1000)
+    sent = 0
+    with pytest.raises(zmq.Again):
+        while sent < 20_000:
+            push.send(b"%d" % sent + bytes(10_000))
+            sent += 1
+    assert 50 < sent < 20_000
+    taken = take(channel, "tasks", sent, seconds=30)
+    assert [int(body.rstrip(b"\0")) for _, _, body in taken] == list(range(sent))
+
+
 def test_sub_publishes_with_the_first_frame_as_routing_key(broker, peers, port):
     channel = broker.start(f"""
     - {{socket: sub, bind: "tcp://127.0.0.1:{port}", exchange: amq.topic, subscribe: [weather.]}}
@@ -262,6 +279,23 @@ def test_a_python_push_a_ruby_sub_and_a_pika_consumer_exchange_messages(broker, 
     [(method, _, body)] = take(channel, queue, 1)
     assert (method.routing_key, body) == ("sensors.door", b"open")
     assert ruby.stdout.readline() == '["sensors.door", "open"]\n'
+
+
+def test_a_ruby_push_and_a_bunny_consumer_exchange_messages(broker, gem, port):
+    broker.start(f"""
+    - {{socket: pull, bind: "tcp://127.0.0.1:{port}", queue: tasks}}
+""")
+    ruby = gem("""
+        require 'bunny'
+        queue = Bunny.new(ARGV[1]).start.create_channel.queue('tasks', durable: true)
+        ZMQ::Context.open do |context|
+          push = context.open(:push, connect: ARGV[0])
+          push.send_message('first', 'body')
+          sleep 0.01 until (popped = queue.pop).last
+          p popped[1].headers.to_a, popped[2]
+        end
+    """, f"tcp://127.0.0.1:{port}", f"amqp://guest:guest@127.0.0.1:{broker.port}")
+    assert ruby.stdout.read() == '[["x-zmq-frames", ["first"]]]\n"body"\n'
 
 
 @pytest.mark.parametrize("endpoint, complaint", [
