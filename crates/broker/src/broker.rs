@@ -2,7 +2,7 @@
 
 use crate::limits::Limits;
 use crate::outbox::Outbox;
-use crate::queue::{ConnectionId, Queue, QueueTraits};
+use crate::queue::ConnectionId;
 use crate::session::Session;
 use crate::timers::Timers;
 use crate::vhost::{Admission, Vhost};
@@ -132,22 +132,6 @@ impl Broker {
         wakes.wake_all();
         self.check_alarms();
         self.timers.next_ms()
-    }
-
-    /// Gives a queue other traits than its arguments ask for: those of a policy. They hold from now
-    /// on, also for what waits in it.
-    pub fn set_traits(&self, queue: &Arc<Queue>, traits: Option<Arc<QueueTraits>>) {
-        let mut wakes = Wakes::default();
-        {
-            let _gate = self.gate.read();
-            // A store that can't read has poisoned itself; its owner ends the broker.
-            drop(queue.set_traits(traits, &*self.store, &mut wakes));
-            self.post_dead_letters(&mut wakes);
-        }
-        wakes.wake_all();
-        if let Some(vhost) = queue.vhost() {
-            vhost.routes_changed();
-        }
     }
 
     /// Has `call` called when [`Broker::tick`] has to be called earlier than it last said. It is

@@ -460,15 +460,11 @@ fn limits_change_in_use() {
     let world = World::new();
     world.broker.set_time(1_000_000);
     let mut client = filled(&world, 5000);
-    let set = |arguments: FieldTable| {
-        let queue = world.vhost().queue(b"s").expect("it is there");
-        world.broker.set_traits(&queue, courser_broker::QueueTraits::of(&arguments));
-    };
-    set(FieldTable::new().with("x-max-length-bytes", 100_000));
+    world.give_policy("s", FieldTable::new().with("max-length-bytes", 100_000));
     fill(&mut client, 5000..5001);
     let (left, ..) = world.counts("s");
     assert!((1900..4000).contains(&left), "{left}");
-    set(FieldTable::new().with("x-max-age", "1m"));
+    world.give_policy("s", FieldTable::new().with("max-age", "1m"));
     world.broker.set_time(1_030_000);
     fill(&mut client, 5001..5002);
     world.broker.tick(1_070_000);

@@ -1,14 +1,7 @@
-//! Traits of a queue that change while it is in use.
+//! What a queue does changes while it is in use: policies that come and go.
 
 use crate::support::{Client, Heard, World};
-use courser_broker::QueueTraits;
 use courser_codec::FieldTable;
-
-fn set(world: &World, arguments: Option<FieldTable>) {
-    let queue = world.vhost().queue(b"q").expect("it is there");
-    let traits = arguments.and_then(|arguments| QueueTraits::of(&arguments));
-    world.broker.set_traits(&queue, traits);
-}
 
 fn world_with(messages: usize) -> (World, Client) {
     let world = World::new();
@@ -23,7 +16,7 @@ fn world_with(messages: usize) -> (World, Client) {
 fn a_time_to_live_begins_for_what_waits_already() {
     let (world, mut client) = world_with(1);
     world.broker.set_time(5_000);
-    set(&world, Some(FieldTable::new().with("x-message-ttl", 100)));
+    world.give_policy("q", FieldTable::new().with("message-ttl", 100));
     client.fill("q", &["new"]);
     world.broker.tick(5_099);
     assert_eq!(world.counts("q"), (2, 0, 0));
@@ -34,9 +27,9 @@ fn a_time_to_live_begins_for_what_waits_already() {
 #[test]
 fn a_time_to_live_that_is_taken_back_holds_no_more() {
     let (world, mut client) = world_with(0);
-    set(&world, Some(FieldTable::new().with("x-message-ttl", 100)));
+    world.give_policy("q", FieldTable::new().with("message-ttl", 100));
     client.fill("q", &["m"]);
-    set(&world, None);
+    world.take_policy();
     world.broker.tick(9_000);
     assert_eq!(client.pop_all("q"), ["m"]);
 }
@@ -44,7 +37,7 @@ fn a_time_to_live_that_is_taken_back_holds_no_more() {
 #[test]
 fn a_bound_makes_what_is_too_much_leave_piece_by_piece() {
     let (world, _client) = world_with(5_000);
-    set(&world, Some(FieldTable::new().with("x-max-length", 10)));
+    world.give_policy("q", FieldTable::new().with("max-length", 10));
     assert!(world.counts("q").0 > 10, "not all at once");
     while world.broker.tick(1_000) == Some(1_000) {}
     assert_eq!(world.counts("q"), (10, 0, 0));
@@ -53,7 +46,7 @@ fn a_bound_makes_what_is_too_much_leave_piece_by_piece() {
 #[test]
 fn a_bound_in_octets_counts_what_is_there() {
     let (world, _client) = world_with(20);
-    set(&world, Some(FieldTable::new().with("x-max-length-bytes", 7)));
+    world.give_policy("q", FieldTable::new().with("max-length-bytes", 7));
     assert_eq!(world.counts("q"), (7, 0, 0));
 }
 
@@ -63,8 +56,8 @@ fn publishers_are_refused_from_the_moment_on_that_says_so() {
     client.confirm_select();
     client.fill("q", &["taken"]);
     assert_eq!(client.heard(), [Heard::Confirm { channel: 1, through: 1, multiple: false }]);
-    let full = FieldTable::new().with("x-max-length", 1).with("x-overflow", "reject-publish");
-    set(&world, Some(full));
+    let full = FieldTable::new().with("max-length", 1).with("overflow", "reject-publish");
+    world.give_policy("q", full);
     client.fill("q", &["refused"]);
     assert_eq!(client.heard(), [Heard::Refused { channel: 1, tag: 2 }]);
 }
@@ -72,9 +65,9 @@ fn publishers_are_refused_from_the_moment_on_that_says_so() {
 #[test]
 fn an_expiry_begins_and_ends_with_its_trait() {
     let (world, _client) = world_with(0);
-    set(&world, Some(FieldTable::new().with("x-expires", 100)));
+    world.give_policy("q", FieldTable::new().with("expires", 100));
     assert_eq!(world.broker.tick(1_050), Some(1_100));
-    set(&world, None);
+    world.take_policy();
     assert_eq!(world.broker.tick(1_100), None);
     assert!(world.has_queue("q"));
 }

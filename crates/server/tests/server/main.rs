@@ -8,3 +8,4 @@ mod connections;
 mod lifecycle;
 mod policies;
 mod pressure;
+mod timers;

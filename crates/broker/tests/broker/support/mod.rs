@@ -16,8 +16,8 @@ pub use heard::{Delivery, Heard};
 pub use message::Message;
 pub use on_disk::WorldOnDisk;
 
-use courser_broker::{Broker, Identity, Limits, QueueStatus, Vhost};
-use courser_codec::{ShortStr, ShortString};
+use courser_broker::{ApplyTo, Broker, Identity, Limits, Policy, PolicyKind, QueueStatus, Vhost};
+use courser_codec::{FieldTable, ShortStr, ShortString};
 use courser_store::{MemoryGauge, MemoryStore};
 use std::sync::Arc;
 
@@ -60,6 +60,20 @@ impl World {
 
     pub fn vhost(&self) -> Arc<Vhost> {
         self.broker.vhost("/").expect("the default vhost")
+    }
+
+    /// Gives a queue the only policy that it has.
+    pub fn give_policy(&self, queue: &str, definition: FieldTable) {
+        let name = "the policy".to_owned();
+        let (pattern, apply_to) = (format!("^{queue}$"), ApplyTo::All);
+        let policy = Policy { name, pattern, apply_to, priority: 0, definition };
+        self.broker.set_policy("/", PolicyKind::User, policy).expect("a good policy");
+    }
+
+    /// Takes it back.
+    pub fn take_policy(&self) {
+        let cleared = self.broker.clear_policy("/", PolicyKind::User, "the policy");
+        assert!(cleared.expect("the vhost is there"));
     }
 
     pub fn has_queue(&self, name: &str) -> bool {
