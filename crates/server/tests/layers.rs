@@ -14,7 +14,7 @@ const ALLOWED: [(&str, &[&str]); 7] = [
     ("courser-broker", &["courser-codec", "courser-store"]),
     ("courser-journal", &["courser-store"]),
     ("courser-client", &["courser-codec", "courser-connection"]),
-    ("courser-gateway", &["courser-client"]),
+    ("courser-gateway", &["courser-codec", "courser-connection", "courser-client"]),
 ];
 
 /// These do no I/O and have no tasks, whatever they are built with.
