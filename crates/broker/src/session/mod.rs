@@ -268,7 +268,7 @@ impl Session {
         let broker = Arc::clone(&self.broker);
         let _gate = broker.gate.read();
         // Without a condition, deleting can't be refused; a store that fails has poisoned itself.
-        let deleted = self.vhost.delete_queue(queue, |_| Ok(()), &mut self.wakes);
+        let deleted = self.vhost.delete_queue(queue, |_| Ok(()), |_| {}, &mut self.wakes);
         drop(deleted);
     }
 
@@ -292,7 +292,7 @@ impl Session {
         if is_reply_name(queue.name.as_bytes()) {
             return self.end_reply_queue(queue);
         }
-        if self.vhost.delete_queue_if(queue, true, false, &mut self.wakes).is_ok() {
+        if self.vhost.delete_queue_if(queue, true, false, |_| {}, &mut self.wakes).is_ok() {
             self.exclusive.retain(|exclusive| !Arc::ptr_eq(exclusive, queue));
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{Batch, Session};
 use crate::fault::Fault;
+use crate::outbox::Outbox;
 use crate::vhost::{BindingRequest, QueueRequest, clean_name, owned_arguments, store_fault};
 use courser_codec::{Method, ShortString, exchange, queue};
 use std::sync::Arc;
@@ -236,20 +237,22 @@ impl Session {
     fn delete_requested(&mut self, number: u16, delete: &queue::Delete<'_>) -> Result<(), Fault> {
         let name = clean_name(delete.queue);
         let name = self.queue_name(number, name)?;
-        let message_count = match self.vhost.queue(name.as_bytes()) {
-            None => 0,
-            Some(_) => {
-                let queue = self.vhost.queue_for(name.as_bytes(), self.connection)?;
-                let (if_unused, if_empty) = (delete.if_unused, delete.if_empty);
-                let wakes = &mut self.wakes;
-                let deleted = self.vhost.delete_queue_if(&queue, if_unused, if_empty, wakes)?;
-                self.exclusive.retain(|exclusive| !Arc::ptr_eq(exclusive, &queue));
-                self.broker.check_alarms();
-                deleted as u32
+        let reply = |outbox: &Outbox, message_count| {
+            if !delete.nowait {
+                let reply = queue::DeleteOk { message_count };
+                reply.write_frame(number, outbox.lock().wire_mut().bytes_mut());
             }
         };
-        let reply = Method::QueueDeleteOk(queue::DeleteOk { message_count });
-        self.reply_unless(delete.nowait, number, reply);
+        if self.vhost.queue(name.as_bytes()).is_none() {
+            reply(&self.outbox, 0);
+            return Ok(());
+        }
+        let queue = self.vhost.queue_for(name.as_bytes(), self.connection)?;
+        let (if_unused, if_empty) = (delete.if_unused, delete.if_empty);
+        let reply = |deleted| reply(&self.outbox, deleted as u32);
+        self.vhost.delete_queue_if(&queue, if_unused, if_empty, reply, &mut self.wakes)?;
+        self.exclusive.retain(|exclusive| !Arc::ptr_eq(exclusive, &queue));
+        self.broker.check_alarms();
         Ok(())
     }
 

@@ -52,13 +52,15 @@ impl Vhost {
     }
 
     /// Removes a queue if `condition` agrees to what it holds: its messages, its bindings, its
-    /// consumers. Returns how many messages waited in it.
+    /// consumers. Calls `reply` with how many messages waited in it before its consumers are told,
+    /// who may be on the channel that waits for the reply.
     pub(crate) fn delete_queue(
         &self,
         queue: &Arc<Queue>,
         condition: impl FnOnce(QueueStatus) -> Result<(), Fault>,
+        reply: impl FnOnce(usize),
         wakes: &mut Wakes,
-    ) -> Result<usize, Fault> {
+    ) -> Result<(), Fault> {
         let _write = self.write.lock();
         let remains = queue.delete(condition)?;
         let mut gone = Gone::default();
@@ -72,12 +74,13 @@ impl Vhost {
         for exchange in self.unbind_everywhere(queue.id, queue.sources.take(), &mut gone) {
             self.remove_exchange(&exchange, &mut gone);
         }
+        self.forget(&gone)?;
+        reply(remains.messages);
         for consumer in remains.consumers {
             cancel(&consumer, queue, wakes);
         }
-        self.forget(&gone)?;
         remains.positions.iter().for_each(|position| self.store.release(*position));
-        Ok(remains.messages)
+        Ok(())
     }
 
     /// `queue.delete` with its conditions (AMQP 0-9-1, 1.7.2.9).
@@ -86,8 +89,9 @@ impl Vhost {
         queue: &Arc<Queue>,
         if_unused: bool,
         if_empty: bool,
+        reply: impl FnOnce(usize),
         wakes: &mut Wakes,
-    ) -> Result<usize, Fault> {
+    ) -> Result<(), Fault> {
         let condition = |status: QueueStatus| {
             let because = if if_unused && status.consumers > 0 {
                 "in use"
@@ -99,7 +103,7 @@ impl Vhost {
             let resource = self.queue_resource(&queue.name);
             Err(Fault::precondition_failed(format_args!("{resource} {because}")))
         };
-        self.delete_queue(queue, condition, wakes)
+        self.delete_queue(queue, condition, reply, wakes)
     }
 
     /// Removes a queue whose lease is over, unless it has been used at the last moment.
@@ -112,7 +116,7 @@ impl Vhost {
             if used { Err(Fault::precondition_failed("in use")) } else { Ok(()) }
         };
         // A store that fails has poisoned itself; its owner ends the broker.
-        drop(self.delete_queue(queue, is_unused, wakes));
+        drop(self.delete_queue(queue, is_unused, |_| {}, wakes));
     }
 
     /// Removes all bindings that lead to a destination. Returns the auto-delete exchanges that have

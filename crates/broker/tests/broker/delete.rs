@@ -1,6 +1,6 @@
 //! `queue.delete` and `queue.purge`.
 
-use crate::support::{Heard, World, short};
+use crate::support::{Heard, Step, World, short};
 use courser_codec::queue;
 
 fn delete(name: &str) -> queue::Delete<'_> {
@@ -139,4 +139,18 @@ fn deleting_and_purging_gives_the_memory_back() {
         }
         assert_eq!(world.broker.memory_used_bytes(), 0);
     }
+}
+
+#[test]
+fn the_channel_that_deletes_what_it_consumes_from_has_its_reply_before_the_cancel() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    let tag = client.consume("q");
+    client.read(&[Step::Call(1, delete("q").into())]);
+    let heard = client.heard();
+    assert!(
+        matches!(&heard[..], [Heard::Count(0), Heard::Cancelled(cancelled)] if *cancelled == tag),
+        "{heard:?}"
+    );
 }
