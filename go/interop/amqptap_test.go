@@ -95,23 +95,22 @@ func (p *tap) stop(t *testing.T) string {
 // A broker is one that the tests talk to through amqptap.
 type broker struct{ address, user, password, vhost string }
 
-// brokers are the scripted one and, when it is named, a real one.
+// brokers are the scripted one and the real one that COURSER_TEST_URI names, such as
+// amqp://guest:guest@127.0.0.1:5672/; go/run starts one and names it.
 func brokers(t *testing.T) map[string]func(t *testing.T) broker {
 	t.Helper()
-	return map[string]func(*testing.T) broker{
+	found := map[string]func(*testing.T) broker{
 		"scripted": func(t *testing.T) broker { return broker{serveScripted(t), "guest", "guest", "/"} },
-		"live": func(t *testing.T) broker {
-			uri := os.Getenv("COURSER_TEST_URI")
-			if uri == "" {
-				t.Skip("no broker to test with: COURSER_TEST_URI names one, such as amqp://guest:guest@127.0.0.1:5672/")
-			}
-			parsed, err := amqp.ParseURI(uri)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return broker{net.JoinHostPort(parsed.Host, fmt.Sprint(parsed.Port)), parsed.Username, parsed.Password, parsed.Vhost}
-		},
 	}
+	if uri := os.Getenv("COURSER_TEST_URI"); uri != "" {
+		parsed, err := amqp.ParseURI(uri)
+		if err != nil {
+			t.Fatal(err)
+		}
+		live := broker{net.JoinHostPort(parsed.Host, fmt.Sprint(parsed.Port)), parsed.Username, parsed.Password, parsed.Vhost}
+		found["live"] = func(*testing.T) broker { return live }
+	}
+	return found
 }
 
 // dial connects amqp091-go to a broker by way of amqptap.
@@ -283,9 +282,15 @@ func checkShown(t *testing.T, output, queue string) {
 }
 
 func TestABrokersRefusalIsShown(t *testing.T) {
-	uri := brokers(t)["live"](t)
-	p := startTap(t, uri.address)
-	connection := dial(t, p, uri)
+	for name, prepare := range brokers(t) {
+		t.Run(name, func(t *testing.T) { showRefusal(t, prepare(t)) })
+	}
+}
+
+func showRefusal(t *testing.T, b broker) {
+	t.Helper()
+	p := startTap(t, b.address)
+	connection := dial(t, p, b)
 	channel, err := connection.Channel()
 	if err != nil {
 		t.Fatal(err)

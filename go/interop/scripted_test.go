@@ -133,6 +133,11 @@ func (b *scripted) method(channel uint16, method amqpcodec.MethodView) error {
 	case *amqpcodec.ConnectionCloseView:
 		return errors.Join(b.writer.WriteMethod(channel, &amqpcodec.ConnectionCloseOk{}), errClosed)
 	case *amqpcodec.QueueDeclareView:
+		if m.Passive {
+			return b.writer.WriteMethod(channel, &amqpcodec.ChannelClose{
+				ReplyCode: 404, ReplyText: "NOT_FOUND - nothing is declared here", ClassID: 50, MethodID: 10,
+			})
+		}
 		return b.writer.WriteMethod(channel, &amqpcodec.QueueDeclareOkView{Queue: m.Queue})
 	case *amqpcodec.BasicConsumeView:
 		b.consumer = string(m.ConsumerTag)
@@ -140,7 +145,7 @@ func (b *scripted) method(channel uint16, method amqpcodec.MethodView) error {
 	case *amqpcodec.BasicPublishView:
 		owned := m.Owned()
 		b.publishing = message{exchange: owned.Exchange, routingKey: owned.RoutingKey}
-	case *amqpcodec.BasicAck:
+	case *amqpcodec.BasicAck, *amqpcodec.ChannelCloseOk:
 	default:
 		return fmt.Errorf("%v is not in the script", method.ID())
 	}

@@ -11,8 +11,10 @@
 
 mod client;
 mod history;
+mod start;
 mod world;
 
 pub use client::{Client, PLAIN, Received, TX};
 pub use history::{History, Op, State};
+pub use start::{Start, checkpoint};
 pub use world::World;

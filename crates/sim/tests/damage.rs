@@ -1,38 +1,14 @@
 //! What a disk that damages octets does to a broker: as little as possible.
 
-use courser_broker::{Broker, Limits};
 use courser_codec::{Method, basic};
 use courser_journal::testing::FakeDisk;
-use courser_journal::{JournalStore, Lsn, Options};
-use courser_sim::{Client, Received};
-use courser_store::{MemoryGauge, Store};
+use courser_journal::{JournalStore, Options};
+use courser_sim::{Client, Received, Start, checkpoint};
+use courser_store::MemoryGauge;
 use std::path::Path;
 use std::sync::Arc;
 
 const PLAIN: u16 = 1;
-
-fn start(disk: &FakeDisk) -> (Arc<JournalStore>, Arc<Broker>, Client) {
-    let gauge = Arc::new(MemoryGauge::default());
-    let options = Options { segment_bytes: 64 << 10, threads: false, ..Options::default() };
-    let disk = Arc::new(disk.clone());
-    let path = Path::new("journal");
-    let (store, recovered, _) =
-        JournalStore::open(path, options, disk, Arc::clone(&gauge), u64::MAX, &mut |_| {})
-            .expect("it opens");
-    let broker = Broker::new(Arc::clone(&store) as Arc<dyn Store>, gauge, Limits::default(), 1);
-    broker.restore(recovered).expect("it is whole");
-    let client = Client::new(&broker);
-    (store, broker, client)
-}
-
-fn checkpoint(store: &JournalStore, broker: &Broker) {
-    let start = broker.checkpoint_start();
-    let mut live = |each: &mut dyn FnMut(Lsn)| {
-        broker.for_each_live(start, &mut |position| each(Lsn(position)));
-    };
-    let mut write = |out: &mut dyn std::io::Write| broker.write_checkpoint(start, out);
-    store.journal().checkpoint(Lsn(start.0), &mut live, &mut write).expect("it is made");
-}
 
 /// Flips a bit in the message with this number, wherever it lies.
 fn damage(disk: &FakeDisk, id: u64) {
@@ -66,23 +42,23 @@ fn get_all(client: &mut Client) -> Vec<u64> {
 #[test]
 fn a_damaged_message_is_lost_alone() {
     let disk = FakeDisk::new(1);
-    let (store, broker, mut client) = start(&disk);
+    let (store, broker, mut client) = Start::default().on(&disk);
     client.declare("q", None).expect("declared");
     let messages: Vec<(u64, usize)> = (101..=105).map(|id| (id, 40)).collect();
     client.publish(PLAIN, "", "q", &messages, true).expect("published");
-    checkpoint(&store, &broker);
+    assert!(checkpoint(&store, &broker));
     store.journal().close().expect("closed");
     drop((client, broker, store));
     damage(&disk, 102);
     damage(&disk, 105);
-    let (_store, _broker, mut client) = start(&disk);
+    let (_store, _broker, mut client) = Start::default().on(&disk);
     assert_eq!(get_all(&mut client), [101, 103, 104]);
 }
 
 #[test]
 fn damage_in_what_has_to_be_replayed_stops_the_start_and_names_file_and_offset() {
     let disk = FakeDisk::new(1);
-    let (store, broker, mut client) = start(&disk);
+    let (store, broker, mut client) = Start::default().on(&disk);
     client.declare("q", None).expect("declared");
     for id in 101..=105 {
         client.publish(PLAIN, "", "q", &[(id, 40)], true).expect("published");

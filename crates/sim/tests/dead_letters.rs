@@ -1,32 +1,14 @@
 //! Dead letters and crashes: wherever the log ends, the message is in one of the two queues.
 
-use courser_broker::{Broker, Limits};
 use courser_codec::{Method, ShortStr, basic};
 use courser_journal::testing::FakeDisk;
-use courser_journal::{JournalStore, Options};
-use courser_sim::{Client, Received};
-use courser_store::{MemoryGauge, Store};
+use courser_sim::{Client, Received, Start};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 const PLAIN: u16 = 1;
 
 type Files = BTreeMap<PathBuf, Vec<u8>>;
-
-fn start(disk: &FakeDisk) -> (Arc<JournalStore>, Arc<Broker>, Client) {
-    let gauge = Arc::new(MemoryGauge::default());
-    let options = Options { segment_bytes: 64 << 10, threads: false, ..Options::default() };
-    let disk = Arc::new(disk.clone());
-    let path = Path::new("journal");
-    let (store, recovered, _) =
-        JournalStore::open(path, options, disk, Arc::clone(&gauge), u64::MAX, &mut |_| {})
-            .expect("it opens");
-    let broker = Broker::new(Arc::clone(&store) as Arc<dyn Store>, gauge, Limits::default(), 1);
-    broker.restore(recovered).expect("it is whole");
-    let client = Client::new(&broker);
-    (store, broker, client)
-}
 
 fn files(disk: &FakeDisk) -> Files {
     let contents = |path: PathBuf| disk.contents(&path).map(|contents| (path, contents));
@@ -53,7 +35,7 @@ fn reject(client: &mut Client, queue: &'static str) {
 
 /// How many messages are in queues `dying` and `dead` of a broker that starts with these files.
 fn counts(files: &Files) -> (usize, usize) {
-    let (_store, broker, _client) = start(&disk_of(files));
+    let (_store, broker, _client) = Start::default().on(&disk_of(files));
     let vhost = broker.vhost("/").expect("always there");
     let ready = |name: &str| vhost.queue(name.as_bytes()).expect("declared").status().ready;
     (ready("dying"), ready("dead"))
@@ -62,7 +44,7 @@ fn counts(files: &Files) -> (usize, usize) {
 #[test]
 fn a_dead_letter_is_in_one_queue_wherever_the_log_is_cut() {
     let disk = FakeDisk::new(1);
-    let (store, _broker, mut client) = start(&disk);
+    let (store, _broker, mut client) = Start::default().on(&disk);
     client.declare("dead", None).expect("declared");
     client.declare("dying", Some("dead")).expect("declared");
     client.publish(PLAIN, "", "dying", &[(101, 40), (102, 40)], true).expect("published");

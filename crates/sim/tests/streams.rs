@@ -4,14 +4,13 @@
 //! without gaps, and what was durable before a crash is there after it.
 //! `COURSER_SIM_SEED=N` runs one seed, `COURSER_SIM_SECONDS=N` (3 without) says how long to go on.
 
-use courser_broker::{Broker, Limits};
+use courser_broker::Broker;
 use courser_codec::{FieldTable, Method, ShortStr, Table, basic, queue, tx};
 use courser_journal::testing::{FakeDisk, Faults, Rng};
-use courser_journal::{JournalStore, Lsn, Options};
-use courser_sim::{Client, PLAIN, Received, TX};
-use courser_store::{MemoryGauge, Store};
+use courser_journal::{JournalStore, Options};
+use courser_sim::{Client, PLAIN, Received, Start, TX, checkpoint};
+use courser_store::Store;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -85,21 +84,13 @@ impl World {
     }
 
     fn start(&mut self) -> Running {
-        let gauge = Arc::new(MemoryGauge::default());
-        let (store, recovered, _) = JournalStore::open(
-            Path::new("journal"),
-            self.options.clone(),
-            Arc::new(self.disk.clone()),
-            Arc::clone(&gauge),
-            u64::MAX,
-            &mut |_| {},
-        )
-        .expect("a journal that was never damaged opens");
-        let dyn_store = Arc::clone(&store) as Arc<dyn Store>;
-        let broker = Broker::new(dyn_store, gauge, Limits::default(), self.rng.number());
-        broker.set_time(self.now_ms);
-        broker.restore(recovered).expect("what was written can be read");
-        let client = Client::new(&broker);
+        let start = Start {
+            options: self.options.clone(),
+            seed: self.rng.number(),
+            now_ms: self.now_ms,
+            ..Start::default()
+        };
+        let (store, broker, client) = start.on(&self.disk);
         Running { store, broker, client }
     }
 
@@ -196,15 +187,8 @@ impl World {
     }
 
     fn checkpoint(&mut self, running: &mut Running) {
-        let broker = &running.broker;
-        let start = broker.checkpoint_start();
-        // One that fails leaves the one before; the store knows of its own failure.
-        let made = running.store.journal().checkpoint(
-            Lsn(start.0),
-            &mut |each| broker.for_each_live(start, &mut |position| each(Lsn(position))),
-            &mut |out| broker.write_checkpoint(start, out),
-        );
-        drop(made);
+        // The store knows of its own failure.
+        checkpoint(&running.store, &running.broker);
     }
 
     /// Consumes both streams, from anywhere.

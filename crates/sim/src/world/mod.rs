@@ -4,13 +4,13 @@ mod operations;
 
 use crate::client::{Client, PLAIN, Received, short};
 use crate::history::{History, Op, QueueState, State};
-use courser_broker::{Broker, Limits};
+use crate::start::{Start, checkpoint};
+use courser_broker::Broker;
 use courser_codec::{Method, basic};
 use courser_journal::testing::{FakeDisk, Faults, Rng};
-use courser_journal::{JournalStore, Lsn, Options};
-use courser_store::{MemoryGauge, Store};
+use courser_journal::{JournalStore, Options};
+use courser_store::Store;
 use std::collections::VecDeque;
-use std::path::Path;
 use std::sync::Arc;
 
 const QUEUES: [&str; 4] = ["a", "b", "c", "../../d"];
@@ -95,20 +95,13 @@ impl World {
 
     /// Starts the broker and compares what it has with what it may have.
     fn start(&mut self) {
-        let gauge = Arc::new(MemoryGauge::default());
-        let (store, recovered, _) = JournalStore::open(
-            Path::new("journal"),
-            self.options.clone(),
-            Arc::new(self.disk.clone()),
-            Arc::clone(&gauge),
-            self.spill_bytes,
-            &mut |_| {},
-        )
-        .expect("a journal that was never damaged opens");
-        let dyn_store = Arc::clone(&store) as Arc<dyn Store>;
-        let broker = Broker::new(dyn_store, gauge, Limits::default(), self.rng.number());
-        broker.restore(recovered).expect("what was written can be read");
-        let client = Client::new(&broker);
+        let start = Start {
+            options: self.options.clone(),
+            spill_bytes: self.spill_bytes,
+            seed: self.rng.number(),
+            now_ms: 0,
+        };
+        let (store, broker, client) = start.on(&self.disk);
         self.broker = Some(Running {
             store,
             broker,
@@ -207,16 +200,8 @@ impl World {
 
     fn checkpoint(&mut self) {
         let running = self.running();
-        let start = running.broker.checkpoint_start();
-        let broker = &running.broker;
-        // One that fails leaves the one before; the store knows of its own failure.
-        let made = running.store.journal().checkpoint(
-            Lsn(start.0),
-            &mut |each| broker.for_each_live(start, &mut |position| each(Lsn(position))),
-            &mut |out| broker.write_checkpoint(start, out),
-        );
-        let made = made.is_ok();
-        self.tell(|| format!("checkpoint from {}: {made}", start.0));
+        let made = checkpoint(&running.store, &running.broker);
+        self.tell(|| format!("checkpoint: {made}"));
     }
 
     /// Takes in what the broker sent. A confirm has to be right: everything before it is durable.

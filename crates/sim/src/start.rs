@@ -1,0 +1,63 @@
+//! Starting a broker on a fake disk, and making a checkpoint of it.
+
+use crate::Client;
+use courser_broker::{Broker, Limits};
+use courser_journal::testing::FakeDisk;
+use courser_journal::{JournalStore, Lsn, Options};
+use courser_store::{MemoryGauge, Store};
+use std::path::Path;
+use std::sync::Arc;
+
+/// How a broker is started.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// The journal's.
+    pub options: Options,
+    /// Octets of transient messages in memory from which on more of them go to the log.
+    pub spill_bytes: u64,
+    /// For the names that the broker makes up.
+    pub seed: u64,
+    /// The time that it begins with.
+    pub now_ms: u64,
+}
+
+impl Default for Start {
+    /// Small segments, no threads, and nothing spilled.
+    fn default() -> Self {
+        let options = Options { segment_bytes: 64 << 10, threads: false, ..Options::default() };
+        Start { options, spill_bytes: u64::MAX, seed: 1, now_ms: 0 }
+    }
+}
+
+impl Start {
+    /// Opens the journal on `disk`, which was never damaged, and starts a broker with what is in it.
+    pub fn on(self, disk: &FakeDisk) -> (Arc<JournalStore>, Arc<Broker>, Client) {
+        let gauge = Arc::new(MemoryGauge::default());
+        let (store, recovered, _) = JournalStore::open(
+            Path::new("journal"),
+            self.options,
+            Arc::new(disk.clone()),
+            Arc::clone(&gauge),
+            self.spill_bytes,
+            &mut |_| {},
+        )
+        .expect("a journal that was never damaged opens");
+        let dyn_store = Arc::clone(&store) as Arc<dyn Store>;
+        let broker = Broker::new(dyn_store, gauge, Limits::default(), self.seed);
+        broker.set_time(self.now_ms);
+        broker.restore(recovered).expect("what was written can be read");
+        let client = Client::new(&broker);
+        (store, broker, client)
+    }
+}
+
+/// Makes a checkpoint. Returns whether that went well: one that fails leaves the one before.
+pub fn checkpoint(store: &JournalStore, broker: &Broker) -> bool {
+    let start = broker.checkpoint_start();
+    let made = store.journal().checkpoint(
+        Lsn(start.0),
+        &mut |each| broker.for_each_live(start, &mut |position| each(Lsn(position))),
+        &mut |out| broker.write_checkpoint(start, out),
+    );
+    made.is_ok()
+}
