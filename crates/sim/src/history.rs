@@ -15,6 +15,8 @@ pub enum Op {
     Settle(String, u64),
     /// A durable queue was bound to the fanout exchange.
     Bind(String),
+    /// It was unbound from it.
+    Unbind(String),
 }
 
 /// What survives: for each durable queue its messages in order, and whether it is bound.
@@ -51,6 +53,11 @@ impl State {
             Op::Bind(queue) => {
                 if let Some(queue) = self.queues.get_mut(queue) {
                     queue.bound = true;
+                }
+            }
+            Op::Unbind(queue) => {
+                if let Some(queue) = self.queues.get_mut(queue) {
+                    queue.bound = false;
                 }
             }
         }

@@ -243,8 +243,21 @@ impl Exchange {
         true
     }
 
-    /// Removes a binding.
-    pub(crate) fn unbind(&self, destination: &Destination, key: &BindingKey) -> Removed {
+    /// Whether there is such a binding.
+    pub(crate) fn is_bound(&self, destination: &Destination, key: &BindingKey) -> bool {
+        let bindings = self.bindings.read();
+        let bound = bindings.by_destination.get(&destination.id());
+        let arguments = bound.and_then(|bound| bound.keys.get(&key.routing_key));
+        arguments.is_some_and(|known| known.iter().any(|one| same_table(one, &key.arguments)))
+    }
+
+    /// Removes a binding, and calls `each` for it, with its arguments as they were bound.
+    pub(crate) fn unbind(
+        &self,
+        destination: &Destination,
+        key: &BindingKey,
+        each: &mut dyn FnMut(&BindingKey),
+    ) -> Removed {
         let mut bindings = self.bindings.write();
         let Bindings { by_destination, index } = &mut *bindings;
         let nothing = Removed::default();
@@ -256,7 +269,9 @@ impl Exchange {
         let known = arguments.swap_remove(at);
         let last = arguments.is_empty();
         let routing_key = key.routing_key.clone();
-        index.remove(destination.id(), &BindingKey { routing_key, arguments: known }, last);
+        let removed = BindingKey { routing_key, arguments: known };
+        index.remove(destination.id(), &removed, last);
+        each(&removed);
         if last {
             bound.keys.remove(&key.routing_key);
         }

@@ -53,18 +53,18 @@ impl Vhost {
             }
             _ => {}
         }
-        self.admit_binding()?;
         let routing_key = ShortString::from(request.routing_key);
         let key = BindingKey { routing_key, arguments: request.arguments };
-        self.define_binding(&exchange, &destination, &key)?;
-        let is_new = exchange.bind(&destination, key);
-        if is_new {
-            self.routes_changed();
-        } else {
-            self.bindings.fetch_sub(1, Ordering::Relaxed);
+        if exchange.is_bound(&destination, &key) {
+            // Perhaps with its arguments in another order: one definition stands for both.
+            return Ok(());
         }
+        self.admit_binding()?;
+        self.define_binding(&exchange, &destination, &key)?;
+        exchange.bind(&destination, key);
+        self.routes_changed();
         drop(write);
-        match exchange.history().filter(|_| is_new) {
+        match exchange.history() {
             Some(history) => self.replay(history, &destination, wakes).map_err(store_fault),
             None => Ok(()),
         }
@@ -114,18 +114,19 @@ impl Vhost {
             };
         let Some(exchange) = self.exchange(source.as_bytes()) else { return Ok(()) };
         let routing_key = ShortString::from(request.routing_key);
-        let removed = exchange
-            .unbind(&destination, &BindingKey { routing_key, arguments: request.arguments });
+        let key = BindingKey { routing_key, arguments: request.arguments };
+        let mut gone = Gone::default();
+        let removed = exchange.unbind(&destination, &key, &mut |key| {
+            self.binding_is_gone(&exchange, &destination, key, &mut gone);
+        });
         self.bindings.fetch_sub(removed.count, Ordering::Relaxed);
         if removed.count > 0 {
             self.routes_changed();
         }
         if removed.none_left && exchange.settings.auto_delete {
-            let mut gone = Gone::default();
             self.remove_exchange(&exchange, &mut gone);
-            self.forget(&gone)?;
         }
-        Ok(())
+        self.forget(&gone)
     }
 }
 

@@ -44,6 +44,7 @@ mod stream_restarts;
 mod streams;
 mod time_to_live;
 mod topic;
+mod topology_restarts;
 mod traits;
 mod transactions;
 mod vhosts;

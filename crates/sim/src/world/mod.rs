@@ -170,7 +170,8 @@ impl World {
         match self.rng.below(100) {
             0..=7 => self.declare(),
             8..=9 => self.delete(),
-            10..=12 => self.bind(),
+            10..=11 => self.bind(),
+            12 => self.unbind(),
             13..=14 => self.purge(),
             15..=44 => self.publish(),
             45..=54 => self.get(false),

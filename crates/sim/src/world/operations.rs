@@ -39,6 +39,15 @@ impl World {
         }
     }
 
+    pub(super) fn unbind(&mut self) {
+        let Some(name) = self.pick_queue() else { return };
+        let unbind =
+            queue::Unbind { queue: short(&name), exchange: short(FANOUT), ..Default::default() };
+        if self.running().client.request(PLAIN, &Method::QueueUnbind(unbind)).is_ok() {
+            self.note(vec![Op::Unbind(name)]);
+        }
+    }
+
     pub(super) fn purge(&mut self) {
         let Some(name) = self.pick_queue() else { return };
         let purge = queue::Purge { queue: short(&name), nowait: false };
