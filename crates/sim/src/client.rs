@@ -74,6 +74,11 @@ impl Client {
                 .with("x-dead-letter-exchange", "")
                 .with("x-dead-letter-routing-key", queue);
         }
+        self.declare_with(name, &arguments)
+    }
+
+    /// Declares a durable queue with these arguments.
+    pub fn declare_with(&mut self, name: &str, arguments: &FieldTable) -> Result<(), Fault> {
         let arguments = arguments.to_entries();
         let declare = queue::Declare {
             queue: short(name),
@@ -95,6 +100,18 @@ impl Client {
     ) -> Result<u64, Fault> {
         let properties =
             Properties { delivery_mode: persistent.then_some(2), ..Default::default() };
+        self.publish_with(channel, exchange, key, messages, &properties)
+    }
+
+    /// As [`Client::publish`], with these properties.
+    pub fn publish_with(
+        &mut self,
+        channel: u16,
+        exchange: &str,
+        key: &str,
+        messages: &[(u64, usize)],
+        properties: &Properties<'_>,
+    ) -> Result<u64, Fault> {
         let mut encoded = Vec::new();
         properties.encode(&mut encoded);
         let mut address = Vec::new();
@@ -139,6 +156,35 @@ impl Client {
         }
         self.session.flush(&mut batch)?;
         Ok(self.confirms)
+    }
+
+    /// Gets a message and refuses it. Returns whether there was one.
+    pub fn reject_next(&mut self, queue: &str) -> Result<bool, Fault> {
+        self.request(PLAIN, &Method::BasicGet(basic::Get { queue: short(queue), no_ack: false }))?;
+        let taken = self.receive().into_iter().find_map(|received| match received {
+            Received::Message { tag, .. } => Some(tag),
+            _ => None,
+        });
+        let Some(delivery_tag) = taken else { return Ok(false) };
+        let reject = basic::Reject { delivery_tag, requeue: false };
+        self.request(PLAIN, &Method::BasicReject(reject)).map(|()| true)
+    }
+
+    /// Gets all messages of a queue, for good. Returns their numbers.
+    pub fn take_all(&mut self, queue: &str) -> Result<Vec<u64>, Fault> {
+        let mut ids = Vec::new();
+        loop {
+            let get = basic::Get { queue: short(queue), no_ack: true };
+            self.request(PLAIN, &Method::BasicGet(get))?;
+            let got = self.receive().into_iter().find_map(|received| match received {
+                Received::Message { id, .. } => Some(id),
+                _ => None,
+            });
+            match got {
+                Some(id) => ids.push(id),
+                None => return Ok(ids),
+            }
+        }
     }
 
     /// Everything that the broker has sent since the last time.

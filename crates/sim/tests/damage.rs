@@ -1,9 +1,8 @@
 //! What a disk that damages octets does to a broker: as little as possible.
 
-use courser_codec::{Method, basic};
 use courser_journal::testing::FakeDisk;
 use courser_journal::{JournalStore, Options};
-use courser_sim::{Client, Received, Start, checkpoint};
+use courser_sim::{Start, checkpoint};
 use courser_store::MemoryGauge;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,22 +22,6 @@ fn damage(disk: &FakeDisk, id: u64) {
     panic!("the message is nowhere");
 }
 
-fn get_all(client: &mut Client) -> Vec<u64> {
-    let mut ids = Vec::new();
-    loop {
-        let get = basic::Get { queue: courser_codec::ShortStr::from_static("q"), no_ack: true };
-        client.request(PLAIN, &Method::BasicGet(get)).expect("the queue is there");
-        let got = client.receive().into_iter().find_map(|received| match received {
-            Received::Message { id, .. } => Some(id),
-            _ => None,
-        });
-        match got {
-            Some(id) => ids.push(id),
-            None => return ids,
-        }
-    }
-}
-
 #[test]
 fn a_damaged_message_is_lost_alone() {
     let disk = FakeDisk::new(1);
@@ -52,7 +35,7 @@ fn a_damaged_message_is_lost_alone() {
     damage(&disk, 102);
     damage(&disk, 105);
     let (_store, _broker, mut client) = Start::default().on(&disk);
-    assert_eq!(get_all(&mut client), [101, 103, 104]);
+    assert_eq!(client.take_all("q").expect("the queue is there"), [101, 103, 104]);
 }
 
 #[test]

@@ -86,8 +86,7 @@ impl Broker {
         };
         let mut reader = self.store.reader();
         let (mut outgoing, mut stranded) = (Vec::new(), Vec::new());
-        let mut bytes = 0;
-        let mut taken = 0;
+        let (mut bytes, mut taken, mut is_last) = (0, 0, false);
         for letter in letters.iter().take(LETTERS_PER_APPEND) {
             taken += 1;
             let Some(rewritten) = self.rewrite(letter, &to, &mut *reader)? else {
@@ -98,11 +97,13 @@ impl Broker {
                 None => stranded.push(letter.number),
                 Some(route) => {
                     bytes += rewritten.body.len();
+                    // Whether there is room for the next one is only known when this one is there.
+                    is_last = to.at_least_once && route.may_refuse;
                     let rewritten = Some((rewritten, route));
                     outgoing.push(Outgoing { number: letter.number, rewritten });
                 }
             }
-            if bytes >= APPEND_BYTES {
+            if is_last || bytes >= APPEND_BYTES {
                 break;
             }
         }

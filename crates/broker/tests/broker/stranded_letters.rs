@@ -53,6 +53,27 @@ fn a_letter_waits_until_its_queue_has_room() {
 }
 
 #[test]
+fn letters_fill_a_queue_up_to_its_bound_and_the_others_wait() {
+    let world = World::new();
+    let mut client = world.connect();
+    let bounded = FieldTable::new().with("x-max-length", 2).with("x-overflow", "reject-publish");
+    declare_with(&mut client, "dead", false, &bounded);
+    let to_dead = FieldTable::new()
+        .with("x-dead-letter-exchange", "")
+        .with("x-dead-letter-routing-key", "dead")
+        .with("x-dead-letter-strategy", "at-least-once");
+    declare_with(&mut client, "q", false, &to_dead);
+    client.fill("q", &["1", "2", "3", "4", "5"]);
+    let delivery = (0..5).filter_map(|_| client.get("q")).last().expect("five messages");
+    client.tell(basic::Nack { delivery_tag: delivery.tag, multiple: true, requeue: false });
+    assert_eq!(client.pop_all("dead"), ["1", "2"]);
+    world.broker.tick(1000);
+    assert_eq!(client.pop_all("dead"), ["3", "4"]);
+    world.broker.tick(2000);
+    assert_eq!(client.pop_all("dead"), ["5"]);
+}
+
+#[test]
 fn letters_that_wait_count_where_messages_are_bounded() {
     let world = World::new();
     let mut client = world.connect();
