@@ -13,6 +13,7 @@
 
 mod arguments;
 mod broker;
+mod channels;
 mod copies;
 mod dead_letter;
 mod deduplication;

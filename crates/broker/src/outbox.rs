@@ -4,6 +4,7 @@
 //! may lock the outbox of one of its consumers, check the consumer's credit, give the delivery its
 //! tag and encode it. Lock order: queue, then outbox; never the other way round.
 
+use crate::channels::Channels;
 use crate::fault::Fault;
 use crate::queue::{Polled, Queue};
 use crate::unacked::{Unacked, UnackedList};
@@ -32,7 +33,7 @@ pub struct Outbox {
 #[derive(Debug)]
 pub struct OutboxState {
     wire: WireBuffer,
-    channels: Vec<Option<Box<ChannelOut>>>,
+    channels: Channels<ChannelOut>,
     frame_max: usize,
     /// How much of what waits is deliveries to consumers.
     deliveries_bytes: usize,
@@ -100,7 +101,7 @@ impl Outbox {
         Arc::new(Outbox {
             state: Mutex::new(OutboxState {
                 wire: WireBuffer::default(),
-                channels: Vec::new(),
+                channels: Channels::default(),
                 frame_max,
                 deliveries_bytes: 0,
                 wake_due: false,
@@ -152,9 +153,8 @@ impl Outbox {
             return Vec::new();
         }
         let mut state = self.lock();
-        let channels = (0..).zip(&mut state.channels);
-        let fault = |channel: &mut Option<Box<ChannelOut>>| channel.as_mut()?.fault.take();
-        channels.filter_map(|(number, channel)| Some((number, fault(channel)?))).collect()
+        let channels = state.channels.iter_mut();
+        channels.filter_map(|(number, channel)| Some((number, channel.fault.take()?))).collect()
     }
 
     /// Has a channel closed by its connection, which has to be woken for it.
@@ -227,20 +227,16 @@ impl OutboxState {
     }
 
     pub(crate) fn open_channel(&mut self, number: u16) {
-        let index = number as usize;
-        if self.channels.len() <= index {
-            self.channels.resize_with(index + 1, || None);
-        }
-        self.channels[index] = Some(Box::new(ChannelOut::new()));
+        self.channels.insert(number, ChannelOut::new());
     }
 
     pub(crate) fn close_channel(&mut self, number: u16) -> Option<Box<ChannelOut>> {
-        self.channels.get_mut(number as usize).and_then(Option::take)
+        self.channels.remove(number)
     }
 
     #[inline]
     pub(crate) fn channel(&mut self, number: u16) -> Option<&mut ChannelOut> {
-        self.channels.get_mut(number as usize)?.as_deref_mut()
+        self.channels.get_mut(number)
     }
 
     /// Whether the consumer in this slot can be given a message now.
@@ -285,10 +281,7 @@ impl OutboxState {
             ));
             return false;
         }
-        let Some(channel) = self.channels.get_mut(number as usize).and_then(Option::as_deref_mut)
-        else {
-            return false;
-        };
+        let Some(channel) = self.channels.get_mut(number) else { return false };
         let tag = channel.next_tag;
         channel.next_tag += 1;
         let consumer_tag = match channel.slots.get(slot as usize) {

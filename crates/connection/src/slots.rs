@@ -1,5 +1,7 @@
 //! The channels of a connection, by number, and the messages that are under way on them.
 
+use std::collections::BTreeMap;
+
 use courser_codec::basic;
 use courser_codec::reply_code::{FRAME_ERROR, RESOURCE_ERROR, UNEXPECTED_FRAME};
 
@@ -31,12 +33,19 @@ pub(crate) struct Slot<D> {
     content: Option<Box<Assembly>>,
 }
 
-/// Slots by channel number. Their table grows to the highest number that was in use, which is at most the agreed
-/// channel_max.
+/// Numbers from here on are not found by index.
+const HIGH_NUMBERS: u16 = 2_048;
+
+/// Slots by channel number. A client may use any number however few channels it opens, so what they take depends on
+/// the channels in use, not on their numbers.
 #[derive(Debug)]
 pub(crate) struct Slots<D> {
-    /// Channel n is at n - 1.
-    by_number: Vec<Slot<D>>,
+    /// Channel n is at n - 1: grows to the highest number below [`HIGH_NUMBERS`] that was in use.
+    low: Vec<Slot<D>>,
+    /// None of them is free.
+    high: BTreeMap<u16, Slot<D>>,
+    /// Highest number that was ever in use.
+    highest: u16,
     in_use: u16,
     /// Memory that incomplete messages take, in octets.
     content_bytes: u64,
@@ -54,7 +63,7 @@ pub(crate) enum BodyOutcome {
 
 impl<D> Default for Slots<D> {
     fn default() -> Self {
-        Self { by_number: Vec::new(), in_use: 0, content_bytes: 0 }
+        Self { low: Vec::new(), high: BTreeMap::new(), highest: 0, in_use: 0, content_bytes: 0 }
     }
 }
 
@@ -62,11 +71,18 @@ impl<D: Default> Slots<D> {
     /// The slot of a channel, if its number was ever in use. Channel 0 has none.
     #[inline]
     pub fn get_mut(&mut self, channel: u16) -> Option<&mut Slot<D>> {
-        self.by_number.get_mut(usize::from(channel).wrapping_sub(1))
+        match self.low.get_mut(usize::from(channel).wrapping_sub(1)) {
+            Some(slot) => Some(slot),
+            None => self.high.get_mut(&channel),
+        }
     }
 
+    #[inline]
     pub fn get(&self, channel: u16) -> Option<&Slot<D>> {
-        self.by_number.get(usize::from(channel).wrapping_sub(1))
+        match self.low.get(usize::from(channel).wrapping_sub(1)) {
+            Some(slot) => Some(slot),
+            None => self.high.get(&channel),
+        }
     }
 
     pub fn state(&self, channel: u16) -> SlotState {
@@ -84,17 +100,22 @@ impl<D: Default> Slots<D> {
 
     /// Highest number that was ever in use.
     pub fn highest(&self) -> u16 {
-        // Channel numbers have 16 bits, and so has their count.
-        self.by_number.len() as u16
+        self.highest
     }
 
     /// Makes a channel of a free number, which is not 0.
     pub fn open(&mut self, channel: u16, state: SlotState) {
-        let number = usize::from(channel);
-        if self.by_number.len() < number {
-            self.by_number.resize_with(number, Slot::free);
+        let slot = Slot { state, ..Slot::free() };
+        if channel >= HIGH_NUMBERS {
+            self.high.insert(channel, slot);
+        } else {
+            let number = usize::from(channel);
+            if self.low.len() < number {
+                self.low.resize_with(number, Slot::free);
+            }
+            self.low[number - 1] = slot;
         }
-        self.by_number[number - 1] = Slot { state, ..Slot::free() };
+        self.highest = self.highest.max(channel);
         self.in_use += 1;
     }
 
@@ -104,6 +125,7 @@ impl<D: Default> Slots<D> {
         if let Some(slot) = self.get_mut(channel).filter(|slot| slot.state != SlotState::Free) {
             *slot = Slot::free();
             self.in_use -= 1;
+            self.high.remove(&channel);
         }
     }
 

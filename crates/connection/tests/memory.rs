@@ -127,6 +127,20 @@ fn an_idle_connection_holds_next_to_nothing() {
 }
 
 #[test]
+fn a_high_channel_number_costs_no_more_than_a_low_one() {
+    let mut machine = running(Config::default());
+    let mut open = Vec::with_capacity(64);
+    let own = HELD_BYTES.get();
+    for channel in [u16::MAX, 30_000, 2_048] {
+        open.clear();
+        channel::Open {}.write_frame(channel, &mut open);
+        drain(&mut machine, &open, |_| {});
+    }
+    let held = HELD_BYTES.get() - own;
+    assert!(held < 2048, "{held}");
+}
+
+#[test]
 fn an_announced_size_alone_costs_nothing() {
     let mut machine = running(Config::default());
     let mut octets = Vec::new();

@@ -61,7 +61,7 @@ impl Session {
             return;
         }
         for number in std::mem::take(&mut self.confirming) {
-            let Some(Some(channel)) = self.channels.get_mut(number as usize) else { continue };
+            let Some(channel) = self.channels.get_mut(number) else { continue };
             let (through, count) = (channel.unconfirmed_through, channel.unconfirmed_count);
             channel.unconfirmed_count = 0;
             channel.confirms.push_back(Confirm { lsn, what: Due::Publishes { through, count } });
@@ -74,7 +74,7 @@ impl Session {
 
     /// Answers a commit when the store is durable up to `lsn`.
     pub(super) fn reply_when_durable(&mut self, number: u16, lsn: Lsn) {
-        let Some(Some(channel)) = self.channels.get_mut(number as usize) else { return };
+        let Some(channel) = self.channels.get_mut(number) else { return };
         channel.confirms.push_back(Confirm { lsn, what: Due::CommitOk });
         if !self.awaiting.contains(&number) {
             self.awaiting.push(number);
@@ -101,7 +101,7 @@ impl Session {
         let out = outbox.wire_mut().bytes_mut();
         let mut next: Option<Lsn> = None;
         self.awaiting.retain(|number| {
-            let Some(Some(channel)) = self.channels.get_mut(*number as usize) else { return false };
+            let Some(channel) = self.channels.get_mut(*number) else { return false };
             let (mut through, mut count) = (0, 0);
             while let Some(due) = channel.confirms.pop_front_if(|front| front.lsn <= durable) {
                 match due.what {
@@ -130,9 +130,9 @@ impl Session {
 
     /// Whether no channel has anything that is durable.
     fn nothing_due(&self, durable: Lsn) -> bool {
-        self.awaiting.iter().all(|number| match self.channels.get(*number as usize) {
-            Some(Some(channel)) => channel.confirms.front().is_none_or(|front| front.lsn > durable),
-            _ => true,
+        self.awaiting.iter().all(|number| match self.channels.get(*number) {
+            Some(channel) => channel.confirms.front().is_none_or(|front| front.lsn > durable),
+            None => true,
         })
     }
 }

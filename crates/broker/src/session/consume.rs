@@ -26,7 +26,7 @@ impl Session {
         let resource =
             Resource { kind: "queue", name: queue.name.as_short_str(), vhost: &self.vhost.name };
         let priority = consumer_priority(&arguments, resource)?;
-        let prefetch = self.channels[number as usize].as_ref().map_or(0, |one| one.prefetch);
+        let prefetch = self.channel(number)?.prefetch;
         let reading = self.reading(&queue, prefetch, consume, &arguments)?;
         let tag = self.consumer_tag(number, consume)?;
         let reply = basic::ConsumeOk { consumer_tag: tag.as_short_str() };
@@ -147,10 +147,9 @@ impl Session {
         {
             let mut outbox = self.outbox.lock();
             if !qos.global {
-                self.channels[number as usize]
-                    .as_deref_mut()
-                    .into_iter()
-                    .for_each(|channel| channel.prefetch = prefetch);
+                if let Some(channel) = self.channels.get_mut(number) {
+                    channel.prefetch = prefetch;
+                }
             } else if let Some(channel) = outbox.channel(number) {
                 channel.prefetch = prefetch;
                 resumed = channel.consumers().map(|slot| Arc::clone(&slot.queue)).collect();

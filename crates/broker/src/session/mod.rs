@@ -18,6 +18,7 @@ mod transaction;
 pub use publish::{Batch, Inbound, Pace};
 
 use crate::broker::{Broker, Identity};
+use crate::channels::Channels;
 use crate::fault::Fault;
 use crate::outbox::Outbox;
 use crate::queue::{ConnectionId, Departure, Queue, Settled};
@@ -31,7 +32,6 @@ use courser_codec::ShortString;
 use courser_store::Lsn;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::Arc;
 use transaction::Transaction;
 
@@ -44,7 +44,7 @@ pub struct Session {
     identity: Identity,
     connection: ConnectionId,
     outbox: Arc<Outbox>,
-    channels: Vec<Option<Box<Channel>>>,
+    channels: Channels<Channel>,
     exclusive: Vec<Arc<Queue>>,
     wakes: Wakes,
     /// One for each consumer of a stream.
@@ -135,7 +135,7 @@ impl Session {
             identity,
             connection,
             outbox,
-            channels: Vec::new(),
+            channels: Channels::default(),
             exclusive: Vec::new(),
             wakes: Wakes::default(),
             stream_readers: Vec::new(),
@@ -170,32 +170,26 @@ impl Session {
 
     /// `channel.open` has been answered.
     pub fn open_channel(&mut self, number: u16) {
-        let index = number as usize;
-        if self.channels.len() <= index {
-            self.channels.resize_with(index + 1, || None);
-        }
-        self.channels[index] = Some(Box::default());
+        self.channels.insert(number, Channel::default());
         self.outbox.lock().open_channel(number);
     }
 
     /// The channel is closed, by either side: its consumers end and what it has not acknowledged
     /// returns to the queues.
     pub fn close_channel(&mut self, number: u16) {
-        let index = number as usize;
-        self.close_channels(index..index + 1);
+        self.close_channels(&[number]);
     }
 
     /// Closes channels together, so that what they have not acknowledged is all back in its place
-    /// before any of it is handed out again.
-    fn close_channels(&mut self, numbers: Range<usize>) {
+    /// before any of it is handed out again. `numbers` are in order.
+    fn close_channels(&mut self, numbers: &[u16]) {
         self.settle_acknowledged();
-        self.stream_readers.retain(|reader| !numbers.contains(&usize::from(reader.channel())));
+        self.stream_readers.retain(|reader| numbers.binary_search(&reader.channel()).is_err());
         let mut departures = Vec::new();
         let mut returned = Runs::new();
-        for index in numbers {
-            let number = index as u16;
+        for &number in numbers {
             self.abandon_transaction(number);
-            if self.channels.get_mut(index).and_then(Option::take).is_none() {
+            if self.channels.remove(number).is_none() {
                 continue;
             }
             self.confirming.retain(|confirming| *confirming != number);
@@ -233,7 +227,8 @@ impl Session {
     pub fn close(&mut self) {
         // From here on nothing is delivered, also not what one channel returns to consumers on another.
         self.outbox.close();
-        self.close_channels(0..self.channels.len());
+        let numbers = self.channels.numbers();
+        self.close_channels(&numbers);
         for queue in std::mem::take(&mut self.exclusive) {
             self.delete_queue(&queue);
         }
@@ -298,10 +293,7 @@ impl Session {
     }
 
     fn channel(&mut self, number: u16) -> Result<&mut Channel, Fault> {
-        self.channels
-            .get_mut(number as usize)
-            .and_then(Option::as_deref_mut)
-            .ok_or_else(|| channel_error("expected 'channel.open'"))
+        self.channels.get_mut(number).ok_or_else(|| channel_error("expected 'channel.open'"))
     }
 }
 

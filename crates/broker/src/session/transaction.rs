@@ -45,15 +45,11 @@ const PENDING_OVERHEAD_BYTES: usize = 128;
 
 impl Session {
     pub(super) fn is_transactional(&self, number: u16) -> bool {
-        match self.channels.get(number as usize) {
-            Some(Some(channel)) => channel.transaction.is_some(),
-            _ => false,
-        }
+        self.channels.get(number).is_some_and(|channel| channel.transaction.is_some())
     }
 
     pub(super) fn transaction(&mut self, number: u16) -> Option<&mut Transaction> {
-        let channel = self.channels.get_mut(number as usize)?.as_deref_mut()?;
-        channel.transaction.as_deref_mut()
+        self.channels.get_mut(number)?.transaction.as_deref_mut()
     }
 
     pub(super) fn begin_transaction(&mut self, number: u16) -> Result<(), Fault> {

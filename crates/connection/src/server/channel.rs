@@ -63,7 +63,7 @@ impl Connection {
     /// A number that is no channel yet: `channel.open` makes it one.
     fn method_on_free_channel<'a>(&mut self, frame: Frame<'a>) -> Step<'a> {
         let channel = frame.channel;
-        if let Err(failure) = self.check_channel_number(channel) {
+        if let Err(failure) = self.check_channel_count() {
             return self.fail(failure);
         }
         match Method::decode(frame.payload) {
@@ -80,17 +80,12 @@ impl Connection {
         }
     }
 
-    fn check_channel_number(&self, channel: u16) -> Result<(), Failure> {
+    /// What is agreed limits how many channels there are, not how they are numbered.
+    fn check_channel_count(&self) -> Result<(), Failure> {
         let (channel_max, in_use) = (self.channel_max, self.slots.in_use());
         if in_use >= channel_max {
             let explanation = format!(
                 "number of channels opened ({in_use}) has reached the negotiated channel_max ({channel_max})"
-            );
-            return Err(Failure::new(NOT_ALLOWED, explanation));
-        }
-        if channel > channel_max {
-            let explanation = format!(
-                "channel number {channel} is above the negotiated channel_max ({channel_max})"
             );
             return Err(Failure::new(NOT_ALLOWED, explanation));
         }

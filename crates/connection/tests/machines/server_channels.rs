@@ -74,9 +74,23 @@ fn a_method_on_a_channel_that_is_not_open_is_504() {
 }
 
 #[test]
-fn a_channel_number_above_channel_max_is_530() {
-    let text = "NOT_ALLOWED - channel number 2048 is above the negotiated channel_max (2047)";
-    assert_eq!(connection_error_after(&open_channel(2048)), (0, 530, text.to_owned(), (0, 0)));
+fn any_channel_number_will_do_as_long_as_there_are_few_channels() {
+    let tune_ok = connection::TuneOk { channel_max: 3, ..default_tune_ok() };
+    let mut server = Server::running_tuned(Config::default(), tune_ok);
+    for channel in [u16::MAX, 2047, 2048] {
+        assert_eq!(server.feed(&open_channel(channel)), [Seen::ChannelOpened(channel)]);
+    }
+    let seen = server.feed(&publish(u16::MAX, "q", b"hello"));
+    assert!(matches!(seen[..], [Seen::Publish { channel: u16::MAX, .. }]), "{seen:?}");
+    assert_eq!(server.feed(&close_ok(2048)).len(), 1);
+    assert!(!server.machine.is_channel_open(2048) && server.machine.is_channel_open(2047));
+    assert_eq!(server.feed(&open_channel(2049)), [Seen::ChannelOpened(2049)]);
+
+    server.sent.clear();
+    server.feed(&open_channel(1));
+    let text =
+        "NOT_ALLOWED - number of channels opened (3) has reached the negotiated channel_max (3)";
+    assert_eq!(server.sent_close(), (0, 530, text.to_owned(), (0, 0)));
 }
 
 #[test]

@@ -1,0 +1,71 @@
+//! A table of channels by number. A client may use any number from 1 to 65535 however few channels it opens, so what
+//! the table takes depends on the channels in it, not on their numbers.
+
+use std::collections::BTreeMap;
+
+/// Numbers below this are found by index. Clients count upwards, so that is nearly all of them.
+const LOW_NUMBERS: usize = 2_048;
+
+/// Something for each channel of a connection.
+#[derive(Debug)]
+pub(crate) struct Channels<T> {
+    low: Vec<Option<Box<T>>>,
+    high: BTreeMap<u16, Box<T>>,
+}
+
+impl<T> Default for Channels<T> {
+    fn default() -> Self {
+        Channels { low: Vec::new(), high: BTreeMap::new() }
+    }
+}
+
+impl<T> Channels<T> {
+    #[inline]
+    pub fn get(&self, number: u16) -> Option<&T> {
+        match self.low.get(usize::from(number)) {
+            Some(channel) => channel.as_deref(),
+            None => self.high.get(&number).map(|channel| &**channel),
+        }
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, number: u16) -> Option<&mut T> {
+        match self.low.get_mut(usize::from(number)) {
+            Some(channel) => channel.as_deref_mut(),
+            None => self.high.get_mut(&number).map(|channel| &mut **channel),
+        }
+    }
+
+    /// Puts in a channel, in place of any other with this number.
+    pub fn insert(&mut self, number: u16, channel: T) {
+        let index = usize::from(number);
+        if index >= LOW_NUMBERS {
+            self.high.insert(number, Box::new(channel));
+            return;
+        }
+        if self.low.len() <= index {
+            self.low.resize_with(index + 1, || None);
+        }
+        self.low[index] = Some(Box::new(channel));
+    }
+
+    pub fn remove(&mut self, number: u16) -> Option<Box<T>> {
+        match self.low.get_mut(usize::from(number)) {
+            Some(channel) => channel.take(),
+            None => self.high.remove(&number),
+        }
+    }
+
+    /// The numbers that are in use, from the lowest to the highest.
+    pub fn numbers(&self) -> Vec<u16> {
+        let low = (0..).zip(&self.low).filter(|(_, channel)| channel.is_some());
+        low.map(|(number, _)| number).chain(self.high.keys().copied()).collect()
+    }
+
+    /// All channels, from the lowest number to the highest.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (u16, &mut T)> {
+        let low = (0..).zip(&mut self.low);
+        let low = low.filter_map(|(number, channel)| Some((number, channel.as_deref_mut()?)));
+        low.chain(self.high.iter_mut().map(|(number, channel)| (*number, &mut **channel)))
+    }
+}
