@@ -27,7 +27,7 @@ start_rabbitmq() {
     broker_uri=amqp://guest:guest@127.0.0.1:$port/%2F
     mkdir -p "$folder/home"
     # The largest message is a setting: the reference gets the figure that the suite expects.
-    printf '%s\n' "listeners.tcp.1 = 127.0.0.1:$port" 'max_message_size = 16777216' \
+    printf '%s\n' "listeners.tcp.1 = 127.0.0.1:$port" "max_message_size = ${COURSER_AMQP_MAX_MESSAGE_BYTES:-16777216}" \
         'log.console = true' 'log.console.level = warning' 'log.file = false' >"$folder/rabbitmq.conf"
     echo '[].' >"$folder/enabled_plugins"
     export ERL_EPMD_PORT=$epmd_port ERL_EPMD_ADDRESS=127.0.0.1

@@ -4,45 +4,13 @@ import pytest
 from pika import BasicProperties
 from pika.exceptions import ChannelClosedByBroker
 
-from support.broker import connect, fresh
+from support.broker import bodies, fresh
 
-
-@pytest.fixture
-def channel(connection):
-    """A channel in confirm mode: a publish returns when the message is where it should be."""
-    opened = connection.channel()
-    opened.confirm_delivery()
-    return opened
-
-
-@pytest.fixture
-def exchange(channel):
-    """Declares exchanges of the type asked for; they are deleted behind the test."""
-    made = []
-
-    def make(kind, **options):
-        made.append(fresh(f"x.{kind}"))
-        channel.exchange_declare(made[-1], kind, **options)
-        return made[-1]
-
-    yield make
-    with connect() as another:
-        for name in made:
-            another.channel().exchange_delete(name)
+pytestmark = pytest.mark.confirms
 
 
 def exclusive_queue(channel):
     return channel.queue_declare("", exclusive=True).method.queue
-
-
-def bodies(channel, queue):
-    """Takes all messages out of the queue."""
-    taken = []
-    while True:
-        method, _, body = channel.basic_get(queue, auto_ack=True)
-        if method is None:
-            return taken
-        taken.append(body.decode())
 
 
 def test_the_exchanges_that_always_exist(channel):

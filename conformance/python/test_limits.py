@@ -6,7 +6,7 @@ import pika
 import pytest
 from pika.exceptions import ChannelClosedByBroker, NackError
 
-from support.broker import fresh, reference_differs, settle, wait_until
+from support.broker import fresh, reference_differs, settle, skip_where_reference_differs, wait_until
 
 
 def dying(dead, **arguments):
@@ -205,6 +205,26 @@ def test_what_expires_in_a_circle_is_dropped(connection, channel):
     wait_until(connection, lambda: ready(channel, queue) == 0, timeout_s=2)
     settle(connection)
     assert ready(channel, queue) == 0
+
+
+@skip_where_reference_differs("only quorum queues can wait, and look for the exchange once in three minutes")
+def test_a_dead_letter_waits_for_a_queue(connection, channel):
+    dlx, queue = fresh("x"), fresh()
+    arguments = {
+        "x-dead-letter-exchange": dlx, "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish",
+        "x-queue-type": "quorum",
+    }
+    channel.queue_declare(queue, durable=True, arguments=arguments)
+    try:
+        channel.basic_publish("", queue, b"waits")
+        reject_one(channel, queue)
+        settle(connection)
+        channel.exchange_declare(dlx, "fanout", auto_delete=True)
+        dead = channel.queue_declare("", exclusive=True).method.queue
+        channel.queue_bind(dead, dlx)
+        wait_until(connection, lambda: ready(channel, dead) == 1)
+    finally:
+        channel.queue_delete(queue)
 
 
 def test_retries_with_a_pause_are_possible(connection, channel):

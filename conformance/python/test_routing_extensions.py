@@ -8,36 +8,12 @@ import pytest
 from pika import BasicProperties
 from pika.exceptions import ChannelClosedByBroker
 
-from support.broker import connect, fresh, settle, skip_where_reference_differs, wait_until
+from support.broker import bodies, connect, fresh, settle, skip_where_reference_differs, wait_until
 
 REPLY_TO = "amq.rabbitmq.reply-to"
 
 needs_plugin = skip_where_reference_differs("a plug-in that is switched off")
-
-
-@pytest.fixture
-def channel(connection):
-    """A channel in confirm mode: a publish returns when the message is where it should be."""
-    opened = connection.channel()
-    opened.confirm_delivery()
-    return opened
-
-
-@pytest.fixture
-def exchange(channel):
-    """Declares exchanges of the type asked for; they are deleted behind the test."""
-    made = []
-
-    def make(kind, **arguments):
-        made.append(fresh("x"))
-        arguments = {name.replace("_", "-"): value for name, value in arguments.items()}
-        channel.exchange_declare(made[-1], kind, arguments=arguments)
-        return made[-1]
-
-    yield make
-    with connect() as another:
-        for name in made:
-            another.channel().exchange_delete(name)
+pytestmark = pytest.mark.confirms
 
 
 def bound(channel, exchange, key=""):
@@ -47,23 +23,13 @@ def bound(channel, exchange, key=""):
     return name
 
 
-def bodies(channel, queue):
-    """Takes all messages out of the queue."""
-    taken = []
-    while True:
-        method, _, body = channel.basic_get(queue, auto_ack=True)
-        if method is None:
-            return taken
-        taken.append(body.decode())
-
-
 def with_headers(**headers):
     return BasicProperties(headers={name.replace("_", "-"): value for name, value in headers.items()})
 
 
 def test_what_finds_no_queue_goes_to_the_alternate_exchange(channel, exchange):
     spare = exchange("fanout")
-    first = exchange("direct", alternate_exchange=spare)
+    first = exchange("direct", arguments={"alternate-exchange": spare})
     wanted, rest = bound(channel, first, "k"), bound(channel, spare)
     channel.basic_publish(first, "k", b"wanted", mandatory=True)
     channel.basic_publish(first, "other", b"rest", mandatory=True)
@@ -71,7 +37,7 @@ def test_what_finds_no_queue_goes_to_the_alternate_exchange(channel, exchange):
 
 
 def test_another_alternate_is_another_exchange(channel, exchange):
-    name = exchange("direct", alternate_exchange="a")
+    name = exchange("direct", arguments={"alternate-exchange": "a"})
     with pytest.raises(ChannelClosedByBroker) as refused:
         channel.exchange_declare(name, "direct", arguments={"alternate-exchange": "b"})
     assert refused.value.reply_text == (
@@ -127,7 +93,7 @@ def test_a_consistent_hash_spreads_by_weight_and_keeps_keys_together(channel, ex
 
 @needs_plugin
 def test_a_consistent_hash_of_a_header(channel, exchange):
-    name = exchange("x-consistent-hash", hash_header="customer")
+    name = exchange("x-consistent-hash", arguments={"hash-header": "customer"})
     queues = [bound(channel, name, "1") for _ in range(3)]
     for nth in range(30):
         channel.basic_publish(name, f"key {nth}", b"", with_headers(customer="the same"))
@@ -156,7 +122,7 @@ def test_each_message_goes_to_one_queue(channel, exchange, kind):
 
 @needs_plugin
 def test_a_history_reaches_those_who_come_later(channel, exchange):
-    name = exchange("x-recent-history", x_recent_history_length=2)
+    name = exchange("x-recent-history", arguments={"x-recent-history-length": 2})
     for text in ("1", "2", "3"):
         channel.basic_publish(name, "", text.encode())
     channel.basic_publish(name, "", b"secret", with_headers(x_recent_history_no_store=True))
@@ -166,7 +132,7 @@ def test_a_history_reaches_those_who_come_later(channel, exchange):
 
 @needs_plugin
 def test_a_delayed_message_comes_when_its_time_has_come(channel, exchange):
-    name = exchange("x-delayed-message", x_delayed_type="direct")
+    name = exchange("x-delayed-message", arguments={"x-delayed-type": "direct"})
     queue = bound(channel, name, "k")
     began = time.monotonic()
     for delay in (600, 300):
@@ -184,6 +150,15 @@ def test_a_delayed_message_comes_when_its_time_has_come(channel, exchange):
     ]  # fmt: skip
     for (_, _, after_s), delay_s in zip(arrived, (0.3, 0.6), strict=True):
         assert delay_s <= after_s < delay_s + 0.25
+
+
+@skip_where_reference_differs("a plugin of a third party")
+def test_an_exchange_drops_what_it_has_seen(channel, exchange):
+    name = exchange("fanout", arguments={"x-message-deduplication": True, "x-cache-size": 10})
+    queue = bound(channel, name)
+    for body, seen in ((b"1", "a"), (b"2", "b"), (b"3", "a")):
+        channel.basic_publish(name, "", body, with_headers(x_deduplication_header=seen))
+    assert bodies(channel, queue) == ["1", "2"]
 
 
 @needs_plugin

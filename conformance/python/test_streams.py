@@ -8,6 +8,7 @@ import pytest
 from pika.exceptions import ChannelClosedByBroker, ConnectionClosedByBroker
 
 from support.broker import (
+    ON_REFERENCE,
     connect,
     fresh,
     reference_differs,
@@ -169,6 +170,20 @@ def test_old_messages_leave_and_offsets_stay(connection, channel):
         assert 0 < left < 300
         got = read(connection, name, 0)
         wait_until(connection, lambda: got == pairs(range(500 - left, 500)))
+    finally:
+        channel.queue_delete(name)
+
+
+def test_messages_leave_a_stream_when_they_are_too_old(connection, channel):
+    name = declare(channel, max_age="1s")
+    try:
+        fill(channel, name, range(5))
+        time.sleep(1.1)
+        fill(channel, name, [5])
+        if not ON_REFERENCE:  # There whole segments leave, and that is one.
+            wait_until(connection, lambda: channel.queue_declare(name, passive=True).method.message_count == 1)
+        got = read(connection, name, "last")
+        wait_until(connection, lambda: got[-1:] == [(5, 5)])
     finally:
         channel.queue_delete(name)
 

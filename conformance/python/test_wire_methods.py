@@ -247,6 +247,16 @@ def test_all_2047_channels_at_once():
             wire.select_confirms(number).publish_confirmed(number, queue, b"x")
 
 
+def test_channels_are_counted_and_may_have_any_number():
+    with opened(channel_max=3) as wire:
+        for number in (65535, 2048):
+            wire.open_channel(number)
+            queue = wire.declare(number, "", bits=4)[0]
+            wire.select_confirms(number).publish_confirmed(number, queue, b"x")
+        wire.send_method(2, "channel.open", shortstr(""))
+        assert wire.expect_connection_close()[0] == 530
+
+
 def test_a_published_batch_is_confirmed_to_its_last_message():
     count = 1000
     with opened() as wire:

@@ -57,3 +57,13 @@ def wait_until(connection, condition, timeout_s=10):
 def settle(connection, quiet_s=0.3):
     """Serves events for a moment, for tests that something does *not* happen."""
     connection.process_data_events(time_limit=quiet_s)
+
+
+def bodies(channel, queue):
+    """Takes all messages out of the queue."""
+    taken = []
+    while True:
+        method, _, body = channel.basic_get(queue, auto_ack=True)
+        if method is None:
+            return taken
+        taken.append(body.decode())

@@ -29,8 +29,11 @@ class DockerClient:
         pass
 
     def run(self, image, ports, environment=None) -> ContainerInfo:
+        # pytest-xdist names its processes gw0, gw1...
+        process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+        broker = int(os.environ["COURSER_SUITE_PORTS"].split()[process])
         # The TLS port is one that nobody listens on: those tests are left out.
-        return ContainerInfo(ports={"5672/tcp": int(os.environ["RABBITMQ_5672_TCP"]), "5671/tcp": 1})
+        return ContainerInfo(ports={"5672/tcp": broker, "5671/tcp": 1})
 
     def kill(self, container_id): ...
 
