@@ -8,7 +8,8 @@
 //!                       arguments (encoded field table entries)
 //!          'v' vhost: nothing
 //!          'p' policy, 'o' operator policy: name
-//! value  'x': type octet, flags octet, u64 number for a delayed exchange, arguments
+//! value  'x': type octet, flags octet, u64 number for a delayed exchange and for a recent history that has
+//!             the flag for it, arguments
 //!        'q': u64 number of the queue, flags octet, arguments
 //!        'b': nothing
 //!        'v': u64 most connections, u64 most queues; all bits set where there is no limit
@@ -23,6 +24,8 @@ use courser_codec::{FieldTable, ShortString, Table};
 
 const AUTO_DELETE: u8 = 1;
 const INTERNAL: u8 = 2;
+/// A recent history is in the log under the number that follows. Without the flag it has none yet.
+const NUMBERED: u8 = 4;
 
 /// A definition read back.
 pub(crate) enum Definition {
@@ -78,12 +81,13 @@ pub(crate) fn exchange_key(vhost: &str, name: &ShortString) -> Vec<u8> {
 
 pub(crate) fn exchange_value(exchange: &Exchange) -> Vec<u8> {
     let settings = &exchange.settings;
-    let flags =
-        (u8::from(settings.auto_delete) * AUTO_DELETE) | (u8::from(settings.internal) * INTERNAL);
+    let flags = (u8::from(settings.auto_delete) * AUTO_DELETE)
+        | (u8::from(settings.internal) * INTERNAL)
+        | (u8::from(exchange.history().is_some()) * NUMBERED);
     let mut value = vec![settings.kind as u8, flags];
-    if exchange.delay().is_some() {
-        // What waits is kept under this number.
-        value.extend_from_slice(&exchange.id.to_le_bytes());
+    if let Some(number) = exchange.number_in_log() {
+        // What it keeps is in the log under this number.
+        value.extend_from_slice(&number.to_le_bytes());
     }
     value.extend_from_slice(&settings.arguments.to_entries());
     value
@@ -177,7 +181,8 @@ pub(crate) fn parse(key: &[u8], value: &[u8]) -> Option<Definition> {
             let ([kind, flags], mut arguments) = value.split_first_chunk::<2>()?;
             let kind = ExchangeKind::from_octet(*kind)?;
             let mut number = None;
-            if kind == ExchangeKind::Delayed {
+            let has_number = kind == ExchangeKind::Delayed || flags & NUMBERED != 0;
+            if has_number {
                 let (octets, rest) = arguments.split_first_chunk::<8>()?;
                 number = Some(u64::from_le_bytes(*octets));
                 arguments = rest;

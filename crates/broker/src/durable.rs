@@ -29,23 +29,23 @@ impl Broker {
     pub fn restore(&self, recovered: Recovered) -> Result<usize, RestoreError> {
         let mut bindings = Vec::new();
         let mut queues = HashMap::new();
-        let mut delays = HashMap::new();
+        let (mut delays, mut histories) = (HashMap::new(), HashMap::new());
+        self.reserve_ids(&recovered);
         for (key, value) in recovered.definitions {
             match definition::parse(&key, &value)
                 .ok_or_else(|| RestoreError { key: key.clone() })?
             {
                 Definition::Exchange { vhost, name, id, settings } => {
-                    id.into_iter().for_each(|id| self.reserve_id(id));
                     let vhost = self.add_vhost(&vhost);
-                    let id = id.unwrap_or_else(|| self.next_id());
-                    let exchange = vhost.make_exchange(id, name, settings);
+                    let exchange = vhost.restore_exchange(name, id, settings, || self.next_id());
                     if let Some(delay) = exchange.delay() {
-                        delays.insert(id, Arc::clone(delay));
+                        delays.insert(exchange.id, Arc::clone(delay));
                     }
-                    vhost.restore(Destination::Exchange(exchange));
+                    if let Some(history) = exchange.history() {
+                        histories.insert(exchange.id, Arc::clone(history));
+                    }
                 }
                 Definition::Queue { vhost, name, id, settings } => {
-                    self.reserve_id(id);
                     let vhost = self.add_vhost(&vhost);
                     let queue = vhost.make_queue(id, name, settings);
                     queues.insert(id, queue.clone());
@@ -65,23 +65,36 @@ impl Broker {
         }
         let mut messages = 0;
         for (id, index) in recovered.queues {
-            // A queue that was deleted: numbers are never used again.
-            self.reserve_id(id);
-            let Some(queue) = queues.get(&id) else { continue };
-            messages += queue.restore(&index, &*self.store);
+            // Those of a queue or an exchange that was deleted are nobody's.
+            if let Some(queue) = queues.get(&id) {
+                messages += queue.restore(&index, &*self.store);
+            } else if let Some(history) = histories.get(&id) {
+                history.restore(index.positions());
+            }
         }
         for (id, index) in recovered.streams {
-            self.reserve_id(id);
             if let Some(stream) = queues.get(&id).and_then(|queue| queue.stream()) {
                 messages += stream.restore(index) as usize;
             }
         }
         for (id, index) in recovered.delayed {
-            self.reserve_id(id);
             let Some(delay) = delays.get(&id) else { continue };
             messages += delay.restore(index.pairs());
         }
         Ok(messages)
+    }
+
+    /// Numbers are never used again: those that the log has are taken before any is given out.
+    fn reserve_ids(&self, recovered: &Recovered) {
+        let in_log = recovered.queues.keys().chain(recovered.streams.keys());
+        in_log.chain(recovered.delayed.keys()).for_each(|id| self.reserve_id(*id));
+        for (key, value) in &recovered.definitions {
+            if let Some(Definition::Exchange { id: Some(id), .. } | Definition::Queue { id, .. }) =
+                definition::parse(key, value)
+            {
+                self.reserve_id(id);
+            }
+        }
     }
 
     /// Where a checkpoint begins that is written now: everything before it has taken effect.
@@ -102,6 +115,12 @@ impl Broker {
                 }
             });
             for exchange in vhost.exchanges() {
+                if let Some(history) = exchange.history().filter(|history| history.survives())
+                    && written.is_ok()
+                {
+                    written =
+                        writer.queue(history.number(), &history.positions_below(start.0, true));
+                }
                 let Some(delay) = exchange.delay().filter(|delay| delay.survives()) else {
                     continue;
                 };
@@ -145,7 +164,7 @@ impl Broker {
                     });
                 }
                 if let Some(history) = exchange.history() {
-                    history.for_each_position_below(start.0, each);
+                    history.positions_below(start.0, false).into_iter().for_each(&mut *each);
                 }
             }
             for queue in vhost.queues().into_iter().chain(vhost.replies.all()) {

@@ -2,7 +2,7 @@
 
 use crate::copies;
 use crate::deduplication::Remembered;
-use crate::exchange::{Envelope, Exchange};
+use crate::exchange::{Arrival, Envelope, Exchange};
 use crate::stash::Stash;
 use crate::vhost::{Route, Vhost, lock_streams};
 use crate::wakes::Wakes;
@@ -75,6 +75,12 @@ impl Parcel {
         self.persistent && !self.route.durable.is_empty()
     }
 
+    /// The message for each exchange on the way that keeps it.
+    fn arrivals(&self) -> impl Iterator<Item = Arrival<'_>> {
+        let keepers = self.route.keepers.iter();
+        keepers.filter_map(|keeper| keeper.prepare(&self.message(), self.persistent))
+    }
+
     /// The queues for which it goes into the log, and how often that holds it.
     fn logged(&self) -> (&[u64], u32) {
         let survives = self.survives();
@@ -99,6 +105,8 @@ pub(crate) fn post(
             records.push(Record::Message { queues, holders, message: parcel.message() });
         }
     }
+    let arrivals: Vec<Arrival<'_>> = parcels.iter().flat_map(Parcel::arrivals).collect();
+    records.extend(arrivals.iter().filter_map(Arrival::record));
     if !settled.is_empty() {
         records.push(Record::Settled { queue: from, positions: settled });
     }
@@ -109,11 +117,6 @@ pub(crate) fn post(
     }
     let mut locations = locations.into_iter();
     for parcel in parcels {
-        for keeper in &parcel.route.keepers {
-            // It is in the queues' log already, or about to be in their memory: what a further
-            // exchange can't keep is lost to that one alone.
-            drop(keeper.keep(&parcel.message(), parcel.persistent, Sync::Later));
-        }
         let mut stash = Stash::default();
         stash.set_refusable(parcel.route.may_refuse);
         stash.push(parcel.message());
@@ -125,6 +128,10 @@ pub(crate) fn post(
             drop(queue.publish(&mut stash, store, wakes));
         }
         stash.let_go(store);
+    }
+    for arrival in arrivals {
+        // What can't be kept for want of room is transient, or the store has failed.
+        drop(arrival.admit_from(&mut locations));
     }
     Ok(())
 }

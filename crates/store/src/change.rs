@@ -12,6 +12,7 @@
 //!  16  stream      u64 queue, then varints: first offset, octets and milliseconds of a page
 //!  32  returned    u64 queue, then pairs of a position and how often it came back (see `delayed`)
 //! ```
+//! What is called a queue here is whatever has messages under a number: the history of an exchange too.
 //! Integers are little-endian; a varint has seven bits an octet, the lowest first.
 
 use crate::MessageRef;

@@ -12,7 +12,7 @@ mod letter;
 pub(crate) use death::Reason;
 
 use crate::broker::Broker;
-use crate::exchange::Envelope;
+use crate::exchange::{Arrival, Envelope};
 use crate::queue::{DeadLetterTo, Queue};
 use crate::stash::Stash;
 use crate::vhost::{Route, Vhost, lock_streams};
@@ -154,17 +154,19 @@ impl Broker {
                 records.push(Record::Message { queues, holders, message });
             }
         }
+        let kept = routed().flat_map(|(rewritten, route)| {
+            let message = rewritten.message(0);
+            let keepers = route.keepers.iter();
+            keepers.filter_map(move |keeper| keeper.prepare(&message, rewritten.persistent))
+        });
+        let arrivals: Vec<Arrival<'_>> = kept.collect();
+        records.extend(arrivals.iter().filter_map(Arrival::record));
         let numbers: Vec<u64> = outgoing.iter().map(|one| one.number).collect();
         let positions = queue.dead_positions(&numbers);
         if queue.settings.survives() && !positions.is_empty() {
             records.push(Record::Settled { queue: queue.id, positions: &positions });
         }
         let _order = lock_streams(routed().map(|(_, route)| route));
-        for (rewritten, route) in routed() {
-            for keeper in &route.keepers {
-                keeper.keep(&rewritten.message(0), rewritten.persistent, Sync::Later)?;
-            }
-        }
         let mut locations = Vec::new();
         if !records.is_empty() {
             self.store.append(&records, Sync::Later, &mut locations)?;
@@ -184,6 +186,9 @@ impl Broker {
                 drop(target.publish(&mut stash, &*self.store, wakes));
             }
             stash.let_go(&*self.store);
+        }
+        for arrival in arrivals {
+            drop(arrival.admit_from(&mut locations));
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ use crate::queue::SPILLED;
 use crate::timers::{Timed, Timer, TimerKind};
 use crate::wakes::Wakes;
 use courser_codec::ContentHeader;
-use courser_store::{Location, Lsn, MessageRef, Record, Store, StoreError, Sync};
+use courser_store::{Location, MessageRef, Record, Store, StoreError};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -100,24 +100,6 @@ impl Delay {
             due_ms: self.home.timers.now_ms().saturating_add(delay_ms),
             persistent: persistent && self.durable,
         })
-    }
-
-    /// Keeps a message until its time has come. Returns how far the store has to be durable for
-    /// that. Called with the broker's gate held.
-    pub fn put(
-        &self,
-        message: &MessageRef<'_>,
-        persistent: bool,
-        sync: Sync,
-    ) -> Result<Lsn, StoreError> {
-        let Some(newcomer) = self.prepare(message, persistent) else { return Ok(Lsn::default()) };
-        let mut locations = Vec::new();
-        let mut lsn = Lsn::default();
-        if let Some(record) = newcomer.record() {
-            lsn = self.home.store.append(&[record], sync, &mut locations)?;
-        }
-        newcomer.admit_from(&mut locations.into_iter())?;
-        Ok(lsn)
     }
 
     fn rearm(&self, state: &mut State) {

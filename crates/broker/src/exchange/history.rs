@@ -1,13 +1,15 @@
 //! `x-recent-history` exchanges: fanout exchanges that remember their last messages, and send them
 //! to everything that is bound later.
 //!
-//! The history is in memory and does not survive a restart, as in RabbitMQ's plug-in.
+//! A durable exchange remembers persistent messages in the log, which knows the history as it knows a
+//! queue: by a number, under which messages come and are settled when they are too old.
 
 use crate::copies;
 use crate::queue::SPILLED;
 use courser_codec::{FieldTable, RawProperties, Value};
-use courser_store::{Location, MessageRef, Store, StoreError};
+use courser_store::{Location, MessageRef, Record, Store, StoreError, Sync};
 use parking_lot::Mutex;
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -23,9 +25,27 @@ const NO_STORE: &str = "x-recent-history-no-store";
 
 /// The last messages of an exchange, oldest first.
 pub(crate) struct History {
+    /// What the log knows it by; it is never used again.
+    number: u64,
+    durable: bool,
     length: usize,
     store: Arc<dyn Store>,
-    last: Mutex<VecDeque<Location>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    last: VecDeque<Location>,
+    closed: bool,
+}
+
+/// A message that is about to be remembered.
+pub(crate) struct Memory<'m> {
+    history: Arc<History>,
+    message: MessageRef<'m>,
+    /// The content header as consumers get it.
+    header: Cow<'m, [u8]>,
+    persistent: bool,
 }
 
 /// Whether a message with these properties is to be remembered.
@@ -37,37 +57,75 @@ pub(crate) fn is_remembered(properties: RawProperties<'_>) -> bool {
 
 impl History {
     /// An empty history, as long as these arguments, which have been found good, want it.
-    pub fn new(arguments: &FieldTable, store: Arc<dyn Store>) -> Self {
+    pub fn new(
+        number: u64,
+        durable: bool,
+        arguments: &FieldTable,
+        store: Arc<dyn Store>,
+    ) -> Arc<Self> {
         let asked = arguments.get(LENGTH).and_then(|length| length.as_integer());
         let length = asked.and_then(|length| usize::try_from(length).ok()).unwrap_or(USUAL_LENGTH);
-        History { length, store, last: Mutex::default() }
+        Arc::new(History { number, durable, length, store, state: Mutex::default() })
     }
 
-    /// Remembers a message, instead of the oldest one.
-    pub fn put(&self, message: &MessageRef<'_>) -> Result<(), StoreError> {
-        let shown = copies::shown(message.header);
-        let message = MessageRef { header: &shown, ..*message };
-        let mut kept = Vec::new();
-        self.store.keep(&mut std::iter::once(message), &mut kept)?;
-        let mut last = self.last.lock();
-        for mut location in kept {
-            if let Some(position) = location.position() {
-                self.store.hold(position);
-                *location.marks_mut() |= SPILLED;
-            }
-            last.push_back(location);
+    /// Remembers one more message, instead of the oldest one.
+    fn admit(&self, location: Location) {
+        let mut state = self.state.lock();
+        if state.closed {
+            location.position().into_iter().for_each(|position| self.store.release(position));
+            return;
         }
-        while last.len() > self.length {
-            self.let_go(last.pop_front());
+        state.last.push_back(location);
+        self.forget_oldest(&mut state);
+    }
+
+    /// Forgets what is more than may be remembered.
+    fn forget_oldest(&self, state: &mut State) {
+        let excess = state.last.len().saturating_sub(self.length);
+        let forgotten: Vec<Location> = state.last.drain(..excess).collect();
+        let survived = forgotten.iter().filter(|location| location.marks() & SPILLED == 0);
+        let mut positions: Vec<u64> = survived.filter_map(Location::position).collect();
+        positions.sort_unstable();
+        let settled = Record::Settled { queue: self.number, positions: &positions };
+        if !positions.is_empty()
+            && self.store.append(&[settled], Sync::Later, &mut Vec::new()).is_err()
+        {
+            // The log still has it in the history, and so it has to stay in the log.
+            return;
         }
-        Ok(())
+        forgotten.iter().filter_map(Location::position).for_each(|at| self.store.release(at));
+    }
+
+    /// Takes back what it remembered before a restart.
+    pub fn restore(&self, positions: impl Iterator<Item = u64>) {
+        let mut state = self.state.lock();
+        state.last.extend(positions.map(|position| Location::Log { position, marks: 0 }));
+        self.forget_oldest(&mut state);
+    }
+
+    /// Whether what is persistent is remembered after a restart.
+    pub fn survives(&self) -> bool {
+        self.durable
+    }
+
+    /// The number that the log knows it by.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The exchange is gone. Returns the positions in the log of what it remembered.
+    pub fn close(&self) -> Vec<u64> {
+        let mut state = self.state.lock();
+        state.closed = true;
+        let last = std::mem::take(&mut state.last);
+        last.iter().filter_map(Location::position).collect()
     }
 
     /// Calls `each` with every message remembered, oldest first.
     pub fn for_each(&self, each: &mut dyn FnMut(&MessageRef<'_>)) -> Result<(), StoreError> {
         let mut reader = self.store.reader();
         // The lock keeps what lies in the log from being let go of while it is read.
-        for location in self.last.lock().iter() {
+        for location in &self.state.lock().last {
             match location.in_memory() {
                 Some(message) => each(&message),
                 None => match reader.read(location) {
@@ -79,23 +137,61 @@ impl History {
         Ok(())
     }
 
-    /// Calls `each` with the position before `end` of every message that is in the log.
-    pub fn for_each_position_below(&self, end: u64, each: &mut dyn FnMut(u64)) {
-        let positions: Vec<u64> = self.last.lock().iter().filter_map(Location::position).collect();
-        positions.into_iter().filter(|position| *position < end).for_each(each);
-    }
-
-    fn let_go(&self, location: Option<Location>) {
-        if let Some(position) = location.and_then(|location| location.position()) {
-            self.store.release(position);
-        }
+    /// The ascending positions before `end` of the messages that are in the log: of all, or only of
+    /// those that survive a restart.
+    pub fn positions_below(&self, end: u64, only_surviving: bool) -> Vec<u64> {
+        let state = self.state.lock();
+        let counts = |location: &&Location| !(only_surviving && location.marks() & SPILLED != 0);
+        let logged = state.last.iter().filter(counts).filter_map(Location::position);
+        let mut positions: Vec<u64> = logged.filter(|position| *position < end).collect();
+        drop(state);
+        positions.sort_unstable();
+        positions
     }
 }
 
-impl Drop for History {
-    fn drop(&mut self) {
-        let last = std::mem::take(self.last.get_mut());
-        last.into_iter().for_each(|location| self.let_go(Some(location)));
+impl<'m> Memory<'m> {
+    /// A message that passes `history`.
+    pub fn new(history: &Arc<History>, message: &MessageRef<'m>, persistent: bool) -> Self {
+        Memory {
+            persistent: persistent && history.durable,
+            history: Arc::clone(history),
+            message: *message,
+            header: copies::shown(message.header),
+        }
+    }
+
+    fn message(&self) -> MessageRef<'_> {
+        // Its life begins when somebody gets it.
+        MessageRef { header: &self.header, published_ms: 0, ..self.message }
+    }
+
+    /// What the log is told, if the message survives a restart.
+    pub fn record(&self) -> Option<Record<'_>> {
+        let queues = std::slice::from_ref(&self.history.number);
+        let record = || Record::Message { queues, holders: 1, message: self.message() };
+        self.persistent.then(record)
+    }
+
+    /// The message is remembered from now on. If it survives, its place is the next of `appended`.
+    pub fn admit_from(
+        self,
+        appended: &mut impl Iterator<Item = Location>,
+    ) -> Result<(), StoreError> {
+        if self.persistent {
+            appended.next().into_iter().for_each(|location| self.history.admit(location));
+            return Ok(());
+        }
+        let mut kept = Vec::new();
+        self.history.store.keep(&mut std::iter::once(self.message()), &mut kept)?;
+        for mut location in kept {
+            if let Some(position) = location.position() {
+                self.history.store.hold(position);
+                *location.marks_mut() |= SPILLED;
+            }
+            self.history.admit(location);
+        }
+        Ok(())
     }
 }
 

@@ -14,7 +14,7 @@ mod topic;
 
 pub(crate) use consistent_hash::{Hashed, weight};
 pub(crate) use envelope::Envelope;
-pub(crate) use keeper::{Home, Keeper};
+pub(crate) use keeper::{Arrival, Home, Keeper};
 pub(crate) use kind::DELAYED_TYPE;
 pub use kind::ExchangeKind;
 
@@ -172,7 +172,8 @@ impl Exchange {
                     Keeper::Delay(Delay::new(id, settings.durable, Weak::clone(me), home))
                 }
                 ExchangeKind::RecentHistory => {
-                    Keeper::History(History::new(&settings.arguments, home.store))
+                    let ExchangeSettings { durable, arguments, .. } = &settings;
+                    Keeper::History(History::new(id, *durable, arguments, home.store))
                 }
                 _ => Keeper::Nothing,
             },

@@ -104,7 +104,8 @@ impl Session {
         let broker = Arc::clone(&self.broker);
         let _gate = broker.gate.read();
         for keeper in &route.keepers {
-            let lsn = keeper.keep(&message, persistent, sync).map_err(store_fault)?;
+            let kept = keeper.keep(&message, persistent, sync, &*broker.store);
+            let lsn = kept.map_err(store_fault)?;
             self.batch_lsn = self.batch_lsn.max(lsn);
         }
         Ok(())

@@ -5,7 +5,7 @@ use super::publish::{is_persistent, malformed};
 use super::readdress::Readdressed;
 use super::{Inbound, Session};
 use crate::deduplication::Remembered;
-use crate::delay::Newcomer;
+use crate::exchange::Arrival;
 use crate::fault::Fault;
 use crate::queue::Queue;
 use crate::stash::Stash;
@@ -106,12 +106,12 @@ impl Session {
                 records.push(Record::Message { queues, holders, message });
             }
         }
-        let delayed = routed.iter().flat_map(|(pending, _, route, _)| {
-            let delays = route.keepers.iter().filter_map(|keeper| keeper.delay());
-            delays.filter_map(|delay| delay.prepare(&pending.as_published(), pending.persistent))
+        let kept = routed.iter().flat_map(|(pending, _, route, _)| {
+            let (keepers, message) = (route.keepers.iter(), pending.as_published());
+            keepers.filter_map(move |keeper| keeper.prepare(&message, pending.persistent))
         });
-        let newcomers: Vec<Newcomer<'_>> = delayed.collect();
-        records.extend(newcomers.iter().filter_map(Newcomer::record));
+        let arrivals: Vec<Arrival<'_>> = kept.collect();
+        records.extend(arrivals.iter().filter_map(Arrival::record));
         for (queue, positions) in &settled_positions {
             records.push(Record::Settled { queue: *queue, positions });
         }
@@ -126,8 +126,8 @@ impl Session {
         }
         let mut locations = locations.into_iter();
         self.push_routed(number, &routed, &mut locations)?;
-        for newcomer in newcomers {
-            newcomer.admit_from(&mut locations).map_err(store_fault)?;
+        for arrival in arrivals {
+            arrival.admit_from(&mut locations).map_err(store_fault)?;
         }
         remembered.settle(|_| false);
         drop(order);
@@ -190,9 +190,6 @@ impl Session {
                 stash.set_locations(locations.by_ref().take(1).collect(), *persistent);
             }
             self.push(&mut stash, route).map_err(store_fault)?;
-            for history in route.keepers.iter().filter_map(|keeper| keeper.history()) {
-                history.put(&message).map_err(store_fault)?;
-            }
         }
         Ok(())
     }

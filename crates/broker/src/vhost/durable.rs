@@ -2,7 +2,7 @@
 
 use super::Vhost;
 use crate::definition::{self, DefinedBinding};
-use crate::exchange::{BindingKey, Destination, Exchange};
+use crate::exchange::{BindingKey, Destination, Exchange, ExchangeSettings};
 use crate::fault::Fault;
 use crate::queue::Queue;
 use courser_codec::ShortString;
@@ -86,8 +86,11 @@ impl Vhost {
         }
         if let Some(delay) = exchange.delay() {
             gone.positions.append(&mut delay.close());
-            gone.queues.extend(delay.survives().then_some(delay.number));
         }
+        if let Some(history) = exchange.history() {
+            gone.positions.append(&mut history.close());
+        }
+        gone.queues.extend(exchange.number_in_log());
     }
 
     pub(super) fn queue_is_gone(&self, queue: &Queue, gone: &mut Gone) {
@@ -149,6 +152,24 @@ impl Vhost {
                 each(&key, &definition::queue_value(&queue));
             }
         }
+    }
+
+    /// Puts an exchange back that was there before a restart: with the number that the log knows it
+    /// by, or else with a new one.
+    pub(crate) fn restore_exchange(
+        &self,
+        name: ShortString,
+        id: Option<u64>,
+        settings: ExchangeSettings,
+        new_id: impl FnOnce() -> u64,
+    ) -> Arc<Exchange> {
+        let exchange = self.make_exchange(id.unwrap_or_else(new_id), name, settings);
+        self.restore(Destination::Exchange(Arc::clone(&exchange)));
+        if id.is_none() && exchange.number_in_log().is_some() {
+            // An earlier version kept nothing of it. Without this it would be so once more.
+            drop(self.define_exchange(&exchange));
+        }
+        exchange
     }
 
     /// Puts a queue or exchange back that was there before a restart.

@@ -1,16 +1,46 @@
 //! `x-recent-history`: whoever is bound later gets the last messages too.
 
-use crate::support::{Client, Heard, Message, World, owned, short};
-use courser_codec::{FieldTable, FieldValue, Table, exchange};
+use crate::support::{Client, Heard, Message, World, WorldOnDisk, declare_with, owned, short};
+use courser_broker::ExchangeKind;
+use courser_codec::{FieldTable, FieldValue, Table, basic, exchange, tx};
+use courser_store::Record;
 
 fn declare(client: &mut Client, arguments: FieldTable) -> Heard {
+    declare_as(client, "x", arguments, false)
+}
+
+fn declare_as(client: &mut Client, name: &str, arguments: FieldTable, durable: bool) -> Heard {
     let entries = arguments.to_entries();
     client.call(exchange::Declare {
-        exchange: short("x"),
+        exchange: short(name),
         kind: short("x-recent-history"),
+        durable,
         arguments: Table::from_entries(&entries),
         ..Default::default()
     })
+}
+
+/// A client of a broker that keeps the last three messages of the durable exchange x.
+fn on_disk() -> (WorldOnDisk, Client) {
+    let world = WorldOnDisk::new();
+    let mut client = world.connect();
+    let arguments = FieldTable::new().with("x-recent-history-length", 3);
+    assert_eq!(declare_as(&mut client, "x", arguments, true), Heard::Done("exchange.declare-ok"));
+    (world, client)
+}
+
+fn persistent(exchange: &str, body: &str) -> Message {
+    Message::new(exchange, "k", body).with_properties(|of| of.delivery_mode = Some(2))
+}
+
+/// What a queue gets that is bound now.
+fn remembered(world: &World, exchange: &str) -> Vec<String> {
+    let mut client = world.connect();
+    client.declare("later");
+    client.bind("later", exchange, "");
+    let bodies = client.pop_all("later");
+    client.delete("later");
+    bodies
 }
 
 fn with_history(length: Option<i32>) -> (World, Client) {
@@ -161,5 +191,100 @@ fn a_length_that_is_none_is_refused() {
         let text = format!("406 PRECONDITION_FAILED - Invalid argument {text}");
         assert_eq!(answer, Heard::ChannelClosed(text));
         client.open_channel(1);
+    }
+}
+
+#[test]
+fn what_is_persistent_is_remembered_after_a_restart() {
+    let (mut world, mut client) = on_disk();
+    for body in ["1", "2", "3", "4"] {
+        client.send(persistent("x", body));
+    }
+    client.send(Message::new("x", "", "transient"));
+    drop(client);
+    assert_eq!(remembered(&world, "x"), ["3", "4", "transient"]);
+    for _ in 0..2 {
+        world.restart();
+        assert_eq!(remembered(&world, "x"), ["3", "4"]);
+        world.restart_from_checkpoint();
+        assert_eq!(remembered(&world, "x"), ["3", "4"]);
+    }
+    let mut client = world.connect();
+    client.send(persistent("x", "5"));
+    client.send(persistent("x", "6"));
+    drop(client);
+    world.restart();
+    assert_eq!(remembered(&world, "x"), ["4", "5", "6"]);
+}
+
+#[test]
+fn a_confirmed_message_is_remembered_after_a_crash() {
+    let (mut world, mut client) = on_disk();
+    client.confirm_select();
+    world.flush();
+    client.send(persistent("x", "confirmed"));
+    assert_eq!(client.heard(), [], "not before it is on the disk");
+    world.flush();
+    assert!(matches!(&client.heard()[..], [Heard::Confirm { through: 1, .. }]));
+    client.send(persistent("x", "not confirmed"));
+    world.crash(|| drop(client));
+    assert_eq!(remembered(&world, "x"), ["confirmed"]);
+}
+
+#[test]
+fn what_a_transaction_publishes_is_remembered_with_the_rest_of_it() {
+    let (mut world, mut client) = on_disk();
+    declare_with(&mut client, "q", true, &FieldTable::new());
+    client.tx_select();
+    client.send(persistent("x", "1"));
+    client.send(Message::new("", "q", "2").with_properties(|of| of.delivery_mode = Some(2)));
+    client.tell(tx::Commit {});
+    world.flush();
+    assert_eq!(client.heard(), [Heard::Done("tx.commit-ok")]);
+    client.send(persistent("x", "rolled back"));
+    client.rollback();
+    drop(client);
+    world.restart();
+    assert_eq!((remembered(&world, "x"), world.counts("q")), (vec!["1".to_owned()], (1, 0, 0)));
+}
+
+#[test]
+fn dead_letters_are_remembered_once() {
+    let (mut world, mut client) = on_disk();
+    let arguments = FieldTable::new().with("x-dead-letter-exchange", "x");
+    declare_with(&mut client, "dying", true, &arguments);
+    client.send(Message::new("", "dying", "1").with_properties(|of| of.delivery_mode = Some(2)));
+    let delivery_tag = client.get("dying").expect("a message").tag;
+    client.tell(basic::Reject { delivery_tag, requeue: false });
+    drop(client);
+    assert_eq!(remembered(&world, "x"), ["1"]);
+    world.restart();
+    assert_eq!(remembered(&world, "x"), ["1"]);
+    assert_eq!(world.counts("dying"), (0, 0, 0));
+}
+
+#[test]
+fn an_exchange_that_is_deleted_takes_its_history_along() {
+    let (mut world, mut client) = on_disk();
+    client.send(persistent("x", "old"));
+    client.call(exchange::Delete { exchange: short("x"), ..Default::default() });
+    declare_as(&mut client, "x", FieldTable::new(), true);
+    drop(client);
+    assert_eq!(remembered(&world, "x"), [] as [&str; 0]);
+    world.restart_from_checkpoint();
+    assert_eq!(remembered(&world, "x"), [] as [&str; 0]);
+}
+
+#[test]
+fn the_history_of_an_exchange_from_before_there_was_any_on_the_disk_begins_now() {
+    let key = [&b"x\x01\x00/x"[..]].concat();
+    let value = [ExchangeKind::RecentHistory as u8, 0];
+    let mut world = WorldOnDisk::of(&[Record::Defined { key: &key, value: &value }]);
+    let mut client = world.connect();
+    client.send(persistent("x", "1"));
+    drop(client);
+    for _ in 0..2 {
+        world.restart();
+        assert_eq!(remembered(&world, "x"), ["1"]);
     }
 }

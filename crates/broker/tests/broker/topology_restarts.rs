@@ -112,6 +112,34 @@ fn an_exchange_that_went_with_its_last_binding_stays_away() {
 }
 
 #[test]
+fn exchanges_that_the_log_has_numbers_of_keep_apart_from_those_it_has_none_of() {
+    let (mut world, mut client) = with_queues(&["q"]);
+    let delayed = FieldTable::new().with("x-delayed-type", "fanout").to_entries();
+    let pairs = || (0..20).flat_map(|a| (0..10).map(move |b| (format!("a{a}"), format!("b{b}"))));
+    for nth in 0..10 {
+        let name = format!("b{nth}");
+        let declare = exchange::Declare {
+            exchange: short(&name),
+            kind: short("x-delayed-message"),
+            durable: true,
+            arguments: Table::from_entries(&delayed),
+            ..Default::default()
+        };
+        assert_eq!(client.call(declare), Heard::Done("exchange.declare-ok"));
+        client.bind("q", &name, "");
+    }
+    // Their names come first, and so they get their numbers first after a restart.
+    (0..20).for_each(|nth| declare_exchange(&mut client, &format!("a{nth}"), "direct", false));
+    pairs().for_each(|(from, to)| client.bind_exchange(&to, &from, &to));
+    after_restarts(&mut world, client, |client| {
+        for (from, to) in pairs() {
+            client.publish(&from, &to, "m");
+            assert_eq!(client.pop_all("q"), ["m"], "from {from} to {to}");
+        }
+    });
+}
+
+#[test]
 fn what_was_deleted_and_made_anew_is_what_was_made_last() {
     let (mut world, mut client) = with_queues(&["q"]);
     declare_exchange(&mut client, "x", "direct", false);

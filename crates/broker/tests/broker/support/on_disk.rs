@@ -4,7 +4,7 @@ use super::World;
 use courser_broker::{Broker, Limits};
 use courser_journal::testing::FakeDisk;
 use courser_journal::{JournalStore, Lsn, Options};
-use courser_store::{MemoryGauge, Store};
+use courser_store::{MemoryGauge, Record, Recovered, Store, Sync};
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,6 +18,17 @@ pub struct WorldOnDisk {
 impl WorldOnDisk {
     pub fn new() -> Self {
         let mut world = WorldOnDisk { disk: FakeDisk::new(7), running: None };
+        world.start();
+        world
+    }
+
+    /// With these changes in the log, as another version may have written them.
+    pub fn of(records: &[Record<'_>]) -> Self {
+        let mut world = WorldOnDisk { disk: FakeDisk::new(7), running: None };
+        let (store, _, _) = world.open();
+        store.append(records, Sync::Wanted, &mut Vec::new()).expect("nothing fails");
+        store.journal().close().expect("nothing fails");
+        drop(store);
         world.start();
         world
     }
@@ -79,7 +90,7 @@ impl WorldOnDisk {
         made.expect("a checkpoint");
     }
 
-    fn start(&mut self) {
+    fn open(&self) -> (Arc<JournalStore>, Recovered, Arc<MemoryGauge>) {
         let gauge = Arc::new(MemoryGauge::default());
         let options = Options {
             segment_bytes: 1 << 20,
@@ -92,6 +103,11 @@ impl WorldOnDisk {
         let path = Path::new("journal");
         let opened = JournalStore::open(path, options, disk, gauge_of_store, u64::MAX, &mut |_| {});
         let (store, recovered, _) = opened.expect("a good journal");
+        (store, recovered, gauge)
+    }
+
+    fn start(&mut self) {
+        let (store, recovered, gauge) = self.open();
         let broker = Broker::new(Arc::clone(&store) as Arc<dyn Store>, gauge, Limits::default(), 7);
         broker.restore(recovered).expect("what was written can be read");
         self.running = Some((World { broker }, store));
