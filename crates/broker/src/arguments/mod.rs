@@ -30,7 +30,7 @@ fn check_equivalent<'n>(
         let (current, received) = match (current, received) {
             (None, None) => continue,
             (Some(a), Some(b)) if equivalent(a, b) => continue,
-            (Some(a), Some(b)) => (format!("'{}'", print(a)), format!("'{}'", print(b))),
+            (Some(a), Some(b)) => (quote(a), quote(b)),
             (current, received) => (describe(current), describe(received)),
         };
         return Err(inequivalent(name, resource, &received, &current));
@@ -93,7 +93,19 @@ fn describe(value: Option<&FieldValue>) -> String {
     }
 }
 
-fn print(value: &FieldValue) -> String {
+/// A value that stands for itself, in quotes.
+fn quote(value: &FieldValue) -> String {
+    match value {
+        FieldValue::Void => "none".to_owned(),
+        value => format!("'{}'", print(value)),
+    }
+}
+
+/// A value as an explanation shows it.
+pub(crate) fn print(value: &FieldValue) -> String {
+    if *value == FieldValue::Void {
+        return "undefined".to_owned();
+    }
     match (value.as_long_str(), value.as_integer(), value.as_bool()) {
         (Some(text), _, _) => String::from_utf8_lossy(text).into_owned(),
         (_, Some(number), _) => number.to_string(),

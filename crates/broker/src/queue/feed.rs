@@ -1,6 +1,7 @@
 //! How messages and consumers meet.
 
 use super::consumers::{Consumer, Consumers};
+use super::expiry::read;
 use super::handed_out::HandedOut;
 use super::line::REDELIVERED;
 use super::returns::{put_count, returns};
@@ -249,7 +250,7 @@ impl Queue {
         let mut settling = Settling::default();
         let mut state = self.state.lock();
         self.renew_lease(&mut state);
-        let State { ready, reader, unacked, ready_bytes, .. } = &mut *state;
+        let State { ready, reader, .. } = &mut *state;
         let reader = reader.get_or_insert_with(|| store.reader());
         while let Some((_, location)) = ready.front()
             && location.in_memory().is_none()
@@ -258,42 +259,49 @@ impl Queue {
             // It must not stop those behind it.
             settling.positions.extend(ready.pop().and_then(|(_, lost)| lost.position()));
         }
-        let left = ready.len().saturating_sub(1);
-        let Some((sequence, location)) = ready.front() else {
+        let Some((sequence, location)) = ready.pop() else {
             state.reader = None;
             drop(state);
             self.settle(settling, Sync::Later, store)?;
             return Ok(false);
         };
-        let redelivered = location.marks() & REDELIVERED != 0;
-        let mut message = match location.in_memory() {
-            Some(message) => message,
-            None => reader.read(location)?,
+        // What is behind it and has expired is not left.
+        let watching = state.expiry.watching;
+        if watching && let Err(error) = self.expire(&mut state, &mut settling, store, wakes) {
+            state.ready.put_back(sequence, location);
+            return Err(error);
+        }
+        let State { ready, reader, unacked, ready_bytes, .. } = &mut *state;
+        let left = ready.len();
+        let mut message = match read(&location, reader, store) {
+            Ok(message) => message,
+            Err(error) => {
+                state.ready.put_back(sequence, location);
+                return Err(error);
+            }
         };
+        let redelivered = location.marks() & REDELIVERED != 0;
         let size_bytes = message.body.len() as u64;
         let (count, mut header) = (returns(location.marks()), Vec::new());
         if count > 0 && put_count(&message, count, &mut header).is_ok() {
             message.header = &header;
         }
         let taking = with(sequence, Polled { message, redelivered, left });
-        if taking == Taking::Nothing {
-            return Ok(true);
+        match taking {
+            Taking::UntilAcked => unacked.insert(sequence, location, holder),
+            Taking::ForGood => settling.add(location),
+            Taking::Nothing => ready.put_back(sequence, location),
         }
-        if let Some((sequence, location)) = ready.pop() {
+        if taking != Taking::Nothing {
             *ready_bytes = ready_bytes.saturating_sub(size_bytes);
-            match taking {
-                Taking::UntilAcked => unacked.insert(sequence, location, holder),
-                _ => settling.add(location),
+            self.backlog.store(left, Ordering::Relaxed);
+            self.consumed.fetch_add(1, Ordering::Relaxed);
+            if left == 0 {
+                state.reader = None;
             }
         }
-        if left == 0 {
-            state.reader = None;
-        }
-        self.backlog.store(left, Ordering::Relaxed);
-        self.consumed.fetch_add(1, Ordering::Relaxed);
-        if state.expiry.watching {
-            self.expire(&mut state, &mut settling, store, wakes)?;
-        }
+        // It may return, or has not gone.
+        state.expiry.watching |= watching && taking != Taking::ForGood;
         drop(state);
         self.settle(settling, Sync::Later, store)?;
         Ok(true)

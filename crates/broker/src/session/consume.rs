@@ -16,19 +16,18 @@ impl Session {
         number: u16,
         consume: &basic::Consume<'_>,
     ) -> Result<(), Fault> {
-        let name = clean_name(consume.queue);
+        let name = self.queue_name(number, clean_name(consume.queue))?;
+        let tag = self.consumer_tag(number, consume)?;
         if name == *REPLY_TO {
-            let tag = self.consumer_tag(number, consume)?;
             return self.consume_replies(number, consume, tag);
         }
-        let queue = self.named_queue(number, name)?;
+        let queue = self.vhost.queue_for(name.as_bytes(), self.connection)?;
         let arguments = crate::vhost::owned_arguments(consume.arguments)?;
         let resource =
             Resource { kind: "queue", name: queue.name.as_short_str(), vhost: &self.vhost.name };
         let priority = consumer_priority(&arguments, resource)?;
         let prefetch = self.channel(number)?.prefetch;
         let reading = self.reading(&queue, prefetch, consume, &arguments)?;
-        let tag = self.consumer_tag(number, consume)?;
         let reply = basic::ConsumeOk { consumer_tag: tag.as_short_str() };
         let new = NewConsumer {
             outbox: &self.outbox,

@@ -114,8 +114,15 @@ impl Session {
         }
         self.has_published = true;
         let properties = ContentHeader::parse(inbound.header).map_err(malformed)?.properties;
-        if !need_no_check(properties) && self.check_properties(properties)? {
-            return self.publish_readdressed(batch, &inbound, properties);
+        if !need_no_check(properties) {
+            let done = match self.check_properties(properties) {
+                Ok(false) => None,
+                Ok(true) => Some(self.publish_readdressed(batch, &inbound, properties)),
+                Err(fault) => Some(Err(fault)),
+            };
+            if let Some(done) = done {
+                return done.map_err(|fault| self.refusal(&inbound, fault));
+            }
         }
         let route = self.find_route(&inbound, properties)?;
         if self.is_transactional(inbound.channel) {
@@ -126,6 +133,14 @@ impl Session {
             return self.publish_screened(batch, inbound, properties, &route, persistent);
         }
         self.publish_routed(batch, inbound, route, persistent)
+    }
+
+    /// What a publisher hears whose message is not good: of its exchange first, if that is not good
+    /// either.
+    #[cold]
+    fn refusal(&self, inbound: &Inbound<'_>, fault: Fault) -> Fault {
+        let exchange = clean_name(inbound.publish.exchange);
+        self.vhost.published_to(exchange.as_bytes()).err().unwrap_or(fault)
     }
 
     #[inline]

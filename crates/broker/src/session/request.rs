@@ -118,7 +118,8 @@ impl Session {
             return Ok(());
         }
         let queue = if declare.passive {
-            self.named_queue(number, name)?
+            // Here an empty name is no other queue's.
+            self.vhost.queue_for(name.as_bytes(), self.connection)?
         } else {
             let named_by_broker = name.is_empty();
             let request = QueueRequest {

@@ -4,6 +4,7 @@ use super::durable::Gone;
 use super::durable::store_fault;
 use super::route::Route;
 use super::{Vhost, clean_name};
+use crate::arguments;
 use crate::deduplication::Remembered;
 use crate::exchange::history::History;
 use crate::exchange::{BindingKey, Destination, ExchangeKind, headers, weight};
@@ -11,7 +12,6 @@ use crate::fault::Fault;
 use crate::post::{Parcel, post};
 use crate::queue::ConnectionId;
 use crate::wakes::Wakes;
-use courser_codec::reply_code::NOT_FOUND;
 use courser_codec::{FieldTable, FieldValue};
 use courser_codec::{ShortStr, ShortString};
 use courser_store::StoreError;
@@ -43,9 +43,10 @@ impl Vhost {
         if !request.to_queue {
             super::declare::refuse_default_exchange(request.destination.as_bytes())?;
         }
+        // Where both are missing, the exchange is the one that is named.
+        let exchange = self.exchange_or_fault(source.as_bytes())?;
         let destination =
             self.destination(request.destination.as_bytes(), request.to_queue, connection)?;
-        let exchange = self.exchange_or_fault(source.as_bytes())?;
         match exchange.routes_as() {
             ExchangeKind::Headers => check_match_mode(&request.arguments)?,
             ExchangeKind::ConsistentHash => {
@@ -107,14 +108,23 @@ impl Vhost {
         if !request.to_queue {
             super::declare::refuse_default_exchange(request.destination.as_bytes())?;
         }
-        let destination =
-            match self.destination(request.destination.as_bytes(), request.to_queue, connection) {
-                Err(fault) if fault.code == NOT_FOUND => return Ok(()),
-                destination => destination?,
-            };
-        let Some(exchange) = self.exchange(source.as_bytes()) else { return Ok(()) };
+        let name = request.destination.as_bytes();
+        let destination = if request.to_queue {
+            self.queue(name).map(Destination::Queue)
+        } else {
+            self.exchange(name).map(Destination::Exchange)
+        };
+        let (Some(destination), Some(exchange)) = (destination, self.exchange(source.as_bytes()))
+        else {
+            return Ok(());
+        };
         let routing_key = ShortString::from(request.routing_key);
         let key = BindingKey { routing_key, arguments: request.arguments };
+        if let Destination::Queue(queue) = &destination
+            && exchange.is_bound(&destination, &key)
+        {
+            self.check_owner(queue, connection)?;
+        }
         let mut gone = Gone::default();
         let removed = exchange.unbind(&destination, &key, &mut |key| {
             self.binding_is_gone(&exchange, &destination, key, &mut gone);
@@ -137,15 +147,16 @@ fn check_match_mode(arguments: &FieldTable) -> Result<(), Fault> {
         Some(FieldValue::LongStr(_)) => headers::match_mode(arguments).unwrap_or_default(),
         Some(other) => {
             return Err(Fault::precondition_failed(format_args!(
-                "Invalid x-match field type '{}' (value {other:?}); expected longstr",
-                other.type_name()
+                "Invalid x-match field type {} (value {}); expected longstr",
+                other.type_name(),
+                arguments::print(other)
             )));
         }
     };
     match value {
         b"all" | b"any" | b"all-with-x" | b"any-with-x" => Ok(()),
         other => Err(Fault::precondition_failed(format_args!(
-            "Invalid x-match field value '{}'; expected all, any, all-with-x, or any-with-x",
+            "Invalid x-match field value <<\"{}\">>; expected all, any, all-with-x, or any-with-x",
             String::from_utf8_lossy(other)
         ))),
     }

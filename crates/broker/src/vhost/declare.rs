@@ -78,7 +78,7 @@ impl Vhost {
         let settings = &current.settings;
         if settings.kind != kind {
             let (received, current) = (kind.name(), settings.kind.name());
-            let (received, current) = (format!("'{received}'"), format!("'{current}'"));
+            let (received, current) = (print_type(received), print_type(current));
             return Err(arguments::inequivalent("type", resource(), &received, &current));
         }
         let flags = [
@@ -185,4 +185,10 @@ fn same_flag(
     }
     let (received, current) = (format!("'{received}'"), format!("'{current}'"));
     Err(arguments::inequivalent(name, resource, &received, &current))
+}
+
+/// The name of an exchange's type in an explanation, where names that are no plain atoms have
+/// quotes of their own.
+fn print_type(name: &str) -> String {
+    if name.contains('-') { format!("''{name}''") } else { format!("'{name}'") }
 }

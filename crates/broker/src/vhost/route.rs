@@ -53,6 +53,14 @@ impl Vhost {
             self.route_by_name(envelope, &mut route);
             return route.finish();
         }
+        let exchange = self.published_to(exchange)?;
+        route.exchange_screen = exchange.deduplication().cloned();
+        self.route_from(exchange, envelope, &mut route);
+        route.finish()
+    }
+
+    /// The exchange of this name, if clients may publish to it.
+    pub(crate) fn published_to(&self, exchange: &[u8]) -> Result<Arc<Exchange>, Fault> {
         let exchange = self.exchange_or_fault(exchange)?;
         if exchange.settings.internal {
             let name = exchange.name.as_short_str();
@@ -61,9 +69,7 @@ impl Vhost {
                 "cannot publish to internal {exchange}"
             )));
         }
-        route.exchange_screen = exchange.deduplication().cloned();
-        self.route_from(exchange, envelope, &mut route);
-        route.finish()
+        Ok(exchange)
     }
 
     /// The route of a message that the broker itself publishes, also through an internal exchange;
@@ -203,6 +209,7 @@ impl Route {
             durable: only(queue.settings.survives()),
             streams: only(queue.stream().is_some()),
             stamped: queue.wants_stamps(),
+            may_refuse: queue.may_refuse(),
             ..Route::default()
         }
     }

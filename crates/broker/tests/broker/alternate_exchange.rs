@@ -140,6 +140,9 @@ fn a_redeclare_with_another_alternate_is_refused() {
     let answer = declare_with(&mut client, "x", "direct", "other");
     let text = refusal(&mut client, answer);
     assert_eq!(text, format!("{difference}'other' but current is 'spare'"));
+    let void = FieldTable::new().with(ALTERNATE, FieldValue::Void);
+    let answer = declare_arguments(&mut client, "x", "direct", void);
+    assert_eq!(refusal(&mut client, answer), format!("{difference}none but current is 'spare'"));
     let answer = declare_arguments(&mut client, "x", "direct", FieldTable::new());
     let text = refusal(&mut client, answer);
     assert_eq!(

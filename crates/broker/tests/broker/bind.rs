@@ -110,6 +110,8 @@ fn binding_what_is_missing_is_refused() {
     assert_eq!(text, "404 NOT_FOUND - no exchange 'x' in vhost '/'");
     let text = client.refused(bind("r", "amq.direct", ""));
     assert_eq!(text, "404 NOT_FOUND - no queue 'r' in vhost '/'");
+    let text = client.refused(bind("r", "x", ""));
+    assert_eq!(text, "404 NOT_FOUND - no exchange 'x' in vhost '/'", "of both, the exchange");
 }
 
 #[test]

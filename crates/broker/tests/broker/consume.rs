@@ -51,6 +51,14 @@ fn a_tag_in_use_on_the_channel_ends_the_connection() {
     let text = "530 NOT_ALLOWED - attempt to reuse consumer tag 't'";
     assert_eq!(client.fatal(tagged), text);
     assert_eq!(world.counts("q"), (0, 0, 0));
+    let mut client = world.connect();
+    client.consume_with(tagged);
+    let missing = basic::Consume { queue: short("missing"), ..tagged };
+    assert_eq!(client.fatal(missing), text, "whatever the queue");
+    let mut client = world.connect();
+    client.consume_with(tagged);
+    let unnamed = basic::Consume { queue: short(""), ..tagged };
+    assert_eq!(client.refused(unnamed), "404 NOT_FOUND - no previously declared queue");
 }
 
 #[test]

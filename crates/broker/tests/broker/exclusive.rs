@@ -31,6 +31,8 @@ fn another_connection_can_do_nothing_with_it() {
     assert_eq!(other.refused(passive), locked("q"));
     let exchange = short("amq.direct");
     assert_eq!(other.refused(queue::Bind { queue, exchange, ..Default::default() }), locked("q"));
+    other.unbind("q", "amq.direct", "");
+    owner.bind("q", "amq.direct", "");
     assert_eq!(other.refused(queue::Unbind { queue, exchange, ..Default::default() }), locked("q"));
     assert_eq!(other.refused(queue::Purge { queue, nowait: false }), locked("q"));
     assert_eq!(other.refused(queue::Delete { queue, ..Default::default() }), locked("q"));

@@ -181,10 +181,17 @@ fn a_bad_x_match_is_refused() {
         })
     };
     let text = refused("some".into());
-    assert!(text.starts_with("406 PRECONDITION_FAILED - Invalid x-match field value"), "{text}");
-    assert!(text.contains("expected all, any, all-with-x, or any-with-x"), "{text}");
-    let text = refused(1.into());
-    assert!(text.starts_with("406 PRECONDITION_FAILED - Invalid x-match field type"), "{text}");
+    let problem = "406 PRECONDITION_FAILED - Invalid x-match field";
+    let expected = "; expected all, any, all-with-x, or any-with-x";
+    assert_eq!(text, format!("{problem} value <<\"some\">>{expected}"));
+    let expected = "; expected longstr";
+    for (value, printed) in [
+        (1.into(), "signedint (value 1)"),
+        (true.into(), "bool (value true)"),
+        (FieldValue::Void, "void (value undefined)"),
+    ] {
+        assert_eq!(refused(value), format!("{problem} type {printed}{expected}"));
+    }
 }
 
 #[test]

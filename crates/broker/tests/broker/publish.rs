@@ -235,6 +235,11 @@ fn a_user_id_has_to_be_ones_own() {
         client.refused_publish(Message::new("", "q", "x").user_id("a")),
         "406 PRECONDITION_FAILED - user_id property set to 'a' but authenticated user was 'guest'"
     );
+    assert_eq!(
+        client.refused_publish(Message::new("missing", "q", "x").user_id("a")),
+        "404 NOT_FOUND - no exchange 'missing' in vhost '/'",
+        "of both, the exchange"
+    );
     let mut impersonator = world.connect_as(Identity { impersonator: true, ..guest() });
     impersonator.send(Message::new("", "q", "allowed").user_id("a"));
     assert_eq!(client.pop_all("q"), ["own", "allowed"]);

@@ -59,6 +59,18 @@ fn texts(range: std::ops::Range<u32>) -> Vec<String> {
 }
 
 #[test]
+fn a_queue_that_refuses_gets_no_more_of_it_than_it_has_room_for() {
+    let (_world, mut client) = with_history(None);
+    let full = FieldTable::new().with("x-max-length", 2).with("x-overflow", "reject-publish");
+    declare_with(&mut client, "q", false, &full);
+    for body in ["1", "2", "3"] {
+        client.publish("x", "", body);
+    }
+    client.bind("q", "x", "");
+    assert_eq!(client.pop_all("q"), ["1", "2"]);
+}
+
+#[test]
 fn a_new_queue_gets_the_last_twenty_messages() {
     let (_world, mut client) = with_history(None);
     for text in texts(0..25) {

@@ -1,7 +1,7 @@
 //! `x-message-ttl` and `expiration`: messages that are not consumed in time.
 
-use crate::support::{Message, World, WorldOnDisk, deaths, declare_with, headers};
-use courser_codec::{FieldTable, FieldValue};
+use crate::support::{Heard, Message, World, WorldOnDisk, deaths, declare_with, headers, short};
+use courser_codec::{FieldTable, FieldValue, basic};
 
 /// When the tests begin.
 const T0: u64 = 1_000_000;
@@ -43,6 +43,24 @@ fn messages_leave_when_their_queue_says_so() {
     assert_eq!(world.counts("q"), (2, 0, 0));
     assert_eq!(world.broker.tick(T0 + 1150), None);
     assert_eq!(world.counts("q"), (0, 0, 0));
+}
+
+#[test]
+fn what_has_expired_behind_a_polled_message_is_not_left() {
+    let world = world_at_t0();
+    let mut client = world.connect();
+    client.declare("q");
+    client.fill("q", &["first"]);
+    client.send(expiring("q", "expired", "0"));
+    client.fill("q", &["second"]);
+    client.send(expiring("q", "expired too", "0"));
+    for (body, no_ack, left_then) in [("first", false, 2), ("second", true, 0)] {
+        let answer = client.call(basic::Get { queue: short("q"), no_ack });
+        let Heard::GetOk { delivery, left } = answer else { panic!("{answer:?}") };
+        assert_eq!((delivery.text(), left), (body, left_then));
+    }
+    client.recover();
+    assert_eq!(client.pop_all("q"), ["first"]);
 }
 
 #[test]
