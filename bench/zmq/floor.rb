@@ -19,14 +19,15 @@ module Z
   attach_function :zmq_connect, %i[pointer string], :int
   attach_function :zmq_msg_init, [:pointer], :int
   attach_function :zmq_msg_init_size, %i[pointer size_t], :int
-  attach_function :zmq_msg_copy, %i[pointer pointer], :int
-  attach_function :zmq_msg_data, [:pointer], :uint64
-  attach_function :send, :zmq_send, %i[pointer buffer_in size_t int], :int
-  attach_function :wait_send, :zmq_send, %i[pointer buffer_in size_t int], :int, blocking: true
-  attach_function :msg_send, :zmq_msg_send, %i[pointer pointer int], :int
-  attach_function :wait_msg_send, :zmq_msg_send, %i[pointer pointer int], :int, blocking: true
-  attach_function :msg_recv, :zmq_msg_recv, %i[pointer pointer int], :int
-  attach_function :wait_msg_recv, :zmq_msg_recv, %i[pointer pointer int], :int, blocking: true
+  # Addresses as integers: they convert quicker than pointer objects.
+  attach_function :zmq_msg_copy, %i[ulong ulong], :int
+  attach_function :zmq_msg_data, [:ulong], :ulong
+  attach_function :send, :zmq_send, %i[ulong buffer_in ulong int], :int
+  attach_function :wait_send, :zmq_send, %i[ulong buffer_in ulong int], :int, blocking: true
+  attach_function :msg_send, :zmq_msg_send, %i[ulong ulong int], :int
+  attach_function :wait_msg_send, :zmq_msg_send, %i[ulong ulong int], :int, blocking: true
+  attach_function :msg_recv, :zmq_msg_recv, %i[ulong ulong int], :int
+  attach_function :wait_msg_recv, :zmq_msg_recv, %i[ulong ulong int], :int, blocking: true
 end
 
 ZERO_COPY = !ARGV.delete('--zero-copy').nil?
@@ -41,50 +42,52 @@ context = Z.zmq_ctx_new
 socket = Z.zmq_socket(context, type)
 raise "#{attach} #{endpoint} failed" unless Z.public_send(attach, socket, endpoint).zero?
 
-message, source = Array.new(2) { FFI::MemoryPointer.new(64).tap { |pointer| Z.zmq_msg_init(pointer) } }
+memory, source_memory = Array.new(2) { FFI::MemoryPointer.new(64).tap { |pointer| Z.zmq_msg_init(pointer) } }
+Z.zmq_msg_init_size(role == 'remote_lat' ? memory : source_memory, size) if ZERO_COPY
+native, message, source = [socket, memory, source_memory].map(&:address)
 string = 'x' * size
 
 # Each of these loops is one of the four programs, with messages or with strings.
 loops = {
   'local_lat' => lambda do |rounds|
     if ZERO_COPY
-      rounds.times { Z.wait_msg_recv(message, socket, 0) && Z.msg_send(message, socket, DONTWAIT) }
+      Z.wait_msg_recv(message, native, 0) && Z.msg_send(message, native, DONTWAIT) while (rounds -= 1) >= 0
     else
-      rounds.times do
-        rc = Z.wait_msg_recv(message, socket, 0)
-        Z.send(socket, MEMORY.get_bytes(Z.zmq_msg_data(message) - 1, rc), rc, DONTWAIT)
+      while (rounds -= 1) >= 0
+        rc = Z.wait_msg_recv(message, native, 0)
+        Z.send(native, MEMORY.get_bytes(Z.zmq_msg_data(message) - 1, rc), rc, DONTWAIT)
       end
     end
   end,
   'remote_lat' => lambda do |rounds|
     if ZERO_COPY
-      rounds.times { Z.msg_send(message, socket, DONTWAIT) && Z.wait_msg_recv(message, socket, 0) }
+      Z.msg_send(message, native, DONTWAIT) && Z.wait_msg_recv(message, native, 0) while (rounds -= 1) >= 0
     else
-      rounds.times do
-        Z.send(socket, string, size, DONTWAIT)
-        MEMORY.get_bytes(Z.zmq_msg_data(message) - 1, Z.wait_msg_recv(message, socket, 0))
+      while (rounds -= 1) >= 0
+        Z.send(native, string, size, DONTWAIT)
+        rc = Z.wait_msg_recv(message, native, 0)
+        MEMORY.get_bytes(Z.zmq_msg_data(message) - 1, rc)
       end
     end
   end,
   'local_thr' => lambda do |rounds|
-    rounds.times do
-      rc = Z.msg_recv(message, socket, DONTWAIT)
-      rc = Z.wait_msg_recv(message, socket, 0) if rc == -1
+    while (rounds -= 1) >= 0
+      rc = Z.msg_recv(message, native, DONTWAIT)
+      rc = Z.wait_msg_recv(message, native, 0) if rc == -1
       MEMORY.get_bytes(Z.zmq_msg_data(message) - 1, rc) unless ZERO_COPY
     end
   end,
   'remote_thr' => lambda do |rounds|
-    rounds.times do
+    while (rounds -= 1) >= 0
       if ZERO_COPY
         Z.zmq_msg_copy(message, source)
-        Z.wait_msg_send(message, socket, 0) if Z.msg_send(message, socket, DONTWAIT) == -1
-      elsif Z.send(socket, string, size, DONTWAIT) == -1
-        Z.wait_send(socket, string, size, 0)
+        Z.wait_msg_send(message, native, 0) if Z.msg_send(message, native, DONTWAIT) == -1
+      elsif Z.send(native, string, size, DONTWAIT) == -1
+        Z.wait_send(native, string, size, 0)
       end
     end
   end
 }
-Z.zmq_msg_init_size(role == 'remote_lat' ? message : source, size) if ZERO_COPY
 
 run = loops.fetch(role)
 run.call(warmup + (role == 'local_thr' ? 1 : 0))

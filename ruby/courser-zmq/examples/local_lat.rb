@@ -10,14 +10,14 @@ Perf.run(ZMQ::REP, :bind) do |perf, socket|
   rounds = perf.warmup + perf.count
   if perf.zero_copy?
     message = ZMQ::Message.new
-    rounds.times do
+    while (rounds -= 1) >= 0
       perf.stop if socket.recvmsg(message) == -1
       perf.stop if socket.sendmsg(message) == -1
     end
     message.close
   else
     string = +''
-    rounds.times do
+    while (rounds -= 1) >= 0
       perf.stop if socket.recv_string(string) == -1
       perf.stop if socket.send_string(string) == -1
     end

@@ -8,13 +8,17 @@ require_relative 'perf'
 
 def drain_into_message(perf, socket, rounds)
   message = ZMQ::Message.new
-  rounds.times { perf.stop if socket.recvmsg(message) == -1 }
+  while (rounds -= 1) >= 0
+    perf.stop if socket.recvmsg(message) == -1
+  end
   message.close
 end
 
 def drain_into_string(perf, socket, rounds)
   string = +''
-  rounds.times { perf.stop if socket.recv_string(string) == -1 }
+  while (rounds -= 1) >= 0
+    perf.stop if socket.recv_string(string) == -1
+  end
 end
 
 Perf.run(ZMQ::PULL, :bind) do |perf, socket|

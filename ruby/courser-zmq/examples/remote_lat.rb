@@ -7,7 +7,7 @@
 require_relative 'perf'
 
 def play_with_messages(perf, socket, message, rounds)
-  rounds.times do
+  while (rounds -= 1) >= 0
     perf.stop if socket.sendmsg(message) == -1
     perf.stop if socket.recvmsg(message) == -1
   end
@@ -15,7 +15,7 @@ end
 
 def play_with_strings(perf, socket, string, rounds)
   reply = +''
-  rounds.times do
+  while (rounds -= 1) >= 0
     perf.stop if socket.send_string(string) == -1
     perf.stop if socket.recv_string(reply) == -1
     raise "message of #{reply.bytesize} bytes" unless reply.bytesize == perf.size_bytes

@@ -13,13 +13,15 @@ Perf.run(ZMQ::PUSH, :connect) do |perf, socket|
   if perf.zero_copy?
     source = ZMQ::Message.new(perf.payload)
     message = ZMQ::Message.new
-    rounds.times do
+    while (rounds -= 1) >= 0
       message.copy(source.pointer)
       perf.stop if socket.sendmsg(message) == -1
     end
     [source, message].each(&:close)
   else
     string = perf.payload
-    rounds.times { perf.stop if socket.send_string(string) == -1 }
+    while (rounds -= 1) >= 0
+      perf.stop if socket.send_string(string) == -1
+    end
   end
 end

@@ -143,7 +143,7 @@ module ZMQ
   class SocketHandle < Handle
     # @return [ContextHandle]
     attr_reader :context
-    # @return [Boolean] whether a thread is inside a call that waits on this socket
+    # @return [Boolean] whether a proxy has the socket
     attr_accessor :busy
     # @return [Thread] who used it last, as far as known: who made it or who last waited on it
     attr_accessor :owner
@@ -167,7 +167,7 @@ module ZMQ
 
     # @return [Boolean] whether it may be closed from this thread
     def idle?
-      !busy && (owner == Thread.current || !owner.alive?)
+      !busy && !waiting? && (owner == Thread.current || !owner.alive?)
     end
 
     # @return [Integer] 0 or -1
@@ -202,6 +202,12 @@ module ZMQ
     end
 
     private
+
+    def waiting?
+      @socket.waiting?
+    rescue WeakRef::RefError
+      false
+    end
 
     def linger_ms
       value = FFI::MemoryPointer.new(:int)

@@ -74,7 +74,8 @@ module ZMQ
     # @param source [Message, FFI::Pointer]
     # @return [Integer] 0 or -1
     def copy(source)
-      transfer(:zmq_msg_copy, source)
+      source = source.pointer if !source.is_a?(FFI::Pointer) && source.respond_to?(:pointer)
+      @pointer && source ? LibZMQ.zmq_msg_copy(@pointer, source) : Util.fail_with(EFAULT)
     end
 
     # Takes the content of `source`, which is empty afterwards.
@@ -82,7 +83,8 @@ module ZMQ
     # @param source [Message, FFI::Pointer]
     # @return [Integer] 0 or -1
     def move(source)
-      transfer(:zmq_msg_move, source)
+      source = source.pointer if !source.is_a?(FFI::Pointer) && source.respond_to?(:pointer)
+      @pointer && source ? LibZMQ.zmq_msg_move(@pointer, source) : Util.fail_with(EFAULT)
     end
 
     # @return [Integer] bytes of the content, 0 once closed
@@ -149,15 +151,6 @@ module ZMQ
     # @return [String]
     def inspect
       "#<#{self.class} #{closed? ? 'closed' : "#{size} bytes"}>"
-    end
-
-    private
-
-    def transfer(function, source)
-      source = source.pointer if source.respond_to?(:pointer)
-      return Util.fail_with(EFAULT) unless @pointer && source
-
-      LibZMQ.public_send(function, @pointer, source)
     end
   end
 

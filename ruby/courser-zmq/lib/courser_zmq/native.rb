@@ -9,11 +9,12 @@ module ZMQ
     ffi_lib_flags :now, :global
     ffi_lib LibZMQ::LIBRARY_NAMES
 
-    ADDRESS = FFI::Pointer.size == 8 ? :uint64 : :uint32
+    # A native `unsigned long` converts quicker than the other integers, and those quicker than pointer objects.
+    ADDRESS = FFI.type_size(:ulong) == FFI::Pointer.size ? :ulong : :uint64
 
-    attach_function :zmq_send, %i[pointer buffer_in size_t int], :int
-    attach_function :zmq_msg_send, %i[pointer pointer int], :int
-    attach_function :zmq_msg_recv, %i[pointer pointer int], :int
+    attach_function :zmq_send, [ADDRESS, :buffer_in, :size_t, :int], :int
+    attach_function :zmq_msg_send, [:pointer, ADDRESS, :int], :int
+    attach_function :zmq_msg_recv, [:pointer, ADDRESS, :int], :int
     attach_function :zmq_msg_data, %i[pointer], ADDRESS
     attach_function :zmq_msg_size, %i[pointer], :size_t
     attach_function :zmq_msg_more, %i[pointer], :int
@@ -22,8 +23,8 @@ module ZMQ
     attach_function :zmq_getsockopt, %i[pointer int pointer pointer], :int
     attach_function :zmq_poll, %i[pointer int long], :int
 
-    attach_function :wait_send, :zmq_msg_send, %i[pointer pointer int], :int, blocking: true
-    attach_function :wait_recv, :zmq_msg_recv, %i[pointer pointer int], :int, blocking: true
+    attach_function :wait_send, :zmq_msg_send, [:pointer, ADDRESS, :int], :int, blocking: true
+    attach_function :wait_recv, :zmq_msg_recv, [:pointer, ADDRESS, :int], :int, blocking: true
 
     ffi_lib FFI::Library::LIBC
     attach_function :poll, %i[pointer ulong int], :int, blocking: true
@@ -31,10 +32,9 @@ module ZMQ
 
     # A received message larger than this is freed as soon as it was copied, and not by the next receive.
     KEEP_BYTES_MAX = 65_536
-    # From this size on, overwriting a string of the right length costs less than making a new one.
-    OVERWRITE_BYTES_MIN = 64
-    # MRI hands a string's own memory to native code; other Rubies hand it a copy.
-    OVERWRITES = RUBY_ENGINE == 'ruby'
+    # From this size on, overwriting a string of the right length costs less than making a new one: on MRI, which hands
+    # the string's own memory to native code. Other Rubies hand it a copy.
+    OVERWRITE_BYTES_MIN = RUBY_ENGINE == 'ruby' ? 64 : Float::INFINITY
 
     # All memory from address 1 on. Reading through it at `address - 1` takes bytes out of a message without a pointer
     # object for every message (address 0 would make it the null pointer, which FFI refuses to read).
@@ -57,23 +57,6 @@ module ZMQ
 
     # An empty message. Moving it into another one frees what that held, in one call; it stays empty itself.
     BLANK = new_message
-
-    # Copies a received message into a string.
-    #
-    # @param msg [FFI::Pointer] a `zmq_msg_t`
-    # @param size [Integer] bytes of the message
-    # @param string [String] gets the bytes and binary encoding
-    def self.copy_out(msg, size, string)
-      address = zmq_msg_data(msg)
-      if OVERWRITES && size == string.bytesize && size >= OVERWRITE_BYTES_MIN
-        string.setbyte(0, 0) # so that it shares its memory with no other string
-        overwrite(string, address, size)
-        string.force_encoding(Encoding::BINARY) # also makes it forget what it knew of its old bytes
-      else
-        string.replace(WINDOW.get_bytes(address - 1, size))
-      end
-      zmq_msg_move(msg, BLANK) if size > KEEP_BYTES_MAX
-    end
 
     # @param msg [FFI::Pointer] a `zmq_msg_t`
     # @param size [Integer] bytes of the message

@@ -10,6 +10,7 @@ module ZMQ
     include Waiting
     include(Lifecycle::JRUBY ? WaitingOnJvm : WaitingInLibzmq)
     include Sending
+    include Fetching
     include Receiving
     include Raising
 
@@ -111,12 +112,6 @@ module ZMQ
     # @api private
     attr_reader :handle
 
-    # @return [Boolean] whether a message was put aside for the next receive
-    # @api private
-    def kept?
-      !@kept.nil?
-    end
-
     # Sets options, binds and connects; where that fails, the socket is closed.
     # @api private
     def set_up(bind, connect, options)
@@ -132,6 +127,7 @@ module ZMQ
     # @api private
     def abandon
       @socket = nil
+      @native = 0
       @descriptor = nil
       @descriptor_item = nil
     end
@@ -163,6 +159,7 @@ module ZMQ
     def manage(context)
       return unless @socket.is_a?(FFI::Pointer)
 
+      @native = @socket.address
       @handle = SocketHandle.new(self, @socket, ContextHandle.of(context))
       ObjectSpace.define_finalizer(self, self.class.dropper(@handle))
     end

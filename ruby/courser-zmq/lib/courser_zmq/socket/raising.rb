@@ -62,7 +62,8 @@ module ZMQ
       # @return [String]
       # @raise [TimeoutError, TerminatedError, SocketError]
       def receive(timeout: nil)
-        receive_part(timeout && Deadline.after(timeout))
+        deadline = timeout && Deadline.after(timeout)
+        Native.bytes_of(@inbox, uninterrupted('zmq_msg_recv') { fetch_within(@inbox, deadline) })
       end
 
       # Receives all parts of a message.
@@ -71,8 +72,11 @@ module ZMQ
       # @return [Array<String>]
       # @raise [TimeoutError, TerminatedError, SocketError]
       def receive_message(timeout: nil)
-        parts = [receive_part(timeout && Deadline.after(timeout))]
-        parts << receive_part(nil) while more_parts?
+        deadline = timeout && Deadline.after(timeout)
+        parts = []
+        fetch_parts(parts) do
+          uninterrupted('zmq_msg_recv') { fetch_within(@inbox, parts.empty? ? deadline : nil) }
+        end
         parts
       end
 
@@ -138,11 +142,6 @@ module ZMQ
         uninterrupted('zmq_msg_send') do
           deadline ? dispatch_until(message.address, flags, deadline) : sendmsg(message, flags)
         end
-      end
-
-      def receive_part(deadline)
-        rc = uninterrupted('zmq_msg_recv') { fetch_within(@inbox, deadline) }
-        Native.bytes_of(@inbox, rc)
       end
 
       def fetch_within(pointer, deadline)

@@ -3,12 +3,29 @@
 module ZMQ
   class Socket
     # Receiving with result codes: -1 says that it failed and {Util.errno} why.
-    #
-    # A receive tries without blocking first. Where that found nothing, the next few skip the attempt and wait at once,
-    # because a program that waited for one message usually has to wait for the next.
     module Receiving
-      # How many receives wait at once after one that found nothing.
-      DIRECT_WAITS = 31
+      # Receives strings through a class that the program supplied, which may do more than hold bytes.
+      module ByClass
+        # @see Receiving#recv_string
+        def recv_string(string, flags = 0)
+          message = @receiver_class.new
+          rc = recvmsg(message, flags)
+          string.replace(message.copy_out_string) unless rc == -1
+          close_quietly(message)
+          rc
+        end
+
+        # @see Receiving#recv_strings
+        def recv_strings(list, flag = 0)
+          parts = []
+          rc = recvmsgs(parts, flag)
+          parts.each do |part|
+            list << part.copy_out_string
+            part.close
+          end
+          rc
+        end
+      end
 
       # Receives one part into a message.
       #
@@ -16,11 +33,10 @@ module ZMQ
       # @param flags [Integer] 0 or {DONTWAIT}
       # @return [Integer] bytes received, or -1
       def recvmsg(message, flags = 0)
-        pointer = message.address
-        return Util.fail_with(EFAULT) unless pointer
+        pointer = message.address or return Util.fail_with(EFAULT)
         return fetch(pointer, flags) unless @eager
 
-        rc = Native.zmq_msg_recv(pointer, @socket, flags | DONTWAIT)
+        rc = Native.zmq_msg_recv(pointer, @native, flags | DONTWAIT)
         rc == -1 ? missed(pointer, flags) : rc
       end
 
@@ -31,15 +47,14 @@ module ZMQ
       # @param flags [Integer] 0 or {DONTWAIT}
       # @return [Integer] bytes received, or -1
       def recv_string(string, flags = 0)
-        if @eager
-          rc = Native.zmq_msg_recv(@inbox, @socket, flags | DONTWAIT)
-          rc = missed(@inbox, flags) if rc == -1
-        else
-          return recv_string_by_class(string, flags) if @custom_receiver
+        rc = @eager ? Native.zmq_msg_recv(@inbox, @native, flags | DONTWAIT) : fetch(@inbox, flags)
+        rc = missed(@inbox, flags) if rc == -1 && @eager
+        return copy_out(rc, string) if rc != string.bytesize || rc < Native::OVERWRITE_BYTES_MIN
 
-          rc = fetch(@inbox, flags)
-        end
-        Native.copy_out(@inbox, rc, string) unless rc == -1
+        string.setbyte(0, 0) # so that it shares its memory with no other string
+        Native.overwrite(string, Native.zmq_msg_data(@inbox), rc)
+        string.force_encoding(Encoding::BINARY) # also makes it forget what it knew of its old bytes
+        Native.zmq_msg_move(@inbox, Native::BLANK) if rc > Native::KEEP_BYTES_MAX
         rc
       end
 
@@ -50,11 +65,8 @@ module ZMQ
       # @return [Integer] bytes of the last part, or -1; then `list` is as it was
       def recv_strings(list, flag = 0)
         parts = []
-        rc = recvmsgs(parts, flag)
-        parts.each do |part|
-          list << part.copy_out_string
-          part.close
-        end
+        rc = fetch_parts(parts) { fetch(@inbox, flag & DONTWAIT) }
+        list.concat(parts) unless rc == -1
         rc
       end
 
@@ -92,64 +104,21 @@ module ZMQ
 
       def prepare_receiving(receiver_class)
         @receiver_class = receiver_class
-        @custom_receiver = ![Message, ManagedMessage].include?(receiver_class)
-        @inbox = Native.new_message
-        @eager = !@custom_receiver # whether the next receive may go the shortest way
-        @direct_waits = 0 # how many of the next receives wait at once
-        @kept = nil # a message put aside
+        extend ByClass unless [Message, ManagedMessage].include?(receiver_class)
+        prepare_fetching
       end
 
-      # Receives one part into the `zmq_msg_t` at `msg`, waiting if it has to and may.
-      def fetch(msg, flags)
-        return take_kept(msg) if @kept
-
-        if @direct_waits < 1 || flags == DONTWAIT
-          rc = Native.zmq_msg_recv(msg, @socket, flags | DONTWAIT)
-          return rc == -1 ? missed(msg, flags) : rc
-        end
-        @direct_waits -= 1
-        @eager = !@custom_receiver if @direct_waits < 1
-        rc = fetch_when_there(msg)
-        rc == -1 ? failed : rc
-      end
-
-      # Goes on where an attempt to receive without blocking failed.
-      def missed(msg, flags)
-        return failed if (flags & DONTWAIT) == DONTWAIT || FFI.errno != EAGAIN
-
-        @direct_waits = DIRECT_WAITS
-        @eager = false
-        @handle.owner = Thread.current
-        rc = fetch_when_there(msg)
-        rc == -1 ? failed : rc
-      end
-
-      # Puts a message aside that arrived just when its receiver was interrupted.
-      def keep(msg)
-        @kept = Native.new_message
-        Native.zmq_msg_move(@kept, msg)
-        @eager = false
-      end
-
-      def take_kept(msg)
-        Native.zmq_msg_move(msg, @kept)
-        @kept = nil
-        Native.zmq_msg_size(msg)
+      # @param size [Integer] bytes of the received message, or -1
+      # @return [Integer] the same
+      def copy_out(size, string)
+        string.replace(Native.bytes_of(@inbox, size)) unless size == -1
+        size
       end
 
       def recv_part(list, flag)
         message = @receiver_class.new
         rc = recvmsg(message, flag & DONTWAIT)
         rc == -1 ? close_quietly(message) : list << message
-        rc
-      end
-
-      # Receives through a class that the program supplied, which may do more than hold bytes.
-      def recv_string_by_class(string, flags)
-        message = @receiver_class.new
-        rc = recvmsg(message, flags)
-        string.replace(message.copy_out_string) unless rc == -1
-        close_quietly(message)
         rc
       end
 

@@ -12,10 +12,9 @@ module ZMQ
       # @param flags [Integer] {DONTWAIT}, {SNDMORE}, both or 0
       # @return [Integer] bytes sent, or -1; then the message still has its content
       def sendmsg(message, flags = 0)
-        pointer = message.address
-        return Util.fail_with(EFAULT) unless pointer
+        pointer = message.address or return Util.fail_with(EFAULT)
 
-        rc = Native.zmq_msg_send(pointer, @socket, flags | DONTWAIT)
+        rc = Native.zmq_msg_send(pointer, @native, flags | DONTWAIT)
         rc == -1 ? wait_or_fail(pointer, flags) : rc
       end
 
@@ -26,7 +25,7 @@ module ZMQ
       # @return [Integer] bytes sent, or -1
       # @raise [TypeError] when it is no string
       def send_string(string, flags = 0)
-        rc = Native.zmq_send(@socket, string, string.bytesize, flags | DONTWAIT)
+        rc = Native.zmq_send(@native, string, string.bytesize, flags | DONTWAIT)
         rc == -1 ? send_copy(string, flags) : rc
       rescue NoMethodError
         raise if string.respond_to?(:bytesize)

@@ -34,7 +34,7 @@ module ZMQ
       # @return [Integer] as `zmq_msg_recv`
       def fetch_until(msg, deadline)
         loop do
-          rc = Native.zmq_msg_recv(msg, @socket, DONTWAIT)
+          rc = Native.zmq_msg_recv(msg, @native, DONTWAIT)
           return rc unless rc == -1 && FFI.errno == EAGAIN
           return Util.fail_with(EAGAIN) unless wait_for(POLLIN, deadline)
         end
@@ -47,7 +47,7 @@ module ZMQ
       # @return [Integer] as `zmq_msg_send`
       def dispatch_until(msg, flags, deadline)
         loop do
-          rc = Native.zmq_msg_send(msg, @socket, flags | DONTWAIT)
+          rc = Native.zmq_msg_send(msg, @native, flags | DONTWAIT)
           return rc unless rc == -1 && FFI.errno == EAGAIN
           return Util.fail_with(EAGAIN) unless wait_for(POLLOUT, deadline)
         end

@@ -20,14 +20,14 @@ module ZMQ
       # @return [Integer] as `zmq_msg_recv`
       def fetch_when_there(msg)
         Native.zmq_msg_move(msg, Native::BLANK)
-        @handle.busy = true
+        @waiting = true
         rc = if Waiting::FIBERS.current_scheduler
                fetch_until(msg, deadline_of(RCVTIMEO))
              else
-               Native.wait_recv(msg, @socket, 0)
+               Native.wait_recv(msg, @native, 0)
              end
       ensure
-        @handle.busy = false
+        @waiting = false
         keep(msg) if rc.nil? && Native.zmq_msg_size(msg).positive?
       end
 
@@ -38,10 +38,10 @@ module ZMQ
       def dispatch_when_possible(msg, flags)
         return dispatch_until(msg, flags, deadline_of(SNDTIMEO)) if Waiting::FIBERS.current_scheduler
 
-        @handle.busy = true
-        Native.wait_send(msg, @socket, flags)
+        @waiting = true
+        Native.wait_send(msg, @native, flags)
       ensure
-        @handle.busy = false
+        @waiting = false
       end
     end
   end

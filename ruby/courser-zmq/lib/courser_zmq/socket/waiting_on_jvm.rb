@@ -18,6 +18,7 @@ module ZMQ
       def socket
         unless @handed_out
           @handed_out = true
+          @sliced = false
           timeouts_ms.each { |option, timeout_ms| write_int_option(option, timeout_ms) }
         end
         @socket
@@ -37,12 +38,12 @@ module ZMQ
       def fetch_when_there(msg)
         return fetch_until(msg, deadline_of(RCVTIMEO)) if @handed_out || Waiting::FIBERS.current_scheduler
 
-        cut_down(RCVTIMEO) unless timeouts_ms[RCVTIMEO]
-        @handle.busy = true
-        rc = Native.wait_recv(msg, @socket, 0)
+        @sliced ||= cut_down(RCVTIMEO)
+        @waiting = true
+        rc = Native.wait_recv(msg, @native, 0)
         rc == -1 && try_again? ? fetch_until(msg, deadline_after_slice(RCVTIMEO)) : rc
       ensure
-        @handle.busy = false
+        @waiting = false
       end
 
       # Sends once there is room; SNDTIMEO limits the wait.
@@ -52,19 +53,23 @@ module ZMQ
       def dispatch_when_possible(msg, flags)
         return dispatch_until(msg, flags, deadline_of(SNDTIMEO)) if @handed_out || Waiting::FIBERS.current_scheduler
 
-        cut_down(SNDTIMEO) unless timeouts_ms[SNDTIMEO]
-        @handle.busy = true
-        rc = Native.wait_send(msg, @socket, flags)
+        cut_down(SNDTIMEO)
+        @waiting = true
+        rc = Native.wait_send(msg, @native, flags)
         rc == -1 && try_again? ? dispatch_until(msg, flags, deadline_after_slice(SNDTIMEO)) : rc
       ensure
-        @handle.busy = false
+        @waiting = false
       end
 
+      # @return [Boolean] whether that was possible, now or before
       def cut_down(option)
-        timeout_ms = read_int_option(option) or return
+        return true if timeouts_ms[option]
+
+        timeout_ms = read_int_option(option) or return false
 
         timeouts_ms[option] = timeout_ms
         write_int_option(option, SLICE_MS) unless timeout_ms.between?(0, SLICE_MS)
+        true
       end
 
       # The deadline of a wait that has been inside libzmq for a slice.
@@ -85,6 +90,7 @@ module ZMQ
 
       def write_int(name, value)
         timeouts_ms.delete(name)
+        @sliced = false
         super
       end
     end

@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+module ZMQ
+  class Socket
+    # How a part of a message gets from libzmq into a `zmq_msg_t`.
+    #
+    # A receive tries without blocking first. Where that found nothing, the next few skip the attempt and wait at once,
+    # because a program that waited for one message usually has to wait for the next.
+    #
+    # @api private
+    module Fetching
+      # How many receives wait at once after one that found nothing.
+      DIRECT_WAITS = 31
+
+      # @return [Boolean] whether a thread is inside a call that waits on this socket
+      def waiting?
+        @waiting
+      end
+
+      # @return [Boolean] whether a message was put aside for the next receive
+      def kept?
+        !@kept.nil?
+      end
+
+      private
+
+      def prepare_fetching
+        @inbox = Native.new_message
+        @eager = true # whether the next receive is to try without blocking, and nothing was put aside
+        @direct_waits = 0 # how many of the next receives wait at once
+        @kept = nil # a message put aside
+        @waiting = false
+      end
+
+      # Receives one part into the `zmq_msg_t` at `msg`, waiting if it has to and may.
+      def fetch(msg, flags)
+        return take_kept(msg) if @kept
+        return attempt(msg, flags) if @eager || flags == DONTWAIT
+
+        rc = fetch_when_there(msg)
+        return failed if rc == -1
+
+        @eager = true if (@direct_waits -= 1) < 1
+        rc
+      end
+
+      def attempt(msg, flags)
+        rc = Native.zmq_msg_recv(msg, @native, flags | DONTWAIT)
+        rc == -1 ? missed(msg, flags) : rc
+      end
+
+      # Receives all parts of a message. The block fetches a part into `@inbox`, as {#fetch} does.
+      #
+      # @param parts [Array<String>] gets them
+      # @return [Integer] bytes of the last part, or -1
+      def fetch_parts(parts)
+        loop do
+          rc = yield
+          return rc if rc == -1
+
+          more = Native.zmq_msg_more(@inbox)
+          parts << Native.bytes_of(@inbox, rc)
+          return rc if more.zero?
+        end
+      end
+
+      # Goes on where an attempt to receive without blocking failed.
+      def missed(msg, flags)
+        return failed if (flags & DONTWAIT) == DONTWAIT || FFI.errno != EAGAIN
+
+        @direct_waits = DIRECT_WAITS
+        @eager = false
+        @handle.owner = Thread.current
+        rc = fetch_when_there(msg)
+        rc == -1 ? failed : rc
+      end
+
+      # Puts a message aside that arrived just when its receiver was interrupted.
+      def keep(msg)
+        @kept = Native.new_message
+        Native.zmq_msg_move(@kept, msg)
+        @eager = false
+      end
+
+      def take_kept(msg)
+        Native.zmq_msg_move(msg, @kept)
+        @kept = nil
+        @eager = @direct_waits < 1
+        Native.zmq_msg_size(msg)
+      end
+    end
+  end
+end
