@@ -219,6 +219,15 @@ RSpec.describe ZMQ::ManagedMessage do
     expect([message.close, message.close, message.size]).to eq([0, 0, 0])
   end
 
+  it 'is whole for as long as it is used, however many others the garbage collector frees meanwhile', :slow do
+    first, second = connected(ZMQ::PAIR, ZMQ::PAIR)
+    100_000.times do
+      first.sendmsg(described_class.new('sent'))
+      second.recvmsg(described_class.new)
+      raise 'wrong bytes' unless described_class.new('kept').copy_out_string == 'kept'
+    end
+  end
+
   it 'is freed by the garbage collector after it was received', :slow, :mri do
     first, second = connected(ZMQ::PAIR, ZMQ::PAIR)
     string = 'x' * 4096

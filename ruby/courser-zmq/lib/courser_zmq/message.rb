@@ -157,6 +157,8 @@ module ZMQ
   # A message whose content the garbage collector frees, whether it was filled here or received. That costs a finalizer
   # for each object: {Message} with {Message#close} is the faster one.
   class ManagedMessage < Message
+    prepend HeldOnJvm::ByMessage if Lifecycle::JRUBY
+
     def initialize(message = nil)
       super
       ObjectSpace.define_finalizer(self, self.class.releaser(@pointer))
@@ -170,7 +172,12 @@ module ZMQ
     # The finalizer. Made here so that it holds the memory and not the object.
     # @api private
     def self.releaser(pointer)
-      proc { LibZMQ.zmq_msg_close(pointer) }
+      return proc { LibZMQ.zmq_msg_close(pointer) } unless Lifecycle::JRUBY
+
+      proc do
+        LibZMQ.zmq_msg_close(pointer)
+        HeldOnJvm.let_go(pointer)
+      end
     end
   end
 end

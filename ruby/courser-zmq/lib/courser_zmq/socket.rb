@@ -13,6 +13,7 @@ module ZMQ
     include Fetching
     include Receiving
     include Raising
+    prepend HeldOnJvm::BySocket if Lifecycle::JRUBY
 
     # @return [String] its type, such as "REQ"
     attr_reader :name
