@@ -28,12 +28,19 @@ class Broker:
     def __init__(self, folder):
         self.folder, self.port, self.process, self.connections = folder, free_port(), None, []
 
+    def configure(self, endpoints):
+        self.config = self.folder / "courser.yaml"
+        self.config.write_text(f"gateway:\n  endpoints:\n{endpoints}")
+
+    def reload(self, endpoints):
+        self.configure(endpoints)
+        self.process.send_signal(signal.SIGHUP)
+
     def start(self, endpoints):
-        config = self.folder / "courser.yaml"
-        config.write_text(f"gateway:\n  endpoints:\n{endpoints}")
+        self.configure(endpoints)
         self.log = open(self.folder / "broker.log", "a")
         self.process = subprocess.Popen(
-            [os.environ["COURSER_TEST_BINARY"], "--config", config, "--listen", f"127.0.0.1:{self.port}",
+            [os.environ["COURSER_TEST_BINARY"], "--config", self.config, "--listen", f"127.0.0.1:{self.port}",
              "--data-dir", self.folder / "data"], stdout=self.log, stderr=self.log)
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline and self.process.poll() is None:

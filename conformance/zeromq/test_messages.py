@@ -313,9 +313,22 @@ def test_settings_that_cannot_work_are_refused(broker, endpoint, complaint):
     assert complaint in broker.said()
 
 
-def test_an_endpoint_may_do_what_its_user_may(broker, peers, port):
-    broker.start(f"""
-    - {{socket: pull, bind: "tcp://127.0.0.1:{port}", queue: tasks, password: wrong}}
-""")
-    eventually(lambda: "trying again" in broker.said())
-    assert "403" in broker.said()
+def test_an_endpoint_whose_vhost_or_exchange_is_missing_says_so_and_works_when_they_are_there(broker, peers, port):
+    other = free_port()
+    endpoints = f"""
+    - {{socket: pull, bind: "tcp://127.0.0.1:{port}", queue: tasks, vhost: later}}
+    - {{socket: pull, bind: "tcp://127.0.0.1:{other}", exchange: later}}
+"""
+    channel = broker.start(endpoints).connect().channel()
+    for to in [port, other]:
+        peers(zmq.PUSH, to).send(b"waits")
+    eventually(lambda: "530" in broker.said() and "404" in broker.said())
+    broker.reload(endpoints + "\nvhosts: [{name: later}]\n")
+    channel.exchange_declare("later", "fanout")
+    channel.queue_declare("seen")
+    channel.queue_bind("seen", "later")
+    eventually(lambda: "configuration reloaded" in broker.said())
+    in_vhost = pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", broker.port, "later"))
+    broker.connections.append(in_vhost)
+    assert [body for _, _, body in take(channel, "seen", 1)] == [b"waits"]
+    eventually(lambda: in_vhost.channel().queue_declare("tasks", durable=True).method.message_count == 1)

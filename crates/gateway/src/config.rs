@@ -1,7 +1,8 @@
 //! The settings of endpoints, and what is wrong with them.
 
+use crate::accounts::{Login, Roster};
 use crate::security::Security;
-use omq_tokio::endpoint::{Endpoint, Host};
+use omq_tokio::MechanismSetup;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -68,7 +69,7 @@ pub enum SocketKind {
 }
 
 impl SocketKind {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             SocketKind::Pull => "pull",
             SocketKind::Push => "push",
@@ -113,7 +114,7 @@ pub struct EndpointConfig {
     /// The virtual host that it works in.
     #[serde(default = "root")]
     pub vhost: String,
-    /// Who may connect.
+    /// Who may connect, or what it shows where it connects.
     #[serde(default)]
     pub security: Security,
     /// Lets peers of other machines in without any security.
@@ -142,7 +143,7 @@ pub struct EndpointConfig {
     pub timeout_ms: u32,
 }
 
-fn everything() -> Vec<String> {
+pub(crate) fn everything() -> Vec<String> {
     vec![String::new()]
 }
 fn guest() -> String {
@@ -242,86 +243,15 @@ impl EndpointConfig {
         self.bind.as_deref().or(self.connect.as_deref())
     }
 
-    /// Refuses what could not work.
-    ///
-    /// # Errors
-    /// What is wrong.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        let wrong = |problem: String| Err(ConfigError::new(problem));
-        match (&self.bind, &self.connect) {
-            (Some(_), Some(_)) => return wrong("both bind and connect: give one of them".into()),
-            (None, None) => return wrong("neither bind nor connect: give one of them".into()),
-            (None, Some(_)) if self.security != Security::Null => {
-                return wrong("security is for endpoints that bind".into());
-            }
-            _ => {}
-        }
-        self.check_address()?;
-        self.check_target()?;
-        self.security.mechanism()?;
-        for (key, value) in [
-            ("prefetch", usize::from(self.prefetch)),
-            ("high_water_messages", self.high_water_messages as usize),
-            ("max_message_bytes", self.max_message_bytes),
-            ("peers_max", self.peers_max),
-            ("timeout_ms", self.timeout_ms as usize),
-        ] {
-            if value == 0 {
-                return wrong(format!("{key} must be at least 1"));
-            }
-        }
-        if self.high_water_bytes < self.max_message_bytes {
-            return wrong("high_water_bytes must be at least max_message_bytes".into());
-        }
-        Ok(())
+    /// What the socket is set to, so that only the right peers get in, or the endpoint gets in where it connects.
+    pub(crate) fn mechanism(&self) -> Result<MechanismSetup, ConfigError> {
+        if self.bind.is_some() { self.security.of_server() } else { self.security.of_client() }
     }
 
-    fn check_address(&self) -> Result<(), ConfigError> {
-        let address = self.address().unwrap_or_default();
-        let wrong = |problem: &str| Err(ConfigError::new(format!("'{address}' {problem}")));
-        let endpoint = address.parse::<Endpoint>();
-        let is_local = match &endpoint {
-            Ok(Endpoint::Tcp { host: Host::Ip(ip), .. }) => ip.is_loopback(),
-            Ok(Endpoint::Tcp { host: Host::Name(name), .. }) => name == "localhost",
-            Ok(Endpoint::Tcp { .. }) => false,
-            Ok(Endpoint::Ipc(_)) => true,
-            _ => return wrong("is no address: tcp://HOST:PORT or ipc://PATH is expected"),
-        };
-        if !is_local && self.security == Security::Null && !self.allow_null {
-            return wrong(
-                "can be reached from other machines: set security, or allow_null: true to let anybody in",
-            );
-        }
-        Ok(())
-    }
-
-    fn check_target(&self) -> Result<(), ConfigError> {
-        let kind = self.socket.name();
-        let wrong = |problem: &str| Err(ConfigError::new(format!("{kind}: {problem}")));
-        match (self.socket, &self.queue, &self.exchange) {
-            (SocketKind::Pull, Some(_), Some(_)) => wrong("both queue and exchange: give one"),
-            (SocketKind::Pull, None, None) => wrong("give queue or exchange"),
-            (SocketKind::Pull, Some(_), None) if !self.routing_key.is_empty() => {
-                wrong("routing_key goes with exchange")
-            }
-            (SocketKind::Push | SocketKind::Router | SocketKind::Dealer, None, _) => {
-                wrong("queue is missing")
-            }
-            (SocketKind::Push | SocketKind::Router | SocketKind::Dealer, _, Some(_)) => {
-                wrong("exchange is not for this socket")
-            }
-            (SocketKind::Sub | SocketKind::Xpub, Some(_), _) => {
-                wrong("queue is not for this socket")
-            }
-            (SocketKind::Sub | SocketKind::Xpub, _, None) => wrong("exchange is missing"),
-            (kind, ..) if kind != SocketKind::Pull && !self.routing_key.is_empty() => {
-                wrong("routing_key is for pull sockets")
-            }
-            (kind, ..) if kind != SocketKind::Sub && self.subscribe != everything() => {
-                wrong("subscribe is for sub sockets")
-            }
-            _ => Ok(()),
-        }
+    /// The users of the broker that it works as, in their virtual hosts: each once.
+    #[must_use]
+    pub fn logins(&self) -> Vec<Login> {
+        Roster::of(self).logins
     }
 
     /// Messages that a socket may hold, so that their octets stay below the bound too.

@@ -7,6 +7,7 @@
 use crate::frames::{Envelope, frames_of, to_amqp};
 use crate::link::{Link, LinkError};
 use crate::metrics::Metrics;
+use crate::socket::has_peer;
 use bytes::Bytes;
 use courser_client::{
     Channel, ConsumeOptions, Delivery, Error, Outgoing, OwnedProperties, ShortString,
@@ -85,7 +86,11 @@ async fn send_first(
     waiting: &VecDeque<Message>,
 ) -> Result<usize, omq_tokio::Error> {
     match waiting.front() {
-        Some(message) => socket.send(message.clone()).await.map(|()| message.byte_len()),
+        Some(message) => {
+            has_peer(socket).await?;
+            socket.send(message.clone()).await?;
+            Ok(message.byte_len())
+        }
         None => std::future::pending().await,
     }
 }

@@ -6,13 +6,13 @@
 
 use crate::config::SocketKind;
 use crate::frames::{Mapped, frames_of, to_amqp};
+use crate::intake::Intake;
 use crate::link::{Link, LinkError};
 use crate::metrics::Metrics;
 use bytes::Bytes;
 use courser_client::{
     Channel, Confirm, Confirmation, Connection, Error, Outgoing, OwnedProperties, Returns,
 };
-use omq_tokio::Socket;
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -37,7 +37,7 @@ impl Parcel {
 
 struct Inbound<'a> {
     link: &'a Link,
-    socket: &'a Socket,
+    intake: Intake,
     /// What has to be published again.
     again: VecDeque<Parcel>,
 }
@@ -55,8 +55,8 @@ struct Flight {
 }
 
 /// Carries messages from the socket to the broker until the gateway stops.
-pub(crate) async fn run(link: Link, socket: &Socket) {
-    let mut inbound = Inbound { link: &link, socket, again: VecDeque::new() };
+pub(crate) async fn run(link: Link, intake: Intake) {
+    let mut inbound = Inbound { link: &link, intake, again: VecDeque::new() };
     while let Err(error) = inbound.serve().await {
         if !link.may_retry(&error).await {
             break;
@@ -134,8 +134,8 @@ impl Inbound<'_> {
                         Metrics::add(&self.link.metrics.unroutable, 1);
                     }
                 }
-                message = self.socket.recv(), if has_room && !stopping && self.again.is_empty() => {
-                    let message = message?;
+                received = self.intake.recv(), if has_room && !stopping && self.again.is_empty() => {
+                    let message = received?.message;
                     self.link.metrics.note_received(message.byte_len());
                     match self.parcel(&frames_of(&message)) {
                         Some(parcel) => self.publish(flight, parcel).await?,

@@ -7,29 +7,37 @@
 //! What each kind of socket does, how messages are mapped and what is bounded by what: `docs/zeromq.md`.
 #![forbid(unsafe_code)]
 
+mod accounts;
+mod check;
 mod config;
 mod dealer;
 mod frames;
 mod inbound;
+mod intake;
 mod link;
 mod metrics;
 mod push;
 mod router;
 mod security;
 mod socket;
+mod watch;
 mod xpub;
 
+pub use accounts::{Account, Login};
 pub use config::{ConfigError, EndpointConfig, SocketKind, endpoints};
 pub use frames::{Envelope, FRAMES_HEADER, LENGTHS_HEADER, Mapped, from_amqp, to_amqp};
 pub use link::{Connector, Stream};
 pub use metrics::{Metrics, Snapshot};
-pub use security::Security;
+pub use security::{CurveClient, PlainUser, Security};
 
+use accounts::Roster;
+use intake::Intake;
 use link::Link;
+use omq_tokio::Socket;
 use socket::Bound;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch as channel};
 use tokio::task::JoinSet;
 
 /// How long endpoints have to hand over what they hold when the gateway stops.
@@ -49,11 +57,19 @@ pub enum StartError {
         /// What the system said.
         reason: String,
     },
+    /// The broker has no such user, or another password for it.
+    #[error("gateway: {endpoint}: the broker does not know user '{user}' with this password")]
+    Login {
+        /// Name of the endpoint.
+        endpoint: String,
+        /// The user.
+        user: String,
+    },
 }
 
 /// A running gateway. Dropping it ends its endpoints at once; [`Gateway::stop`] lets them finish.
 pub struct Gateway {
-    stop: watch::Sender<bool>,
+    stop: channel::Sender<bool>,
     tasks: JoinSet<()>,
     endpoints: Vec<Running>,
 }
@@ -74,21 +90,28 @@ impl Gateway {
         configs: &[EndpointConfig],
         connector: Connector,
     ) -> Result<Self, StartError> {
-        let (stop, stopping) = watch::channel(false);
+        let (stop, stopping) = channel::channel(false);
         let mut gateway = Gateway { stop, tasks: JoinSet::new(), endpoints: Vec::new() };
         for config in configs {
             config.check()?;
             let metrics = Arc::new(Metrics::default());
-            let bound = Bound::open(config, &metrics).await.map_err(|error| {
-                StartError::Socket { endpoint: config.name(), reason: error.to_string() }
+            let roster = Roster::of(config);
+            let opened = Bound::open(config, roster.logins.len() > 1, &metrics).await;
+            let bound = opened.map_err(|error| StartError::Socket {
+                endpoint: config.name(),
+                reason: error.to_string(),
             })?;
             gateway.endpoints.push(Running {
                 name: config.name(),
                 address: bound.address.clone(),
                 metrics: Arc::clone(&metrics),
             });
-            let link = Link::new(config, &connector, &metrics, &stopping);
-            gateway.tasks.spawn(run(link, bound));
+            let links = roster
+                .logins
+                .iter()
+                .map(|login| Link::new(config, login, &connector, &metrics, &stopping))
+                .collect();
+            gateway.tasks.spawn(run(config.socket, links, roster, bound));
         }
         Ok(gateway)
     }
@@ -119,13 +142,41 @@ impl Gateway {
 }
 
 /// Serves an endpoint until the gateway stops.
-async fn run(link: Link, bound: Bound) {
-    match link.config.socket {
-        SocketKind::Pull | SocketKind::Sub => inbound::run(link, &bound.socket).await,
-        SocketKind::Push => push::run(link, &bound.socket).await,
-        SocketKind::Xpub => xpub::run(link, &bound.socket).await,
-        SocketKind::Router => router::run(link, &bound.socket).await,
-        SocketKind::Dealer => dealer::run(link, &bound.socket).await,
+async fn run(kind: SocketKind, links: Vec<Link>, roster: Roster, mut bound: Bound) {
+    let metrics = links.first().map(|link| Arc::clone(&link.metrics)).unwrap_or_default();
+    let senders = bound.senders.take();
+    let mut accounts = JoinSet::new();
+    let mut inlets = Vec::new();
+    for link in links {
+        let intake = if senders.is_some() {
+            let (inlet, sorted) = mpsc::channel(1);
+            inlets.push(inlet);
+            Intake::Sorted(sorted)
+        } else {
+            Intake::Socket(bound.socket.clone())
+        };
+        accounts.spawn(serve(kind, link, intake, bound.socket.clone()));
+    }
+    let sorting = async {
+        if let Some(senders) = senders {
+            intake::sort(senders, &roster, &inlets, &metrics).await;
+        }
+        std::future::pending().await
+    };
+    tokio::select! {
+        () = async { while accounts.join_next().await.is_some() {} } => {}
+        () = sorting => {}
     }
     bound.close().await;
+}
+
+/// Serves an account of an endpoint until the gateway stops.
+async fn serve(kind: SocketKind, link: Link, intake: Intake, socket: Socket) {
+    match kind {
+        SocketKind::Pull | SocketKind::Sub => inbound::run(link, intake).await,
+        SocketKind::Push => push::run(link, &socket).await,
+        SocketKind::Xpub => xpub::run(link, &socket).await,
+        SocketKind::Router => router::run(link, intake, &socket).await,
+        SocketKind::Dealer => dealer::run(link, &socket).await,
+    }
 }

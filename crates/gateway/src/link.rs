@@ -1,5 +1,6 @@
 //! The AMQP side of an endpoint: a connection of its own, made again when it is lost.
 
+use crate::accounts::Login;
 use crate::config::EndpointConfig;
 use crate::frames::frames_of_amqp;
 use crate::metrics::Metrics;
@@ -27,6 +28,7 @@ pub type Connector = Arc<dyn Fn() -> Option<Box<dyn Stream>> + Send + Sync>;
 pub(crate) struct Link {
     pub config: EndpointConfig,
     pub metrics: Arc<Metrics>,
+    login: Login,
     connector: Connector,
     stopping: watch::Receiver<bool>,
 }
@@ -47,6 +49,7 @@ pub(crate) enum LinkError {
 impl Link {
     pub fn new(
         config: &EndpointConfig,
+        login: &Login,
         connector: &Connector,
         metrics: &Arc<Metrics>,
         stopping: &watch::Receiver<bool>,
@@ -54,6 +57,7 @@ impl Link {
         Link {
             config: config.clone(),
             metrics: Arc::clone(metrics),
+            login: login.clone(),
             connector: Arc::clone(connector),
             stopping: stopping.clone(),
         }
@@ -61,22 +65,20 @@ impl Link {
 
     /// Logs in and opens a channel.
     pub async fn open(&self) -> Result<(Connection, Channel), LinkError> {
-        let config = &self.config;
-        let long = |error: courser_client::Error| LinkError::Amqp(error);
-        let vhost = ShortString::try_from(config.vhost.as_str()).map_err(|error| {
-            long(Error::TooLong { what: "a virtual host's name", len: error.len })
-        })?;
+        let Login { user, password, vhost } = &self.login;
+        let vhost = ShortString::try_from(vhost.as_str())
+            .map_err(|error| Error::TooLong { what: "a virtual host's name", len: error.len })?;
         let options = Options {
             credentials: Credentials::Plain {
-                user: config.user.clone().into(),
-                password: config.password.clone().into(),
+                user: user.clone().into(),
+                password: password.clone().into(),
             },
             virtual_host: vhost,
             // The pipe to the broker cannot break unnoticed, and is not read while messages wait for a peer.
             heartbeat_s: 0,
             ..Options::default()
         }
-        .with_name(format!("gateway: {}", config.name()));
+        .with_name(format!("gateway: {}", self.config.name()));
         let stream = (self.connector)().ok_or(LinkError::NoRoom)?;
         let connection = Connection::open_on(stream, options).await?;
         let channel = connection.open_channel().await?;
@@ -121,7 +123,8 @@ impl Link {
         if self.is_stopping() || matches!(error, LinkError::Socket(_)) {
             return false;
         }
-        tracing::warn!(endpoint = self.config.name(), %error, "gateway: trying again in a second");
+        let (endpoint, vhost) = (self.config.name(), &self.login.vhost);
+        tracing::warn!(endpoint, vhost, %error, "gateway: trying again in a second");
         tokio::select! {
             () = tokio::time::sleep(RETRY_INTERVAL) => true,
             () = self.stopped() => false,

@@ -4,6 +4,7 @@
 //! read, or there is none, the socket takes nothing, and the broker sends no more than the prefetch.
 
 use crate::link::{Link, LinkError};
+use crate::socket::has_peer;
 use courser_client::{ConsumeOptions, Delivery};
 use omq_tokio::{Message, Socket};
 
@@ -40,6 +41,7 @@ async fn hand_over(link: &Link, socket: &Socket, delivery: &Delivery) -> Result<
     };
     let message = Message::multipart(frames);
     let size_bytes = message.byte_len();
+    has_peer(socket).await?;
     socket.send(message).await?;
     link.metrics.note_sent(size_bytes);
     Ok(delivery.ack()?)

@@ -5,6 +5,7 @@
 //! is forgotten, and its reply dropped should it still come.
 
 use crate::frames::{Envelope, frames_of, to_amqp};
+use crate::intake::{Intake, Received};
 use crate::link::{Link, LinkError};
 use crate::metrics::Metrics;
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use courser_client::{
     Channel, ConsumeOptions, Delivery, Error, Message as AmqpMessage, Outgoing, OwnedProperties,
     QueueOptions, ShortString,
 };
-use omq_tokio::{IdentitySocket, Message, Socket};
+use omq_tokio::{Message, Socket};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -20,11 +21,10 @@ use std::time::{Duration, Instant};
 const EXPIRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Carries requests and replies until the gateway stops.
-pub(crate) async fn run(link: Link, socket: &Socket) {
-    let Ok(socket) = socket.identity_routing() else { return };
+pub(crate) async fn run(link: Link, mut intake: Intake, socket: &Socket) {
     loop {
         let served = tokio::select! {
-            served = serve(&link, &socket) => served,
+            served = serve(&link, &mut intake, socket) => served,
             () = link.stopped() => return,
         };
         if let Err(error) = served
@@ -44,7 +44,7 @@ struct Asker {
 
 struct Desk<'a> {
     link: &'a Link,
-    socket: &'a IdentitySocket,
+    socket: &'a Socket,
     channel: Channel,
     queue: String,
     reply_queue: ShortString,
@@ -53,7 +53,7 @@ struct Desk<'a> {
     last: u64,
 }
 
-async fn serve(link: &Link, socket: &IdentitySocket) -> Result<(), LinkError> {
+async fn serve(link: &Link, intake: &mut Intake, socket: &Socket) -> Result<(), LinkError> {
     let (_connection, channel, queue) = link.with_queue().await?;
     let reply_queue = channel.queue_declare("", QueueOptions::exclusive()).await?.name;
     channel.qos(link.config.prefetch).await?;
@@ -78,8 +78,8 @@ async fn serve(link: &Link, socket: &IdentitySocket) -> Result<(), LinkError> {
             returned = returns.next() => returned.map_err(LinkError::from).map(|returned| {
                 if let Some(returned) = returned { desk.give_up(&returned.message) }
             }),
-            request = socket.recv_from(), if desk.askers.len() < most => match request {
-                Ok((identity, message)) => desk.ask(identity.to_bytes(), &message).await,
+            request = intake.recv(), if desk.askers.len() < most => match request {
+                Ok(Received { identity, message }) => desk.ask(identity, &message).await,
                 Err(error) => Err(error.into()),
             },
         };

@@ -1,13 +1,14 @@
 //! The ZeroMQ side of an endpoint: its socket, and who is connected to it.
 
 use crate::config::{EndpointConfig, SocketKind};
+use crate::intake::Senders;
 use crate::metrics::Metrics;
-use omq_tokio::{
-    Endpoint, Error, MonitorEvent, MonitorRecvError, MonitorStream, Options, Socket, SocketType,
-};
+use crate::watch::Watch;
+use omq_tokio::engine::{AuthenticatedRecvItem, RecvSink, RecvSinkConfig, StateSignal};
+use omq_tokio::{Endpoint, Error, Options, ReconnectPolicy, Socket, SocketType};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 /// How often silent peers are asked whether they live, and how long they have to answer.
@@ -15,25 +16,40 @@ const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(45);
 /// How long a closing socket has for what it still holds.
 const LINGER: Duration = Duration::from_secs(2);
+/// How long an endpoint waits before it connects again, from the first to the last.
+const RECONNECT_MIN: Duration = Duration::from_millis(100);
+const RECONNECT_MAX: Duration = Duration::from_secs(5);
 
 /// A socket that is bound or connects.
 pub(crate) struct Bound {
     pub socket: Socket,
+    /// What comes in, with who sent it, if that was asked for.
+    pub senders: Option<Senders>,
     /// With the real port.
     pub address: String,
     watcher: JoinHandle<()>,
 }
 
 impl Bound {
-    pub async fn open(config: &EndpointConfig, metrics: &Arc<Metrics>) -> Result<Self, Error> {
-        let socket = Socket::try_new(socket_type(config.socket), options(config)?)?;
-        let watcher = tokio::spawn(watch(
-            socket.clone(),
-            socket.monitor(),
-            config.name(),
-            config.peers_max,
-            Arc::clone(metrics),
-        ));
+    /// Opens the socket of an endpoint. If `knows_senders`, its messages are to be taken from `senders`.
+    pub async fn open(
+        config: &EndpointConfig,
+        knows_senders: bool,
+        metrics: &Arc<Metrics>,
+    ) -> Result<Self, Error> {
+        let (kind, options) = (socket_type(config.socket), options(config)?);
+        let (socket, senders) = if !knows_senders {
+            (Socket::try_new(kind, options)?, None)
+        } else if kind == SocketType::Router {
+            let socket = Socket::try_new(kind, options)?;
+            (socket.clone(), Some(Senders::Router(socket)))
+        } else {
+            let (sink, channel) = sink(config.socket_messages() as usize);
+            let socket = Socket::try_new_with_recv_sink_config(kind, options, Arc::new(sink))?;
+            (socket, Some(Senders::Channel(channel)))
+        };
+        let watch = Watch::new(config, &socket, metrics);
+        let watcher = tokio::spawn(watch.run());
         if config.socket == SocketKind::Sub {
             for prefix in &config.subscribe {
                 socket.subscribe(prefix.clone()).await?;
@@ -46,14 +62,28 @@ impl Bound {
             socket.connect(address.clone()).await?;
             address.to_string()
         };
-        Ok(Bound { socket, address, watcher })
+        Ok(Bound { socket, senders, address, watcher })
     }
 
     pub async fn close(self) {
-        self.watcher.abort();
         // It fails only when it is closed already.
-        let _ = self.socket.close().await;
+        let _ = self.socket.clone().close().await;
     }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        // It has the socket too, which would never be closed.
+        self.watcher.abort();
+    }
+}
+
+/// Has a socket put what it receives into a channel, with what is known of the sender.
+fn sink(messages: usize) -> (RecvSinkConfig, mpsc::Receiver<AuthenticatedRecvItem>) {
+    // Whoever takes the messages waits at the channel, so nobody has to be signalled.
+    let nobody = Arc::new(|| {});
+    let (sink, channel) = RecvSink::authenticated(messages, nobody.clone());
+    (RecvSinkConfig::new(sink, nobody, Arc::new(StateSignal::new()), messages), channel)
 }
 
 fn socket_type(kind: SocketKind) -> SocketType {
@@ -68,13 +98,13 @@ fn socket_type(kind: SocketKind) -> SocketType {
 }
 
 fn options(config: &EndpointConfig) -> Result<Options, Error> {
-    let mechanism =
-        config.security.mechanism().map_err(|error| Error::Config(error.to_string()))?;
+    let mechanism = config.mechanism().map_err(|error| Error::Config(error.to_string()))?;
     Ok(Options {
         send_hwm: config.socket_messages(),
         recv_hwm: config.socket_messages(),
         max_message_size: Some(config.max_message_bytes),
         linger: Some(LINGER),
+        reconnect: ReconnectPolicy::Exponential { min: RECONNECT_MIN, max: RECONNECT_MAX },
         heartbeat_interval: Some(HEARTBEAT_INTERVAL),
         heartbeat_timeout: Some(HEARTBEAT_TIMEOUT),
         // A reply for a peer that is gone, or does not read, is to be counted.
@@ -84,37 +114,13 @@ fn options(config: &EndpointConfig) -> Result<Options, Error> {
     })
 }
 
-/// Counts the peers, and disconnects those that are too many.
-async fn watch(
-    socket: Socket,
-    mut events: MonitorStream,
-    name: String,
-    peers_max: usize,
-    metrics: Arc<Metrics>,
-) {
-    let mut peers: usize = 0;
+/// Waits until a peer is there. A socket that connects would take messages before that, and lose them with its end.
+pub(crate) async fn has_peer(socket: &Socket) -> Result<(), Error> {
     loop {
-        match events.recv().await {
-            Ok(MonitorEvent::HandshakeSucceeded { peer, .. }) => {
-                peers += 1;
-                if peers > peers_max {
-                    tracing::warn!(endpoint = name, peers_max, "gateway: too many peers");
-                    Metrics::add(&metrics.turned_away, 1);
-                    // It fails when the peer has gone by itself.
-                    let _ = socket.disconnect_peer(peer.connection_id).await;
-                }
-            }
-            Ok(MonitorEvent::Disconnected { .. }) => peers = peers.saturating_sub(1),
-            Ok(MonitorEvent::HandshakeFailed { reason, .. }) => {
-                tracing::warn!(endpoint = name, reason, "gateway: a peer was not let in");
-                Metrics::add(&metrics.turned_away, 1);
-            }
-            Ok(_) => {}
-            Err(MonitorRecvError::Lagged(_)) => {
-                peers = socket.connections().await.map_or(peers, |list| list.len());
-            }
-            Err(_) => return,
+        let seen = socket.connections_generation();
+        if socket.ready_peer_count() > 0 {
+            return Ok(());
         }
-        metrics.peers.store(peers as u64, Ordering::Relaxed);
+        socket.connections_changed(seen).await?;
     }
 }

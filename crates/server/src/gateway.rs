@@ -3,13 +3,17 @@
 
 use crate::config::Config;
 use crate::driver::{self, Counted, Shared};
-use courser_gateway::{Connector, Gateway, StartError, Stream};
-use std::net::SocketAddr;
+use crate::login;
+use courser_connection::Credentials;
+use courser_gateway::{Connector, EndpointConfig, Gateway, StartError, Stream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use tokio::sync::watch;
 
 /// Octets on their way in a pipe, each direction.
 const PIPE_BYTES: usize = 256 * 1024;
+/// Where the gateway comes from: users who may come from this machine only may come from inside the broker.
+const INSIDE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// Starts the gateway, if there is an endpoint for it.
 pub(crate) async fn start(
@@ -21,8 +25,24 @@ pub(crate) async fn start(
     if endpoints.is_empty() {
         return Ok(None);
     }
+    for endpoint in endpoints {
+        check_logins(config, endpoint)?;
+    }
     let connector = connector(shared, config.limits.connections_max, stopping);
     Gateway::start(endpoints, connector).await.map(Some)
+}
+
+/// Refuses users that could never log in. A vhost may be made later; until then the endpoint tries again.
+fn check_logins(config: &Config, endpoint: &EndpointConfig) -> Result<(), StartError> {
+    for login in endpoint.logins() {
+        let user = login.user.clone();
+        let credentials =
+            Credentials::Plain { user: login.user.into(), password: login.password.into() };
+        if login::admit(&config.auth, &credentials, INSIDE).is_none() {
+            return Err(StartError::Login { endpoint: endpoint.name(), user });
+        }
+    }
+    Ok(())
 }
 
 fn connector(
@@ -34,9 +54,7 @@ fn connector(
     Arc::new(move || {
         let counted = Counted::admit(&shared, connections_max)?;
         let (brokers, gateways) = tokio::io::duplex(PIPE_BYTES);
-        // Users who may come from this machine only may come from inside the broker.
-        let peer = SocketAddr::from(([127, 0, 0, 1], 0));
-        tokio::spawn(driver::serve(brokers, peer, counted, stopping.clone()));
+        tokio::spawn(driver::serve(brokers, INSIDE, counted, stopping.clone()));
         Some(Box::new(gateways) as Box<dyn Stream>)
     })
 }

@@ -1,0 +1,141 @@
+//! Watches the peers of a socket: counts them, disconnects those that are too many, tells the log of those that are not
+//! let in, and connects again where the library would not.
+
+use crate::config::EndpointConfig;
+use crate::metrics::Metrics;
+use omq_tokio::{Endpoint, MonitorEvent, MonitorRecvError, MonitorStream, Socket};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long an endpoint waits before it shows its credentials again where they were refused.
+const REFUSED_PAUSE: Duration = Duration::from_secs(5);
+
+pub(crate) struct Watch {
+    socket: Socket,
+    events: MonitorStream,
+    name: String,
+    peers_max: usize,
+    connects: bool,
+    metrics: Arc<Metrics>,
+    peers: usize,
+    /// A connection was made that is not known to have become a peer.
+    is_reached: bool,
+    /// What the log was told last of why there is no connection.
+    told: Option<String>,
+    /// When and where to connect again, where credentials were refused.
+    again: Option<(Instant, Endpoint)>,
+}
+
+impl Watch {
+    pub fn new(config: &EndpointConfig, socket: &Socket, metrics: &Arc<Metrics>) -> Self {
+        Watch {
+            socket: socket.clone(),
+            events: socket.monitor(),
+            name: config.name(),
+            peers_max: config.peers_max,
+            connects: config.connect.is_some(),
+            metrics: Arc::clone(metrics),
+            peers: 0,
+            is_reached: false,
+            told: None,
+            again: None,
+        }
+    }
+
+    /// Watches until the socket is closed.
+    pub async fn run(mut self) {
+        loop {
+            let at = self.again.as_ref().map(|(at, _)| *at);
+            tokio::select! {
+                event = self.events.recv() => match event {
+                    Ok(event) => self.note(event).await,
+                    Err(MonitorRecvError::Lagged(_)) => {
+                        let list = self.socket.connections().await;
+                        self.peers = list.map_or(self.peers, |list| list.len());
+                    }
+                    Err(_) => return,
+                },
+                () = until(at), if at.is_some() => {
+                    // The library gives up where credentials are refused; whoever refuses may be told better.
+                    if let Some((_, endpoint)) = self.again.take() {
+                        // It fails only when the socket is closed.
+                        let _ = self.socket.connect(endpoint).await;
+                    }
+                }
+            }
+            self.metrics.peers.store(self.peers as u64, Ordering::Relaxed);
+        }
+    }
+
+    async fn note(&mut self, event: MonitorEvent) {
+        match event {
+            MonitorEvent::HandshakeSucceeded { peer, .. } => self.welcome(peer.connection_id).await,
+            MonitorEvent::Disconnected { reason, .. } => {
+                self.peers = self.peers.saturating_sub(1);
+                if self.connects {
+                    self.complain(&format!("the connection was lost: {reason:?}"));
+                }
+            }
+            MonitorEvent::HandshakeFailed { reason, .. } => self.refuse(&reason),
+            MonitorEvent::Connected { .. } => self.reach(),
+            MonitorEvent::ConnectDelayed { .. } => {
+                self.complain("nobody answers at this address");
+            }
+            MonitorEvent::ConnectStopped { endpoint, .. } => {
+                self.again = Some((Instant::now() + REFUSED_PAUSE, endpoint));
+            }
+            _ => {}
+        }
+    }
+
+    async fn welcome(&mut self, connection_id: u64) {
+        self.peers += 1;
+        self.is_reached = false;
+        if self.connects && self.told.take().is_some() {
+            tracing::info!(endpoint = self.name, "gateway: connected");
+        }
+        if self.peers > self.peers_max {
+            let peers_max = self.peers_max;
+            tracing::warn!(endpoint = self.name, peers_max, "gateway: too many peers");
+            Metrics::add(&self.metrics.turned_away, 1);
+            // It fails when the peer has gone by itself.
+            let _ = self.socket.disconnect_peer(connection_id).await;
+        }
+    }
+
+    fn refuse(&mut self, reason: &str) {
+        self.is_reached = false;
+        if self.connects {
+            self.complain(&format!("not let in: {reason}"));
+        } else {
+            tracing::warn!(endpoint = self.name, reason, "gateway: a peer was not let in");
+            Metrics::add(&self.metrics.turned_away, 1);
+        }
+    }
+
+    /// A peer that hangs up in the middle of the handshake causes no event but the next attempt.
+    fn reach(&mut self) {
+        if self.connects && std::mem::replace(&mut self.is_reached, true) {
+            self.complain(
+                "not let in: the peer ends the connection (a wrong server_key, or none?)",
+            );
+        }
+    }
+
+    /// Tells the log why an endpoint has no connection, once for each reason: it goes on trying.
+    fn complain(&mut self, reason: &str) {
+        if self.told.as_deref() != Some(reason) {
+            tracing::warn!(endpoint = self.name, reason, "gateway: not connected, trying again");
+            self.told = Some(reason.to_owned());
+        }
+    }
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
