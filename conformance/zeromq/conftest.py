@@ -89,7 +89,7 @@ def peers():
     """Makes ZeroMQ sockets: peers(zmq.PUSH, port, option=value)."""
     context, made = zmq.Context(), []
 
-    def make(kind, port, subscribe=None, **options):
+    def make(kind, port=None, subscribe=None, host="127.0.0.1", address=None, **options):
         peer = context.socket(kind)
         made.append(peer)  # Python closes what nobody refers to.
         peer.linger, peer.rcvtimeo, peer.sndtimeo = 0, 5000, 5000
@@ -97,7 +97,7 @@ def peers():
             setattr(peer, name, value)
         for prefix in subscribe or []:
             peer.subscribe(prefix)
-        peer.connect(f"tcp://127.0.0.1:{port}")
+        peer.connect(address or f"tcp://{host}:{port}")
         return peer
 
     yield make

@@ -4,7 +4,7 @@
 //! it sends back the first two with its reply. A request is acknowledged when its reply is published. One that is not
 //! answered in time is rejected: the broker drops or dead-letters it.
 
-use crate::frames::{Envelope, frames_of, to_amqp};
+use crate::frames::{Envelope, to_amqp};
 use crate::link::{Link, LinkError};
 use crate::metrics::Metrics;
 use crate::socket::has_peer;
@@ -124,12 +124,17 @@ impl Office<'_> {
 
     async fn reply(&mut self, message: &Message) -> Result<(), LinkError> {
         let metrics = &self.link.metrics;
-        metrics.note_received(message.byte_len());
-        let Envelope { address, content } = Envelope::divide(frames_of(message));
+        let Some(frames) = self.link.incoming(message) else { return Ok(()) };
+        let Envelope { address, content } = Envelope::divide(frames);
+        // One that cannot be carried is as good as none: its request expires.
+        let Some(mapped) = to_amqp(&content, false) else {
+            Metrics::add(&metrics.dropped, 1);
+            return Ok(());
+        };
         let number = address.first().and_then(|frame| <[u8; 8]>::try_from(&frame[..]).ok());
         let job = number.and_then(|number| self.jobs.remove(&u64::from_be_bytes(number)));
-        // A reply that is late, or to nothing that was asked, or that cannot be carried.
-        let (Some(job), Some(mapped)) = (job, to_amqp(&content, false)) else {
+        // A reply that is late, or to nothing that was asked.
+        let Some(job) = job else {
             Metrics::add(&metrics.dropped, 1);
             return Ok(());
         };

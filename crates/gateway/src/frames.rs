@@ -15,7 +15,7 @@ pub const LENGTHS_HEADER: &str = "x-zmq-lengths";
 /// Octets of frames that go into a header; the rest of the smallest frame of AMQP is left for other properties.
 const HEADER_BYTES_MAX: usize = 3072;
 /// Frames of a message. More of them are refused: a header with all lengths has to fit into a frame.
-const FRAMES_MAX: usize = 512;
+pub(crate) const FRAMES_MAX: usize = 512;
 
 /// The headers and the body that a message is carried as.
 #[derive(Clone, Debug, PartialEq)]

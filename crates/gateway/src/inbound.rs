@@ -5,8 +5,8 @@
 //! senders back.
 
 use crate::config::SocketKind;
-use crate::frames::{Mapped, frames_of, to_amqp};
-use crate::intake::Intake;
+use crate::frames::{Mapped, to_amqp};
+use crate::intake::{Intake, Received};
 use crate::link::{Link, LinkError};
 use crate::metrics::Metrics;
 use bytes::Bytes;
@@ -14,6 +14,7 @@ use courser_client::{
     Channel, Confirm, Confirmation, Connection, Error, Outgoing, OwnedProperties, Returns,
 };
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -111,9 +112,9 @@ impl Inbound<'_> {
         let most_bytes = self.link.config.high_water_bytes;
         let stopped = self.link.stopped();
         tokio::pin!(stopped);
-        let mut stopping = false;
+        let (mut stopping, mut nothing_left) = (false, false);
         loop {
-            if stopping && flight.unconfirmed.is_empty() && self.again.is_empty() {
+            if nothing_left && flight.unconfirmed.is_empty() && self.again.is_empty() {
                 return Ok(());
             }
             let has_room = flight.unconfirmed.len() < most && flight.unconfirmed_bytes < most_bytes;
@@ -125,27 +126,55 @@ impl Inbound<'_> {
                 self.publish(flight, parcel).await?;
                 continue;
             }
-            tokio::select! {
-                answer = next_answer(&mut flight.unconfirmed), if !flight.unconfirmed.is_empty() => {
-                    self.settle(flight, answer?);
+            if has_room && stopping && !nothing_left && self.again.is_empty() {
+                match self.intake.rest().await {
+                    Some(received) => self.take(flight, &received).await?,
+                    None => nothing_left = true,
                 }
+                continue;
+            }
+            tokio::select! {
                 returned = flight.returns.next() => {
                     if returned?.is_some() {
-                        Metrics::add(&self.link.metrics.unroutable, 1);
+                        self.came_back()?;
                     }
                 }
-                received = self.intake.recv(), if has_room && !stopping && self.again.is_empty() => {
-                    let message = received?.message;
-                    self.link.metrics.note_received(message.byte_len());
-                    match self.parcel(&frames_of(&message)) {
-                        Some(parcel) => self.publish(flight, parcel).await?,
-                        None => Metrics::add(&self.link.metrics.dropped, 1),
+                answer = next_answer(&mut flight.unconfirmed), if !flight.unconfirmed.is_empty() => {
+                    let answer = answer?;
+                    // Its return, if there is any, is there before its confirm.
+                    if has_returned(&mut flight.returns).await? {
+                        self.came_back()?;
                     }
+                    self.settle(flight, answer);
+                }
+                received = self.intake.recv(), if has_room && !stopping && self.again.is_empty() => {
+                    self.take(flight, &received?).await?;
                 }
                 () = tokio::time::sleep_until(flight.retry_at), if !may_retry && !self.again.is_empty() => {}
                 () = &mut stopped, if !stopping => stopping = true,
             }
         }
+    }
+
+    async fn take(&mut self, flight: &mut Flight, received: &Received) -> Result<(), LinkError> {
+        let frames = self.link.incoming(&received.message);
+        match frames.and_then(|frames| self.parcel(&frames)) {
+            Some(parcel) => self.publish(flight, parcel).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Notes that the broker had no queue for a message. Where it was the endpoint's own that is missing, this ends the
+    /// connection: the next one makes the queue again, and publishes what was under way.
+    fn came_back(&self) -> Result<(), LinkError> {
+        if self.link.config.queue.is_some() {
+            return Err(LinkError::QueueGone);
+        }
+        if self.link.metrics.unroutable.fetch_add(1, Ordering::Relaxed) == 0 {
+            let endpoint = self.link.config.name();
+            tracing::warn!(endpoint, "gateway: no queue takes a message; more of them are counted");
+        }
+        Ok(())
     }
 
     /// Addresses a message. `None` if it cannot be carried.
@@ -198,6 +227,15 @@ impl Inbound<'_> {
         Metrics::add(&self.link.metrics.refused, 1);
         self.again.push_back(parcel);
         flight.retry_at = Instant::now() + REFUSED_PAUSE;
+    }
+}
+
+/// Takes a return, if there is one.
+async fn has_returned(returns: &mut Returns) -> Result<bool, LinkError> {
+    tokio::select! {
+        biased;
+        returned = returns.next() => Ok(returned?.is_some()),
+        () = std::future::ready(()) => Ok(false),
     }
 }
 

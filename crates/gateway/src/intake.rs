@@ -9,7 +9,7 @@ use crate::metrics::Metrics;
 use bytes::Bytes;
 use omq_tokio::engine::AuthenticatedRecvItem;
 use omq_tokio::{Error, Message, Socket, SocketType};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// A message of a peer.
 pub(crate) struct Received {
@@ -37,6 +37,17 @@ impl Intake {
             Intake::Sorted(received) => received.recv().await.ok_or(Error::Closed),
         }
     }
+
+    /// What is left of a pull or sub socket whose peers are disconnected.
+    pub async fn rest(&mut self) -> Option<Received> {
+        match self {
+            Intake::Socket(socket) => {
+                let message = socket.try_recv().ok()?;
+                Some(Received { identity: Bytes::new(), message })
+            }
+            Intake::Sorted(received) => received.recv().await,
+        }
+    }
 }
 
 /// The messages of all peers, each with who it is of.
@@ -51,9 +62,7 @@ impl Senders {
     async fn recv(&mut self, roster: &Roster) -> Result<(Option<usize>, Received), Error> {
         match self {
             Senders::Channel(channel) => {
-                let (message, peer) = channel.recv().await.ok_or(Error::Closed)?.into_parts();
-                let received = Received { identity: Bytes::new(), message };
-                Ok((roster.find(&peer.authentication), received))
+                channel.recv().await.map(|item| known(item, roster)).ok_or(Error::Closed)
             }
             Senders::Router(socket) => {
                 let (receipt, message) = socket.recv_with_receipt(None).await?;
@@ -64,16 +73,39 @@ impl Senders {
             }
         }
     }
+
+    /// What is left when peers are disconnected. What a router still has could not be answered.
+    fn rest(&mut self, roster: &Roster) -> Option<(Option<usize>, Received)> {
+        match self {
+            Senders::Channel(channel) => channel.try_recv().ok().map(|item| known(item, roster)),
+            Senders::Router(_) => None,
+        }
+    }
 }
 
-/// Gives every message to the account of the peer that sent it, until the socket is closed or the accounts have ended.
+fn known(item: AuthenticatedRecvItem, roster: &Roster) -> (Option<usize>, Received) {
+    let (message, peer) = item.into_parts();
+    let received = Received { identity: Bytes::new(), message };
+    (roster.find(&peer.authentication), received)
+}
+
+/// Gives every message to the account of the peer that sent it, until the socket is closed or, when the gateway stops,
+/// until nothing is left.
 pub(crate) async fn sort(
     mut senders: Senders,
     roster: &Roster,
-    accounts: &[mpsc::Sender<Received>],
+    accounts: Vec<mpsc::Sender<Received>>,
     metrics: &Metrics,
+    halting: &mut watch::Receiver<bool>,
 ) {
-    while let Ok((place, received)) = senders.recv(roster).await {
+    loop {
+        let next = tokio::select! {
+            biased;
+            received = senders.recv(roster) => received.ok(),
+            // An error means that the gateway is gone.
+            _ = halting.wait_for(|halt| *halt) => senders.rest(roster),
+        };
+        let Some((place, received)) = next else { return };
         match place.and_then(|place| accounts.get(place)) {
             Some(account) if account.send(received).await.is_err() => return,
             Some(_) => {}

@@ -11,6 +11,7 @@ mod accounts;
 mod check;
 mod config;
 mod dealer;
+mod endpoint;
 mod frames;
 mod inbound;
 mod intake;
@@ -31,13 +32,12 @@ pub use metrics::{Metrics, Snapshot};
 pub use security::{CurveClient, PlainUser, Security};
 
 use accounts::Roster;
-use intake::Intake;
+use endpoint::Endpoint;
 use link::Link;
-use omq_tokio::Socket;
 use socket::Bound;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, watch as channel};
+use tokio::sync::watch as channel;
 use tokio::task::JoinSet;
 
 /// How long endpoints have to hand over what they hold when the gateway stops.
@@ -56,6 +56,16 @@ pub enum StartError {
         endpoint: String,
         /// What the system said.
         reason: String,
+    },
+    /// An endpoint takes larger messages than the broker.
+    #[error(
+        "gateway: {endpoint}: max_message_bytes is more than amqp.max_message_bytes, {broker_max}"
+    )]
+    Size {
+        /// Name of the endpoint.
+        endpoint: String,
+        /// Octets of the largest message that the broker takes.
+        broker_max: u64,
     },
     /// The broker has no such user, or another password for it.
     #[error("gateway: {endpoint}: the broker does not know user '{user}' with this password")]
@@ -106,12 +116,14 @@ impl Gateway {
                 address: bound.address.clone(),
                 metrics: Arc::clone(&metrics),
             });
+            let (halt, halting) = channel::channel(false);
             let links = roster
                 .logins
                 .iter()
-                .map(|login| Link::new(config, login, &connector, &metrics, &stopping))
+                .map(|login| Link::new(config, login, &connector, &metrics, &halting))
                 .collect();
-            gateway.tasks.spawn(run(config.socket, links, roster, bound));
+            let endpoint = Endpoint { kind: config.socket, links, roster, bound, halt };
+            gateway.tasks.spawn(endpoint.run(stopping.clone()));
         }
         Ok(gateway)
     }
@@ -127,6 +139,13 @@ impl Gateway {
         self.endpoints.iter().map(of).collect()
     }
 
+    /// Writes what has happened so far to the log.
+    pub fn log_counters(&self) {
+        for (endpoint, snapshot) in self.snapshot() {
+            tracing::info!(endpoint, %snapshot, "gateway: so far");
+        }
+    }
+
     /// Stops taking messages, and waits a few seconds at most until the broker has confirmed those that were taken.
     pub async fn stop(mut self) {
         // An error means that no endpoint is left.
@@ -138,45 +157,5 @@ impl Gateway {
         for (endpoint, snapshot) in self.snapshot() {
             tracing::info!(endpoint, %snapshot, "gateway: stopped");
         }
-    }
-}
-
-/// Serves an endpoint until the gateway stops.
-async fn run(kind: SocketKind, links: Vec<Link>, roster: Roster, mut bound: Bound) {
-    let metrics = links.first().map(|link| Arc::clone(&link.metrics)).unwrap_or_default();
-    let senders = bound.senders.take();
-    let mut accounts = JoinSet::new();
-    let mut inlets = Vec::new();
-    for link in links {
-        let intake = if senders.is_some() {
-            let (inlet, sorted) = mpsc::channel(1);
-            inlets.push(inlet);
-            Intake::Sorted(sorted)
-        } else {
-            Intake::Socket(bound.socket.clone())
-        };
-        accounts.spawn(serve(kind, link, intake, bound.socket.clone()));
-    }
-    let sorting = async {
-        if let Some(senders) = senders {
-            intake::sort(senders, &roster, &inlets, &metrics).await;
-        }
-        std::future::pending().await
-    };
-    tokio::select! {
-        () = async { while accounts.join_next().await.is_some() {} } => {}
-        () = sorting => {}
-    }
-    bound.close().await;
-}
-
-/// Serves an account of an endpoint until the gateway stops.
-async fn serve(kind: SocketKind, link: Link, intake: Intake, socket: Socket) {
-    match kind {
-        SocketKind::Pull | SocketKind::Sub => inbound::run(link, intake).await,
-        SocketKind::Push => push::run(link, &socket).await,
-        SocketKind::Xpub => xpub::run(link, &socket).await,
-        SocketKind::Router => router::run(link, intake, &socket).await,
-        SocketKind::Dealer => dealer::run(link, &socket).await,
     }
 }

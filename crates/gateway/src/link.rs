@@ -2,12 +2,13 @@
 
 use crate::accounts::Login;
 use crate::config::EndpointConfig;
-use crate::frames::frames_of_amqp;
+use crate::frames::{FRAMES_MAX, frames_of, frames_of_amqp};
 use crate::metrics::Metrics;
 use bytes::Bytes;
 use courser_client::{
     Channel, Connection, Credentials, Error, Message, Options, QueueOptions, ShortString,
 };
+use omq_tokio::Message as PeerMessage;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -99,6 +100,20 @@ impl Link {
         let channel = connection.open_channel().await?;
         channel.queue_declare(&queue, QueueOptions::durable()).await?;
         Ok((connection, channel, queue))
+    }
+
+    /// The frames of a message of a peer, which is counted. `None`, and counted as dropped, if it is too large or has too
+    /// many of them.
+    pub fn incoming(&self, message: &PeerMessage) -> Option<Vec<Bytes>> {
+        let (size_bytes, frames) = (message.byte_len(), message.len());
+        self.metrics.note_received(size_bytes);
+        if size_bytes <= self.config.max_message_bytes && frames <= FRAMES_MAX {
+            return Some(frames_of(message));
+        }
+        let endpoint = self.config.name();
+        tracing::warn!(endpoint, size_bytes, frames, "gateway: a message of a peer is too large");
+        Metrics::add(&self.metrics.dropped, 1);
+        None
     }
 
     /// The frames of a message that goes to peers, and whether its headers told of them. `None`, and counted, if they

@@ -4,7 +4,7 @@
 //! the reply comes. A request carries `reply-to`, `correlation-id` and an expiration; one that is not answered in time
 //! is forgotten, and its reply dropped should it still come.
 
-use crate::frames::{Envelope, frames_of, to_amqp};
+use crate::frames::{Envelope, to_amqp};
 use crate::intake::{Intake, Received};
 use crate::link::{Link, LinkError};
 use crate::metrics::Metrics;
@@ -75,9 +75,12 @@ async fn serve(link: &Link, intake: &mut Intake, socket: &Socket) -> Result<(), 
                 Ok(None) => Err(LinkError::QueueGone),
                 Err(error) => Err(error.into()),
             },
-            returned = returns.next() => returned.map_err(LinkError::from).map(|returned| {
-                if let Some(returned) = returned { desk.give_up(&returned.message) }
-            }),
+            returned = returns.next() => match returned {
+                // The next connection makes the queue again.
+                Ok(Some(_)) => Err(LinkError::QueueGone),
+                Ok(None) => Ok(()),
+                Err(error) => Err(error.into()),
+            },
             request = intake.recv(), if desk.askers.len() < most => match request {
                 Ok(Received { identity, message }) => desk.ask(identity, &message).await,
                 Err(error) => Err(error.into()),
@@ -95,8 +98,8 @@ async fn serve(link: &Link, intake: &mut Intake, socket: &Socket) -> Result<(), 
 impl Desk<'_> {
     async fn ask(&mut self, identity: Bytes, message: &Message) -> Result<(), LinkError> {
         let metrics = &self.link.metrics;
-        metrics.note_received(message.byte_len());
-        let envelope = Envelope::divide(frames_of(message));
+        let Some(frames) = self.link.incoming(message) else { return Ok(()) };
+        let envelope = Envelope::divide(frames);
         let Some(mapped) = to_amqp(&envelope.content, false) else {
             Metrics::add(&metrics.dropped, 1);
             return Ok(());
@@ -141,14 +144,6 @@ impl Desk<'_> {
             }
         }
         Ok(reply.ack()?)
-    }
-
-    /// Forgets a request that no queue took.
-    fn give_up(&mut self, request: &AmqpMessage) {
-        Metrics::add(&self.link.metrics.unroutable, 1);
-        if let Some(number) = number_of(request) {
-            self.askers.remove(&number);
-        }
     }
 
     /// Forgets what was not answered in time. All have the same time, so the oldest are late first.

@@ -1,11 +1,13 @@
 //! The ZeroMQ side of an endpoint: its socket, and who is connected to it.
 
 use crate::config::{EndpointConfig, SocketKind};
+use crate::frames::FRAMES_MAX;
 use crate::intake::Senders;
 use crate::metrics::Metrics;
 use crate::watch::Watch;
 use omq_tokio::engine::{AuthenticatedRecvItem, RecvSink, RecvSinkConfig, StateSignal};
-use omq_tokio::{Endpoint, Error, Options, ReconnectPolicy, Socket, SocketType};
+use omq_tokio::options::DEFAULT_MAX_PENDING_HANDSHAKES;
+use omq_tokio::{Endpoint, Error, Options, Payload, ReconnectPolicy, Socket, SocketType};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -27,6 +29,7 @@ pub(crate) struct Bound {
     pub senders: Option<Senders>,
     /// With the real port.
     pub address: String,
+    is_bound: bool,
     watcher: JoinHandle<()>,
 }
 
@@ -62,7 +65,19 @@ impl Bound {
             socket.connect(address.clone()).await?;
             address.to_string()
         };
-        Ok(Bound { socket, senders, address, watcher })
+        Ok(Bound { socket, senders, address, is_bound: config.bind.is_some(), watcher })
+    }
+
+    /// Lets nobody in any more, and disconnects who is there. What has come already can still be taken.
+    pub async fn hang_up(&self) {
+        // Errors mean that somebody has gone before.
+        let _ = match self.is_bound {
+            true => self.socket.unbind(self.address.as_str()).await,
+            false => self.socket.disconnect(self.address.as_str()).await,
+        };
+        for peer in self.socket.connections().await.unwrap_or_default() {
+            let _ = self.socket.disconnect_peer(peer.connection_id).await;
+        }
     }
 
     pub async fn close(self) {
@@ -102,7 +117,9 @@ fn options(config: &EndpointConfig) -> Result<Options, Error> {
     Ok(Options {
         send_hwm: config.socket_messages(),
         recv_hwm: config.socket_messages(),
-        max_message_size: Some(config.max_message_bytes),
+        // The library counts a slot of its own for each frame. What is too large then is for `Link::incoming` to drop.
+        max_message_size: Some(config.max_message_bytes + FRAMES_MAX * size_of::<Payload>()),
+        max_pending_handshakes: config.peers_max.max(DEFAULT_MAX_PENDING_HANDSHAKES),
         linger: Some(LINGER),
         reconnect: ReconnectPolicy::Exponential { min: RECONNECT_MIN, max: RECONNECT_MAX },
         heartbeat_interval: Some(HEARTBEAT_INTERVAL),

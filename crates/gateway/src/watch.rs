@@ -3,7 +3,9 @@
 
 use crate::config::EndpointConfig;
 use crate::metrics::Metrics;
-use omq_tokio::{Endpoint, MonitorEvent, MonitorRecvError, MonitorStream, Socket};
+use omq_tokio::{
+    DisconnectReason, Endpoint, MonitorEvent, MonitorRecvError, MonitorStream, Socket,
+};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -74,9 +76,7 @@ impl Watch {
             MonitorEvent::HandshakeSucceeded { peer, .. } => self.welcome(peer.connection_id).await,
             MonitorEvent::Disconnected { reason, .. } => {
                 self.peers = self.peers.saturating_sub(1);
-                if self.connects {
-                    self.complain(&format!("the connection was lost: {reason:?}"));
-                }
+                self.lose(&reason);
             }
             MonitorEvent::HandshakeFailed { reason, .. } => self.refuse(&reason),
             MonitorEvent::Connected { .. } => self.reach(),
@@ -102,6 +102,17 @@ impl Watch {
             Metrics::add(&self.metrics.turned_away, 1);
             // It fails when the peer has gone by itself.
             let _ = self.socket.disconnect_peer(connection_id).await;
+        }
+    }
+
+    fn lose(&mut self, reason: &DisconnectReason) {
+        match reason {
+            DisconnectReason::LocalClose => {}
+            DisconnectReason::Error(reason) if !self.connects => {
+                tracing::info!(endpoint = self.name, reason, "gateway: a peer was disconnected");
+            }
+            _ if self.connects => self.complain("the connection was lost"),
+            _ => {}
         }
     }
 

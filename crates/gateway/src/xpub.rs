@@ -9,11 +9,16 @@ use bytes::Bytes;
 use courser_client::{Channel, ConsumeOptions, Consumer, Delivery, FieldTable, QueueOptions};
 use omq_tokio::{Message, Socket};
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
+/// How often bindings are made once more.
+const REBIND_INTERVAL: Duration = Duration::from_secs(10);
 /// Different bindings of an endpoint; when there would be more, everything is bound instead.
 const BINDINGS_MAX: usize = 1024;
 /// Different subscriptions that are remembered; beyond, everything is bound for good.
 const SUBSCRIPTIONS_MAX: usize = 65_536;
+/// Subscriptions that are taken at once, before there are bindings for them.
+const NOTICES_MAX: usize = 10_000;
 /// Words of a routing key that go into a binding.
 const WORDS_MAX: usize = 16;
 const EVERYTHING: &str = "#";
@@ -73,12 +78,18 @@ impl Source<'_> {
         consumer: &mut Consumer,
         subscribed: &mut Subscribed,
     ) -> Result<(), LinkError> {
+        let mut again = tokio::time::interval(REBIND_INTERVAL);
         loop {
             tokio::select! {
+                _ = again.tick() => self.bind_again().await?,
                 notice = socket.recv() => {
-                    if let Some(notice) = notice?.part_bytes(0)
-                        && subscribed.note(&notice)
-                    {
+                    let mut is_other = subscribed.note(&notice?);
+                    // A peer may come with thousands of them.
+                    for _ in 0..NOTICES_MAX {
+                        let Ok(notice) = socket.try_recv() else { break };
+                        is_other |= subscribed.note(&notice);
+                    }
+                    if is_other {
                         self.bind(subscribed).await?;
                     }
                 }
@@ -101,6 +112,15 @@ impl Source<'_> {
             socket.send(message).await?;
         }
         Ok(delivery.ack()?)
+    }
+
+    /// Makes all bindings once more: they have gone if the exchange was deleted and made again, which nothing tells.
+    async fn bind_again(&self) -> Result<(), LinkError> {
+        for pattern in &self.bound {
+            let empty = FieldTable::new();
+            self.channel.queue_bind(&self.queue, &self.exchange, pattern, empty).await?;
+        }
+        Ok(())
     }
 
     /// Makes the bindings what the subscriptions ask for. New ones come first, so that nothing is missed.
@@ -131,7 +151,8 @@ struct Subscribed {
 impl Subscribed {
     /// Notes what the socket tells: 1 and a prefix that somebody wants, or 0 and one that nobody wants any more. Says
     /// whether bindings may have to change.
-    fn note(&mut self, notice: &Bytes) -> bool {
+    fn note(&mut self, notice: &Message) -> bool {
+        let notice = notice.part_bytes(0).unwrap_or_default();
         let Some(&first) = notice.first() else { return false };
         let prefix = notice.slice(1..);
         let pattern = pattern_of(&prefix);

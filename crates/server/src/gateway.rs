@@ -27,6 +27,7 @@ pub(crate) async fn start(
     }
     for endpoint in endpoints {
         check_logins(config, endpoint)?;
+        check_sizes(config, endpoint)?;
     }
     let connector = connector(shared, config.limits.connections_max, stopping);
     Gateway::start(endpoints, connector).await.map(Some)
@@ -43,6 +44,15 @@ fn check_logins(config: &Config, endpoint: &EndpointConfig) -> Result<(), StartE
         }
     }
     Ok(())
+}
+
+/// Refuses messages that the broker would not take: the endpoint would try one of them for ever.
+fn check_sizes(config: &Config, endpoint: &EndpointConfig) -> Result<(), StartError> {
+    let broker_max = config.amqp.max_message_bytes;
+    if endpoint.max_message_bytes as u64 <= broker_max {
+        return Ok(());
+    }
+    Err(StartError::Size { endpoint: endpoint.name(), broker_max })
 }
 
 fn connector(

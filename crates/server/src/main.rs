@@ -129,6 +129,7 @@ async fn serve(config: Config, arguments: &Arguments) -> anyhow::Result<()> {
     tokio::select! {
         signal = stop_signal() => tracing::info!(signal = signal?, "stopping: telling clients"),
         error = reload_on_hangup(&server, config, arguments) => return Err(error.into()),
+        error = count_on_usr1(&server) => return Err(error.into()),
         reason = server.failed() => {
             tracing::error!(%reason, "the journal has failed: nothing can be confirmed any more");
             anyhow::bail!("the journal has failed: {reason}");
@@ -181,6 +182,25 @@ async fn reload_on_hangup(
                 current = config;
             }
             Err(error) => tracing::error!("configuration not reloaded: {error:#}"),
+        }
+    }
+}
+
+/// Writes to the log what the gateway has counted, whenever SIGUSR1 comes. Returns only if it can't
+/// listen for that.
+async fn count_on_usr1(server: &Server) -> io::Error {
+    let kind = tokio::signal::unix::SignalKind::user_defined1();
+    let mut signals = match tokio::signal::unix::signal(kind) {
+        Ok(signals) => signals,
+        Err(error) => return error,
+    };
+    loop {
+        if signals.recv().await.is_none() {
+            std::future::pending::<()>().await;
+        }
+        match server.gateway() {
+            Some(gateway) => gateway.log_counters(),
+            None => tracing::info!("there is no gateway to count for"),
         }
     }
 }
