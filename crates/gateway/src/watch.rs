@@ -53,10 +53,7 @@ impl Watch {
             tokio::select! {
                 event = self.events.recv() => match event {
                     Ok(event) => self.note(event).await,
-                    Err(MonitorRecvError::Lagged(_)) => {
-                        let list = self.socket.connections().await;
-                        self.peers = list.map_or(self.peers, |list| list.len());
-                    }
+                    Err(MonitorRecvError::Lagged(_)) => self.count_again().await,
                     Err(_) => return,
                 },
                 () = until(at), if at.is_some() => {
@@ -90,6 +87,16 @@ impl Watch {
         }
     }
 
+    /// Takes the peers from the socket. There were more events than the library keeps, for example thousands of
+    /// subscriptions.
+    async fn count_again(&mut self) {
+        let list = self.socket.connections().await.unwrap_or_default();
+        self.peers = list.len();
+        for peer in list.iter().skip(self.peers_max) {
+            self.turn_away(peer.connection_id).await;
+        }
+    }
+
     async fn welcome(&mut self, connection_id: u64) {
         self.peers += 1;
         self.is_reached = false;
@@ -97,12 +104,16 @@ impl Watch {
             tracing::info!(endpoint = self.name, "gateway: connected");
         }
         if self.peers > self.peers_max {
-            let peers_max = self.peers_max;
-            tracing::warn!(endpoint = self.name, peers_max, "gateway: too many peers");
-            Metrics::add(&self.metrics.turned_away, 1);
-            // It fails when the peer has gone by itself.
-            let _ = self.socket.disconnect_peer(connection_id).await;
+            self.turn_away(connection_id).await;
         }
+    }
+
+    async fn turn_away(&self, connection_id: u64) {
+        let peers_max = self.peers_max;
+        tracing::warn!(endpoint = self.name, peers_max, "gateway: too many peers");
+        Metrics::add(&self.metrics.turned_away, 1);
+        // It fails when the peer has gone by itself.
+        let _ = self.socket.disconnect_peer(connection_id).await;
     }
 
     fn lose(&mut self, reason: &DisconnectReason) {
