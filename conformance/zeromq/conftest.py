@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -45,7 +46,9 @@ class Broker:
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline and self.process.poll() is None:
             try:
-                self.connect(for_thread=True).close()
+                connection = self.connect(for_thread=True)
+                wait_for_queues(connection, set(re.findall(r"queue: (\w+)", endpoints)))
+                connection.close()
                 return self
             except pika.exceptions.AMQPError:
                 time.sleep(0.05)
@@ -69,6 +72,18 @@ class Broker:
         if self.process and self.process.poll() is None:
             self.process.send_signal(how)
             self.process.wait(timeout=40)
+
+
+def wait_for_queues(connection, names, seconds=2):
+    """Endpoints declare their queues soon after the start, if they may."""
+    deadline = time.monotonic() + seconds
+    for name in names:
+        while time.monotonic() < deadline:
+            try:
+                connection.channel().queue_declare(name, passive=True)
+                break
+            except pika.exceptions.ChannelClosedByBroker:
+                time.sleep(0.02)
 
 
 @pytest.fixture
