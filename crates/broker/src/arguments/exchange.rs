@@ -88,10 +88,7 @@ fn check_history_length(arguments: &FieldTable) -> Result<(), Fault> {
             history::LENGTH_MAX
         ))),
         _ => {
-            let shown = match length.as_long_str() {
-                Some(text) => format!("<<\"{}\">>", String::from_utf8_lossy(text)),
-                None => super::print(length),
-            };
+            let shown = super::term(length);
             Err(Fault::precondition_failed(format_args!(
                 "Invalid argument {shown}, '{}' must be a positive integer",
                 history::LENGTH

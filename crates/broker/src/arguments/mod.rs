@@ -101,15 +101,26 @@ fn quote(value: &FieldValue) -> String {
     }
 }
 
-/// A value as an explanation shows it.
-pub(crate) fn print(value: &FieldValue) -> String {
-    if *value == FieldValue::Void {
-        return "undefined".to_owned();
+/// A value as an explanation shows it: text as it is, all else as a term.
+fn print(value: &FieldValue) -> String {
+    match value.as_long_str() {
+        Some(text) => String::from_utf8_lossy(text).into_owned(),
+        None => term(value),
     }
-    match (value.as_long_str(), value.as_integer(), value.as_bool()) {
-        (Some(text), _, _) => String::from_utf8_lossy(text).into_owned(),
-        (_, Some(number), _) => number.to_string(),
-        (_, _, Some(flag)) => flag.to_string(),
-        _ => format!("{value:?}"),
+}
+
+/// A value as an Erlang term, as far as explanations need it.
+pub(crate) fn term(value: &FieldValue) -> String {
+    match value {
+        FieldValue::Void => "undefined".to_owned(),
+        FieldValue::Bool(flag) => flag.to_string(),
+        FieldValue::F32(number) => format!("{number:?}"),
+        FieldValue::F64(number) => format!("{number:?}"),
+        FieldValue::Timestamp(seconds) => seconds.to_string(),
+        FieldValue::LongStr(text) if text.is_empty() => "<<>>".to_owned(),
+        FieldValue::LongStr(text) => format!("<<\"{}\">>", String::from_utf8_lossy(text)),
+        FieldValue::Array(values) if values.is_empty() => "[]".to_owned(),
+        FieldValue::Table(table) if table.is_empty() => "[]".to_owned(),
+        value => value.as_integer().map_or_else(|| format!("{value:?}"), |it| it.to_string()),
     }
 }

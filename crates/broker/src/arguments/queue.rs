@@ -219,7 +219,9 @@ pub(crate) fn check_equivalent_queue(
     queue: Resource<'_>,
 ) -> Result<(), Fault> {
     let mut names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
-    if QueueType::of(current) != QueueType::of(received) {
+    let is_type = |value: &FieldValue| TYPES.iter().any(|(name, ..)| Some(*name) == value.as_str());
+    let no_type = received.get(QUEUE_TYPE).is_some_and(|value| !is_type(value));
+    if no_type || QueueType::of(current) != QueueType::of(received) {
         names.push(QUEUE_TYPE);
     }
     super::check_equivalent(current, received, names.into_iter(), queue)

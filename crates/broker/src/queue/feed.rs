@@ -104,7 +104,8 @@ impl Queue {
             handed += turn.handed;
             if turn.blocked {
                 consumers.block_next();
-            } else {
+            } else if turn.handed > 0 {
+                // Who got nothing, as all has expired, keeps its turn.
                 consumers.rotate();
             }
         }

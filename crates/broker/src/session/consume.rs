@@ -17,10 +17,10 @@ impl Session {
         consume: &basic::Consume<'_>,
     ) -> Result<(), Fault> {
         let name = self.queue_name(number, clean_name(consume.queue))?;
-        let tag = self.consumer_tag(number, consume)?;
         if name == *REPLY_TO {
-            return self.consume_replies(number, consume, tag);
+            return self.consume_replies(number, consume);
         }
+        let tag = self.consumer_tag(number, consume)?;
         let queue = self.vhost.queue_for(name.as_bytes(), self.connection)?;
         let arguments = crate::vhost::owned_arguments(consume.arguments)?;
         let resource =
@@ -51,7 +51,7 @@ impl Session {
     }
 
     /// The tag of a new consumer, if the channel has room for it.
-    fn consumer_tag(
+    pub(super) fn consumer_tag(
         &self,
         number: u16,
         consume: &basic::Consume<'_>,

@@ -25,14 +25,20 @@ impl Session {
         &mut self,
         number: u16,
         consume: &basic::Consume<'_>,
-        tag: ShortString,
     ) -> Result<(), Fault> {
+        let already_set = self.reply_queue(number).is_some();
+        let tag = self.consumer_tag(number, consume);
+        // That of the reply consumer itself may be used, in vain.
+        if let (Err(fault), false) = (&tag, already_set) {
+            return Err(fault.clone());
+        }
         if !consume.no_ack {
             return Err(Fault::precondition_failed("reply consumer cannot acknowledge"));
         }
-        if self.reply_queue(number).is_some() {
+        if already_set {
             return Err(Fault::precondition_failed("reply consumer already set"));
         }
+        let tag = tag?;
         let settings = QueueSettings {
             durable: false,
             exclusive_owner: Some(self.connection),

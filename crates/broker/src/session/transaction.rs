@@ -125,7 +125,7 @@ impl Session {
             lsn = store.append(&records, Sync::Wanted, &mut locations).map_err(store_fault)?;
         }
         let mut locations = locations.into_iter();
-        self.push_routed(number, &routed, &mut locations)?;
+        let refused = self.push_routed(number, &routed, &mut locations)?;
         for arrival in arrivals {
             arrival.admit_from(&mut locations).map_err(store_fault)?;
         }
@@ -143,6 +143,10 @@ impl Session {
             self.apply(number, with(settlement).collect(), settlement)?;
         }
         self.settle_acknowledged();
+        if refused {
+            // All else has taken effect; the publisher has to hear that not everything has.
+            return Err(Fault::precondition_failed("partial tx completion"));
+        }
         self.reply_when_durable(number, lsn);
         Ok(())
     }
@@ -171,13 +175,14 @@ impl Session {
     }
 
     /// Puts publishes whose records have been appended into their queues; `locations` are the places
-    /// of those.
+    /// of those. Returns whether a queue refused one for want of room.
     fn push_routed(
         &mut self,
         number: u16,
         routed: &[RoutedPending<'_>],
         locations: &mut impl Iterator<Item = Location>,
-    ) -> Result<(), Fault> {
+    ) -> Result<bool, Fault> {
+        let mut refused = false;
         for (pending, header, route, persistent) in routed {
             let message = pending.message(header, route.stamp(header, || self.broker.now_ms()));
             if route.is_nowhere() && pending.mandatory {
@@ -190,8 +195,9 @@ impl Session {
                 stash.set_locations(locations.by_ref().take(1).collect(), *persistent);
             }
             self.push(&mut stash, route).map_err(store_fault)?;
+            refused |= stash.is_refused(0);
         }
-        Ok(())
+        Ok(refused)
     }
 
     /// What is refused is done with where its queue has no use for dead letters.

@@ -149,15 +149,15 @@ fn check_match_mode(arguments: &FieldTable) -> Result<(), Fault> {
             return Err(Fault::precondition_failed(format_args!(
                 "Invalid x-match field type {} (value {}); expected longstr",
                 other.type_name(),
-                arguments::print(other)
+                arguments::term(other)
             )));
         }
     };
     match value {
         b"all" | b"any" | b"all-with-x" | b"any-with-x" => Ok(()),
         other => Err(Fault::precondition_failed(format_args!(
-            "Invalid x-match field value <<\"{}\">>; expected all, any, all-with-x, or any-with-x",
-            String::from_utf8_lossy(other)
+            "Invalid x-match field value {}; expected all, any, all-with-x, or any-with-x",
+            arguments::term(&FieldValue::LongStr(other.to_vec()))
         ))),
     }
 }

@@ -1,6 +1,6 @@
 //! Who gets the next message: turns, priorities, and nobody left out.
 
-use crate::support::{Client, World, short};
+use crate::support::{Client, Message, World, short};
 use courser_codec::{FieldTable, Table, basic};
 
 fn numbers(count: usize) -> Vec<String> {
@@ -42,6 +42,22 @@ fn consumers_take_turns() {
     for consumer in &mut consumers {
         assert_eq!(consumer.bodies(), ["single"], "also over several reads");
     }
+}
+
+#[test]
+fn what_has_expired_is_nobodys_turn() {
+    let world = World::new();
+    world.broker.set_time(1000);
+    let (mut first, mut second) = (world.connect(), world.connect());
+    first.declare("q");
+    first.consume("q");
+    first.send(Message::new("", "q", "at once or never").expiration("0"));
+    assert_eq!(first.deliveries().len(), 1);
+    second.consume("q");
+    first.requeue(1);
+    assert_eq!(world.counts("q"), (0, 0, 2));
+    first.publish("", "q", "next");
+    assert_eq!((first.bodies(), second.bodies()), (vec!["next".to_owned()], vec![]));
 }
 
 #[test]

@@ -189,6 +189,12 @@ fn a_reply_consumer_cannot_acknowledge_and_is_alone_on_its_channel() {
     );
     client.consume_with(consume_replies("a"));
     assert_eq!(
+        client.refused(consume_replies("a")),
+        "406 PRECONDITION_FAILED - reply consumer already set"
+    );
+    client.declare("q");
+    client.consume_with(basic::Consume { queue: short("q"), ..consume_replies("a") });
+    assert_eq!(
         client.fatal(consume_replies("a")),
         "530 NOT_ALLOWED - attempt to reuse consumer tag 'a'"
     );

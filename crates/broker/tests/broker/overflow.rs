@@ -1,7 +1,7 @@
 //! `x-max-length`, `x-max-length-bytes` and `x-overflow`: queues that hold only so much.
 
 use crate::support::{Client, Heard, Message, Step, World, WorldOnDisk, deaths, declare_with};
-use courser_codec::FieldTable;
+use courser_codec::{FieldTable, tx};
 
 fn most(messages: i64) -> FieldTable {
     FieldTable::new().with("x-max-length", messages)
@@ -215,4 +215,24 @@ fn bounds_hold_after_a_restart_and_what_was_refused_does_not_come_back() {
     client.send(persistent("q", "567"));
     assert_eq!(client.pop_all("q"), ["34", "567"]);
     client.disconnect();
+}
+
+#[test]
+fn a_commit_says_when_a_queue_has_refused_some_of_it() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("other");
+    for overflow in ["reject-publish", "reject-publish-dlx"] {
+        declare_with(&mut client, "q", false, &dying_to("dead", refusing(1, overflow)));
+        client.tx_select();
+        publish_all(&mut client, &["fits"]);
+        client.commit();
+        publish_all(&mut client, &["too many"]);
+        client.publish("", "other", "elsewhere");
+        let answer = client.refused(tx::Commit);
+        assert_eq!(answer, "406 PRECONDITION_FAILED - partial tx completion");
+        assert_eq!(client.pop_all("q"), ["fits"]);
+        assert_eq!(client.pop_all("other"), ["elsewhere"], "the rest has taken effect");
+        client.delete("q");
+    }
 }

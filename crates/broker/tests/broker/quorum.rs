@@ -70,6 +70,14 @@ fn a_classic_queue_is_no_quorum_queue() {
         "406 PRECONDITION_FAILED - inequivalent arg 'x-queue-type' for queue 'q' in vhost '/': \
          received the value 'quorum' of type 'longstr' but current is none"
     );
+    for (value, printed) in [
+        (FieldValue::I32(5), "'5' of type 'signedint'"),
+        ("fast".into(), "'fast' of type 'longstr'"),
+    ] {
+        let text = ask(&mut client, declare, &FieldTable::new().with("x-queue-type", value));
+        let difference = format!("received the value {printed} but current is none");
+        assert!(text.ends_with(&difference), "{text}");
+    }
 }
 
 #[test]

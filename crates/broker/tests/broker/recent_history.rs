@@ -191,7 +191,14 @@ fn a_length_that_is_none_is_refused() {
     let world = World::new();
     let mut client = world.connect();
     let number = |number: i32| FieldValue::I32(number);
-    let cases: [(FieldValue, &str); 4] = [
+    let cases: [(FieldValue, &str); 8] = [
+        ("".into(), "<<>>, 'x-recent-history-length' must be a positive integer"),
+        (FieldValue::F64(1.5), "1.5, 'x-recent-history-length' must be a positive integer"),
+        (
+            FieldValue::Table(FieldTable::new()),
+            "[], 'x-recent-history-length' must be a positive integer",
+        ),
+        (FieldValue::Timestamp(5), "5, 'x-recent-history-length' must be a positive integer"),
         (number(0), "0, 'x-recent-history-length' must be a positive integer"),
         (number(-1), "-1, 'x-recent-history-length' must be a positive integer"),
         ("5".into(), "<<\"5\">>, 'x-recent-history-length' must be a positive integer"),
