@@ -6,30 +6,32 @@ broker_uri=
 broker_log=
 epmd_pid=
 
-# start_courser BINARY FOLDER: our broker on a free port, with its data and log in FOLDER.
+# start_courser BINARY FOLDER [OPTION...]: our broker on a free port, with its data and log in FOLDER.
 start_courser() {
     local binary=$1 folder=$2 port
+    shift 2
     port=$(free_port)
     broker_log=$folder/broker.log
     broker_uri=amqp://guest:guest@127.0.0.1:$port/%2F
-    "$binary" --listen "127.0.0.1:$port" --data-dir "$folder/data" >"$broker_log" 2>&1 &
+    "$binary" --listen "127.0.0.1:$port" --data-dir "$folder/data" "$@" >"$broker_log" 2>&1 &
     broker_pid=$!
     wait_for_broker 30
 }
 
-# start_rabbitmq FOLDER: a node of its own beside any that runs on this machine: own ports, own name, own
-# epmd, all files in FOLDER, default plug-ins off.
+# start_rabbitmq FOLDER [PLUGINS [SETTING]]: a node of its own beside any that runs on this machine: own ports, own
+# name, own epmd, all files in FOLDER, only the plug-ins on that are named (separated by commas).
 start_rabbitmq() {
-    local folder=$1 port dist_port epmd_port home=/usr/lib/rabbitmq
+    local folder=$1 plugins=${2:-} setting=${3:-} port dist_port epmd_port home=/usr/lib/rabbitmq
     [[ -x $home/bin/rabbitmq-server ]] || debian_packages rabbitmq-server
     port=$(free_port) dist_port=$(free_port) epmd_port=$(free_port)
     broker_log=$folder/broker.log
     broker_uri=amqp://guest:guest@127.0.0.1:$port/%2F
     mkdir -p "$folder/home"
     # The largest message is a setting: the reference gets the figure that the suite expects.
-    printf '%s\n' "listeners.tcp.1 = 127.0.0.1:$port" "max_message_size = ${COURSER_AMQP_MAX_MESSAGE_BYTES:-16777216}" \
+    printf '%s\n' "listeners.tcp.1 = 127.0.0.1:$port" "$setting" \
+        "max_message_size = ${COURSER_AMQP_MAX_MESSAGE_BYTES:-16777216}" \
         'log.console = true' 'log.console.level = warning' 'log.file = false' >"$folder/rabbitmq.conf"
-    echo '[].' >"$folder/enabled_plugins"
+    echo "[$plugins]." >"$folder/enabled_plugins"
     export ERL_EPMD_PORT=$epmd_port ERL_EPMD_ADDRESS=127.0.0.1
     epmd >/dev/null 2>&1 &
     epmd_pid=$!
