@@ -9,6 +9,7 @@ use std::sync::Arc;
 pub(crate) struct Wakes {
     due: Vec<Arc<Outbox>>,
     letters: Vec<Letter>,
+    posting: bool,
 }
 
 impl Wakes {
@@ -23,10 +24,19 @@ impl Wakes {
         self.letters.push(letter);
     }
 
-    /// Takes the letters to be posted, if there are any.
+    /// Takes the letters to be posted, if there are any. Whoever has taken some is posting until there
+    /// are none.
     #[inline]
     pub fn take_letters(&mut self) -> Option<Vec<Letter>> {
-        if self.letters.is_empty() { None } else { Some(std::mem::take(&mut self.letters)) }
+        self.posting = !self.letters.is_empty();
+        self.posting.then(|| std::mem::take(&mut self.letters))
+    }
+
+    /// Whether letters are being posted: each may come to a queue with any number of messages that
+    /// are to leave, and these must not all become letters in the same go.
+    #[inline]
+    pub fn is_posting(&self) -> bool {
+        self.posting
     }
 
     /// Wakes all connections collected. Called without any lock held.

@@ -121,7 +121,8 @@ impl Queue {
         wakes: &mut Wakes,
     ) -> Result<bool, StoreError> {
         let had_reader = state.reader.is_some();
-        for _ in 0..EXPIRED_AT_ONCE {
+        let leaving_max = if wakes.is_posting() { 0 } else { EXPIRED_AT_ONCE };
+        for left in 0..=leaving_max {
             let State { ready, reader, expiry, .. } = state;
             let Some((sequence, location)) = ready.front() else {
                 self.rest(state);
@@ -149,6 +150,9 @@ impl Queue {
                     state.reader = None;
                 }
                 return Ok(false);
+            }
+            if left == leaving_max {
+                break;
             }
             if let Some((_, location)) = ready.pop() {
                 state.ready_bytes = state.ready_bytes.saturating_sub(size_bytes);

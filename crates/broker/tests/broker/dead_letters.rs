@@ -236,3 +236,31 @@ fn dead_letters_survive_a_restart_and_what_they_were_does_not_come_back() {
     assert_eq!(client.pop_all("q"), ["3"]);
     client.disconnect();
 }
+
+#[test]
+fn a_letter_does_not_make_all_that_has_expired_where_it_comes_leave_in_one_go() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("end");
+    declare_with(&mut client, "dead", false, &to_queue("end").with("x-message-ttl", 10));
+    declare_with(&mut client, "q", false, &to_queue("dead"));
+    let names: Vec<String> = (0..1000).map(|nth| nth.to_string()).collect();
+    client.fill("dead", &names.iter().map(String::as_str).collect::<Vec<_>>());
+    client.fill("q", &["refused", "too"]);
+    world.broker.set_time(1000);
+    reject(&mut client, "q");
+    reject(&mut client, "q");
+    assert_eq!(world.counts("end").0, 0);
+    let mut now_ms = 1000;
+    let mut arrived = 0;
+    while let Some(next_ms) = world.broker.tick(now_ms) {
+        let more = world.counts("end").0 - arrived;
+        assert!(more <= 300, "{more} in one go");
+        arrived += more;
+        now_ms = now_ms.max(next_ms);
+    }
+    let all = client.pop_all("end");
+    assert_eq!(all.len(), 1002);
+    assert_eq!(all[..1000], names);
+    assert_eq!(all[1000..], ["refused", "too"]);
+}
