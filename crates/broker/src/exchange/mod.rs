@@ -11,6 +11,7 @@ mod keeper;
 mod kind;
 mod spread;
 mod topic;
+mod variants;
 
 pub(crate) use consistent_hash::{Hashed, weight};
 pub(crate) use envelope::Envelope;
@@ -18,7 +19,7 @@ pub(crate) use keeper::{Arrival, Home, Keeper};
 pub(crate) use kind::DELAYED_TYPE;
 pub use kind::ExchangeKind;
 
-use crate::arguments::{ALTERNATE_EXCHANGE, same_table};
+use crate::arguments::ALTERNATE_EXCHANGE;
 use crate::deduplication::Deduplication;
 use crate::delay::Delay;
 use crate::queue::Queue;
@@ -31,6 +32,7 @@ use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
+use variants::Variants;
 
 /// What an exchange was declared with.
 #[derive(Clone, Debug)]
@@ -81,12 +83,14 @@ pub(crate) struct BindingKey {
 struct Bindings {
     by_destination: FxHashMap<u64, Bound>,
     index: Index,
+    /// How many there are.
+    count: usize,
 }
 
 /// All bindings that lead to one destination, by routing key.
 struct Bound {
     destination: Destination,
-    keys: FxHashMap<ShortString, Vec<FieldTable>>,
+    keys: FxHashMap<ShortString, Variants>,
 }
 
 /// The exchanges a queue or exchange is bound to, to find its bindings when it goes.
@@ -107,6 +111,10 @@ impl Sources {
 
     pub fn take(&self) -> Vec<ShortString> {
         std::mem::take(&mut *self.0.lock())
+    }
+
+    pub fn all(&self) -> Vec<ShortString> {
+        self.0.lock().clone()
     }
 }
 
@@ -159,7 +167,7 @@ impl Exchange {
         home: Home,
     ) -> Arc<Self> {
         let index = Index::new(settings.kind, &settings.arguments);
-        let bindings = Bindings { by_destination: FxHashMap::default(), index };
+        let bindings = Bindings { by_destination: FxHashMap::default(), index, count: 0 };
         let deduplication = match settings.kind {
             ExchangeKind::Deduplicating => Some(Deduplication::with(&settings.arguments)),
             _ => Deduplication::of(&settings.arguments),
@@ -229,17 +237,18 @@ impl Exchange {
     /// Adds a binding unless the same exists. Returns whether it is new.
     pub(crate) fn bind(&self, destination: &Destination, key: BindingKey) -> bool {
         let mut bindings = self.bindings.write();
-        let Bindings { by_destination, index } = &mut *bindings;
+        let Bindings { by_destination, index, count } = &mut *bindings;
         let bound = by_destination.entry(destination.id()).or_insert_with(|| Bound {
             destination: destination.clone(),
             keys: FxHashMap::default(),
         });
         let arguments = bound.keys.entry(key.routing_key.clone()).or_default();
-        if arguments.iter().any(|known| same_table(known, &key.arguments)) {
+        if arguments.contains(&key.arguments) {
             return false;
         }
         index.add(destination, &key, arguments.is_empty());
         arguments.push(key.arguments);
+        *count += 1;
         destination.sources().add(&self.name);
         true
     }
@@ -249,7 +258,7 @@ impl Exchange {
         let bindings = self.bindings.read();
         let bound = bindings.by_destination.get(&destination.id());
         let arguments = bound.and_then(|bound| bound.keys.get(&key.routing_key));
-        arguments.is_some_and(|known| known.iter().any(|one| same_table(one, &key.arguments)))
+        arguments.is_some_and(|known| known.contains(&key.arguments))
     }
 
     /// Removes a binding, and calls `each` for it, with its arguments as they were bound.
@@ -260,19 +269,17 @@ impl Exchange {
         each: &mut dyn FnMut(&BindingKey),
     ) -> Removed {
         let mut bindings = self.bindings.write();
-        let Bindings { by_destination, index } = &mut *bindings;
+        let Bindings { by_destination, index, count } = &mut *bindings;
         let nothing = Removed::default();
         let Some(bound) = by_destination.get_mut(&destination.id()) else { return nothing };
         let Some(arguments) = bound.keys.get_mut(&key.routing_key) else { return nothing };
-        let Some(at) = arguments.iter().position(|known| same_table(known, &key.arguments)) else {
-            return nothing;
-        };
-        let known = arguments.swap_remove(at);
+        let Some(known) = arguments.remove(&key.arguments) else { return nothing };
         let last = arguments.is_empty();
         let routing_key = key.routing_key.clone();
         let removed = BindingKey { routing_key, arguments: known };
         index.remove(destination.id(), &removed, last);
         each(&removed);
+        *count -= 1;
         if last {
             bound.keys.remove(&key.routing_key);
         }
@@ -290,18 +297,19 @@ impl Exchange {
         each: &mut dyn FnMut(&Destination, &BindingKey),
     ) -> Removed {
         let mut bindings = self.bindings.write();
-        let Bindings { by_destination, index } = &mut *bindings;
+        let Bindings { by_destination, index, count } = &mut *bindings;
         let Some(bound) = by_destination.remove(&destination) else { return Removed::default() };
         let mut removed = 0;
         for (routing_key, variants) in bound.keys {
-            let count = variants.len();
-            removed += count;
-            for (nth, arguments) in variants.into_iter().enumerate() {
+            let of_key = variants.len();
+            removed += of_key;
+            for (nth, arguments) in variants.into_tables().into_iter().enumerate() {
                 let key = BindingKey { routing_key: routing_key.clone(), arguments };
-                index.remove(destination, &key, nth + 1 == count);
+                index.remove(destination, &key, nth + 1 == of_key);
                 each(&bound.destination, &key);
             }
         }
+        *count -= removed;
         Removed { count: removed, none_left: by_destination.is_empty() }
     }
 
@@ -309,11 +317,9 @@ impl Exchange {
     /// how many there were.
     pub(crate) fn clear(&self, each: &mut dyn FnMut(&Destination, &BindingKey)) -> usize {
         let mut bindings = self.bindings.write();
-        let mut cleared = 0;
         for (_, bound) in bindings.by_destination.drain() {
             for (routing_key, variants) in bound.keys {
-                cleared += variants.len();
-                for arguments in variants {
+                for arguments in variants.into_tables() {
                     let routing_key = routing_key.clone();
                     each(&bound.destination, &BindingKey { routing_key, arguments });
                 }
@@ -321,7 +327,7 @@ impl Exchange {
             bound.destination.sources().remove(&self.name);
         }
         bindings.index = Index::new(self.settings.kind, &self.settings.arguments);
-        cleared
+        std::mem::take(&mut bindings.count)
     }
 
     /// Calls `each` for every binding.
@@ -334,6 +340,18 @@ impl Exchange {
                 variants.iter().for_each(|one| each(&bound.destination, routing_key, one));
             }
         }
+    }
+
+    /// How many bindings it has.
+    pub(crate) fn binding_count(&self) -> usize {
+        self.bindings.read().count
+    }
+
+    /// How many of them lead to this destination.
+    pub(crate) fn bindings_to(&self, destination: u64) -> usize {
+        let bindings = self.bindings.read();
+        let bound = bindings.by_destination.get(&destination);
+        bound.map_or(0, |bound| bound.keys.values().map(Variants::len).sum())
     }
 
     /// Whether anything is bound to it.

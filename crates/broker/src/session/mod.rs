@@ -7,6 +7,7 @@
 mod acknowledge;
 mod confirm;
 mod consume;
+mod length;
 mod publish;
 mod readdress;
 mod reply;

@@ -61,6 +61,11 @@ impl Batch<'_> {
         self.remembered.add(self.stash.len().saturating_sub(1), of_one);
     }
 
+    /// How often a queue will get one of the messages.
+    pub(super) fn copies(&self) -> usize {
+        self.route.as_ref().map_or(0, |route| route.queues.len() * self.stash.len())
+    }
+
     /// Empties the batch, which must have been flushed, and keeps its memory for another read.
     pub fn recycle<'n>(self) -> Batch<'n> {
         let publishers = self.publishers;

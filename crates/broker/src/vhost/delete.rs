@@ -119,6 +119,13 @@ impl Vhost {
         drop(self.delete_queue(queue, is_unused, |_| {}, wakes));
     }
 
+    /// How many bindings lead to a queue.
+    pub(crate) fn bindings_to(&self, queue: &Queue) -> usize {
+        let sources = queue.sources.all();
+        let sources = sources.iter().filter_map(|source| self.exchange(source.as_bytes()));
+        sources.map(|source| source.bindings_to(queue.id)).sum()
+    }
+
     /// Removes all bindings that lead to a destination. Returns the auto-delete exchanges that have
     /// lost their last binding by it, and have to be removed.
     fn unbind_everywhere(

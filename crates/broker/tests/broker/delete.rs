@@ -1,7 +1,7 @@
 //! `queue.delete` and `queue.purge`.
 
 use crate::support::{Heard, Step, World, short};
-use courser_codec::queue;
+use courser_codec::{exchange, queue};
 
 fn delete(name: &str) -> queue::Delete<'_> {
     queue::Delete { queue: short(name), ..Default::default() }
@@ -153,4 +153,28 @@ fn the_channel_that_deletes_what_it_consumes_from_has_its_reply_before_the_cance
         matches!(&heard[..], [Heard::Count(0), Heard::Cancelled(cancelled)] if *cancelled == tag),
         "{heard:?}"
     );
+}
+
+#[test]
+fn what_is_bound_thousands_of_times_takes_long_to_delete_and_nothing_else_does() {
+    let world = World::new();
+    let mut client = world.connect();
+    ["small", "large"].iter().for_each(|queue| client.declare(queue));
+    ["some", "many"].iter().for_each(|exchange| client.declare_exchange(exchange, "topic"));
+    client.bind("small", "many", "first");
+    client.bind("small", "some", "first");
+    (0..6000).for_each(|nth| client.bind("large", "many", &nth.to_string()));
+    let exchange = |name| exchange::Delete { exchange: short(name), ..Default::default() };
+    assert!(client.takes_long(exchange("many")));
+    assert!(client.takes_long(delete("large")));
+    assert!(!client.takes_long(exchange("some")));
+    assert!(!client.takes_long(exchange("missing")));
+    assert!(!client.takes_long(delete("small")));
+    assert!(!client.takes_long(delete("missing")));
+    (0..3000).for_each(|nth| client.unbind("large", "many", &nth.to_string()));
+    assert!(!client.takes_long(exchange("many")));
+    client.call(delete("large"));
+    client.call(exchange("many"));
+    client.declare_exchange("many", "topic");
+    assert!(!client.takes_long(exchange("many")));
 }

@@ -241,3 +241,31 @@ fn bindings_with_common_headers_are_all_found_and_all_removed() {
     }
     assert_eq!(got(&mut client, common(1).with("other", true).with("share", 0.5_f64)), [""; 0]);
 }
+
+#[test]
+fn a_thousand_bindings_that_differ_by_their_arguments_are_each_found_and_removed() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    let arguments = |nth: i64| table().with("kind", "reading").with("site", nth);
+    let turned = |nth: i64| table().with("site", nth).with("kind", "reading");
+    for nth in 0..1000 {
+        bind(&mut client, "q", &arguments(nth));
+    }
+    // They are there already.
+    (0..1000).for_each(|nth| bind(&mut client, "q", &turned(nth)));
+    let takes = |client: &mut Client, nth: i64| {
+        client.send(Message::new("amq.headers", "", "m").headers(arguments(nth)));
+        client.pop_all("q").len()
+    };
+    assert!((0..1000).all(|nth| takes(&mut client, nth) == 1));
+    // From both ends and the middle, so that others change their places.
+    for nth in (0..1000).filter(|nth| nth % 3 != 1) {
+        unbind(&mut client, "q", &turned(nth));
+    }
+    assert!((0..1000).all(|nth| takes(&mut client, nth) == usize::from(nth % 3 == 1)));
+    for nth in (0..1000).rev() {
+        unbind(&mut client, "q", &turned(nth));
+    }
+    assert!((0..1000).all(|nth| takes(&mut client, nth) == 0));
+}

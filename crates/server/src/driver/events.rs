@@ -1,6 +1,6 @@
 //! What the machine reports, handed to the broker.
 
-use super::Driver;
+use super::{Driver, aside};
 use crate::login;
 use courser_broker::{Batch, Fault, Identity, Inbound};
 use courser_codec::{Method, ShortString, basic, connection};
@@ -19,7 +19,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             Event::Request { channel: 0, method } => self.request_of_connection(&method, now),
             Event::Request { channel, method } => {
                 let Some(session) = &mut self.session else { return };
-                if let Err(fault) = session.request(batch, channel, &method) {
+                let takes_long = batch.takes_long() || session.takes_long(channel, &method);
+                let done = aside(takes_long, || session.request(batch, channel, &method));
+                if let Err(fault) = done {
                     let method = (method.class_id(), method.method_id());
                     self.fault(channel, &fault, method, batch, now);
                 }

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::watch;
 use tokio::time::Sleep;
 
@@ -56,6 +57,13 @@ struct Driver<S> {
     pace: Option<(Pace, Pin<Box<Sleep>>)>,
     held_back: bool,
     release_at: Option<Instant>,
+}
+
+/// Does some work; if it takes long, another thread looks after this one's connections meanwhile,
+/// and after the sockets of all, which an idle thread does not wake up for.
+fn aside<T>(takes_long: bool, work: impl FnOnce() -> T) -> T {
+    let several = || Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
+    if takes_long && several() { tokio::task::block_in_place(work) } else { work() }
 }
 
 /// Serves a connection until its end.

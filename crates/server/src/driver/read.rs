@@ -1,6 +1,6 @@
 //! The way in: from the socket to the machine, one read at a time.
 
-use super::{BUFFERS_KEPT, Driver, PACE_INTERVAL};
+use super::{BUFFERS_KEPT, Driver, PACE_INTERVAL, aside};
 use crate::timers;
 use courser_broker::Batch;
 use std::cell::{Cell, RefCell};
@@ -54,7 +54,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         }
         self.collect_output();
         if let Some(session) = &mut self.session {
-            match session.flush(&mut batch) {
+            match aside(batch.takes_long(), || session.flush(&mut batch)) {
                 Ok(Some(pace)) => {
                     self.pace = Some((pace, Box::pin(tokio::time::sleep(PACE_INTERVAL))));
                     // A client that is not read is not to be missed for its heartbeats.

@@ -209,6 +209,11 @@ impl Client {
         self.deliveries().iter().map(|delivery| delivery.text().to_owned()).collect()
     }
 
+    /// Whether a method on channel 1 would take long.
+    pub fn takes_long<'m>(&mut self, method: impl Into<Method<'m>>) -> bool {
+        self.session().takes_long(1, &method.into())
+    }
+
     /// Sends a method on channel 1; the answer to it.
     pub fn call<'m>(&mut self, method: impl Into<Method<'m>>) -> Heard {
         self.call_on(1, method)

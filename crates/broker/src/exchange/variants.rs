@@ -1,0 +1,105 @@
+//! Bindings of one destination that differ in nothing but their arguments. Most exchanges have one
+//! of a kind; a headers exchange has thousands, which are not to be compared one by one.
+
+use crate::arguments::same_table;
+use courser_codec::{FieldTable, FieldValue};
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::Hasher;
+
+/// So many are found by comparing them all.
+const FEW: usize = 16;
+
+/// The arguments of each.
+#[derive(Default)]
+pub(super) struct Variants {
+    tables: Vec<FieldTable>,
+    /// Where the tables with a digest are, once there are more than a few.
+    places: Option<Box<FxHashMap<u64, Vec<usize>>>>,
+}
+
+impl Variants {
+    pub fn len(&self) -> usize {
+        self.tables.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.tables.is_empty()
+    }
+
+    pub fn contains(&self, arguments: &FieldTable) -> bool {
+        self.position(arguments).is_some()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &FieldTable> {
+        self.tables.iter()
+    }
+
+    pub fn into_tables(self) -> Vec<FieldTable> {
+        self.tables
+    }
+
+    /// Adds arguments that are not there yet.
+    pub fn push(&mut self, arguments: FieldTable) {
+        if let Some(places) = &mut self.places {
+            places.entry(digest(&arguments)).or_default().push(self.tables.len());
+        }
+        self.tables.push(arguments);
+        if self.places.is_none() && self.tables.len() > FEW {
+            let mut places = FxHashMap::<u64, Vec<usize>>::default();
+            for (at, table) in self.tables.iter().enumerate() {
+                places.entry(digest(table)).or_default().push(at);
+            }
+            self.places = Some(Box::new(places));
+        }
+    }
+
+    /// Takes out the arguments that are the same, as they were added.
+    pub fn remove(&mut self, arguments: &FieldTable) -> Option<FieldTable> {
+        let at = self.position(arguments)?;
+        let last = self.tables.len() - 1;
+        if let Some(places) = &mut self.places {
+            let of_last = digest(&self.tables[last]);
+            let of_removed = digest(arguments);
+            if let Some(known) = places.get_mut(&of_removed) {
+                known.retain(|place| *place != at);
+                if known.is_empty() {
+                    places.remove(&of_removed);
+                }
+            }
+            // The last one takes the place that becomes free.
+            let moved = places.get_mut(&of_last).into_iter().flatten();
+            moved.filter(|place| **place == last).for_each(|place| *place = at);
+        }
+        Some(self.tables.swap_remove(at))
+    }
+
+    fn position(&self, arguments: &FieldTable) -> Option<usize> {
+        let is_it = |at: &usize| same_table(&self.tables[*at], arguments);
+        match &self.places {
+            None => (0..self.tables.len()).find(is_it),
+            Some(places) => places.get(&digest(arguments))?.iter().copied().find(is_it),
+        }
+    }
+}
+
+/// The same number for tables that are the same, in whatever order.
+fn digest(table: &FieldTable) -> u64 {
+    table.iter().fold(0, |sum, (name, value)| {
+        let mut hasher = FxHasher::default();
+        hasher.write(name.as_bytes());
+        write(value, &mut hasher);
+        sum.wrapping_add(hasher.finish())
+    })
+}
+
+/// Only what tells most values apart: what is left out, [`same_table`] compares.
+fn write(value: &FieldValue, hasher: &mut FxHasher) {
+    match value {
+        FieldValue::LongStr(octets) | FieldValue::Bytes(octets) => hasher.write(octets),
+        FieldValue::Bool(flag) => hasher.write_u8(u8::from(*flag)),
+        FieldValue::Timestamp(seconds) => hasher.write_u64(*seconds),
+        FieldValue::Array(elements) => elements.iter().for_each(|element| write(element, hasher)),
+        FieldValue::Table(table) => hasher.write_u64(digest(table)),
+        other => hasher.write_i64(other.as_integer().unwrap_or_default()),
+    }
+}
