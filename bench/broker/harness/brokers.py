@@ -25,10 +25,9 @@ class Broker:
 class Serving:
     """Runs a broker for the time of a `with` block; its data is deleted at the end."""
 
-    def __init__(self, name: str, folder: Path, courser: Path | None):
-        self.command = [str(HERE / "serve"), name, str(folder)]
-        if name == "courser":
-            self.command.append(str(courser))
+    def __init__(self, name: str, folder: Path, courser: Path | None, plugins: str = ""):
+        """`plugins` of RabbitMQ's, separated by commas, are switched on."""
+        self.command = [str(HERE / "serve"), name, str(folder), str(courser) if name == "courser" else plugins]
         self.folder = folder
 
     def __enter__(self) -> Broker:

@@ -11,15 +11,20 @@ UNBALANCED = 1.1
 
 
 def preface(measured: dict) -> str:
-    """What the figures were made on."""
-    machine, timing = measured["machine"], measured["timing"]
+    """What the figures were made on, and how long."""
+    timing = measured["timing"]
+    how = f"{timing['measured_s']} s after {timing['warmup_s']} s of warm-up, rounds: {timing['rounds']}"
+    return f"{conditions(measured)}\n- Measured: {measured['started']}, {how}, `{measured['command']}`"
+
+
+def conditions(measured: dict) -> str:
+    """Machine and versions."""
+    machine = measured["machine"]
     lines = [
         f"- Machine: {machine['cores']} cores of {machine['cpu']}, {machine['memory_bytes'] / 2**30:.0f} GiB, "
         f"{machine['system']}, Linux {machine['kernel']}, data on {machine['file_system']}; "
         f"load average before: {machine['load_average_before']:.2f}",
         "- Versions: " + ", ".join(f"{name} {text}" for name, text in measured["versions"].items()),
-        f"- Measured: {measured['started']}, {timing['measured_s']} s after {timing['warmup_s']} s of warm-up, "
-        f"rounds: {timing['rounds']}, `{measured['command']}`",
     ]
     return "\n".join(lines)
 
@@ -40,13 +45,17 @@ def tables(measured: dict) -> str:
 
 def renew(path: Path, measured: dict, saved: Path, plots: list[str]) -> None:
     """Puts new figures between the markers of a page; `plots` are files beside the saved figures."""
+    source = f"Raw figures, every run: [{saved.name}](../bench/results/{saved.name})"
+    replace(path, [preface(measured), tables(measured).rstrip(), *_plots(plots), _commands(measured), source])
+
+
+def replace(path: Path, parts: list[str]) -> None:
+    """Puts these paragraphs between the markers of a page."""
     before, _, rest = path.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
     if not rest or not after:
         raise SystemExit(f"error: {path} lacks the markers {BEGIN} and {END}")
-    source = f"Raw figures, every run: [{saved.name}](../bench/results/{saved.name})"
-    parts = [BEGIN, preface(measured), tables(measured).rstrip(), *_plots(plots), _commands(measured), source, END]
-    path.write_text(before + "\n\n".join(parts) + after)
+    path.write_text(before + "\n\n".join([BEGIN, *parts, END]) + after)
 
 
 def _cost(measured: dict, load: str) -> str:
@@ -59,11 +68,11 @@ def _cost(measured: dict, load: str) -> str:
     rows = []
     for workload in results.present(measured, "workload"):
         runs = [results.of(measured, load, workload, name) for name in names]
-        costs = [_number(results.median(cell, "cpu_us_per_message")) for cell in runs]
+        costs = [number(results.median(cell, "cpu_us_per_message")) for cell in runs]
         label = f"**{workload}** {WORKLOADS[workload].title}"
         goal = [f"<= {WORKLOADS[workload].goal.cpu_us:g}"] * goals
         rows.append([label, *costs, *goal, *(_throughput(cell, workload) for cell in runs)])
-    return "Broker CPU time per consumed message, and messages consumed a second:\n\n" + _table(header, rows)
+    return "Broker CPU time per consumed message, and messages consumed a second:\n\n" + table(header, rows)
 
 
 def _throughput(runs: list[dict], workload: str) -> str:
@@ -87,7 +96,7 @@ def _latency(measured: dict, load: str) -> str:
             rows.append([f"**{workload}** {kind}", "goal", _micros(goal.latency_p50_us), _micros(goal.latency_p99_us), ""])
     if not rows:
         return ""
-    text = "Latency at a fixed rate, in microseconds:\n\n" + _table(["latency", "broker", "p50", "p99", "p99.9"], rows)
+    text = "Latency at a fixed rate, in microseconds:\n\n" + table(["latency", "broker", "p50", "p99", "p99.9"], rows)
     of_load = [run for run in measured["runs"] if run["load"] == load]
     p50, p99 = (results.median(of_load, "sync_floor", at) for at in ("p50_us", "p99_us"))
     if p50:
@@ -104,7 +113,7 @@ def _memory(measured: dict, load: str) -> str:
         goal = f"<= {MEMORY_GOAL_BYTES >> 20}" if workload == MEMORY_WORKLOAD else ""
         rows.append([workload, *("" if peak is None else f"{peak / 2**20:.0f}" for peak in peaks), goal])
     header = ["workload", *(_title(measured, name) for name in names), "goal"]
-    return "Peak resident memory, in MiB:\n\n" + _table(header, rows)
+    return "Peak resident memory, in MiB:\n\n" + table(header, rows)
 
 
 def _written(measured: dict, load: str) -> str:
@@ -114,10 +123,10 @@ def _written(measured: dict, load: str) -> str:
         if WORKLOADS[workload].durable:
             cells = [results.of(measured, load, workload, name) for name in names]
             octets = [results.median(runs, "written_bytes_per_message") for runs in cells]
-            rows.append([workload, *(_number(count / WORKLOADS[workload].size_bytes) for count in octets)])
+            rows.append([workload, *(number(count / WORKLOADS[workload].size_bytes) for count in octets)])
     header = ["workload", *(_title(measured, name) for name in names)]
     return (
-        "Octets written to the disk, by whatever ran, for each octet of a published body:\n\n" + _table(header, rows)
+        "Octets written to the disk, by whatever ran, for each octet of a published body:\n\n" + table(header, rows)
         if rows
         else ""
     )
@@ -164,12 +173,14 @@ def _title(measured: dict, name: str) -> str:
     return next(run["broker"] for run in measured["runs"] if run["name"] == name)
 
 
-def _table(header: list[str], rows: list[list[str]]) -> str:
+def table(header: list[str], rows: list[list[str]]) -> str:
+    """In Markdown; all columns but the first are numbers."""
     lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
+    """With as many digits as say something."""
     if value is None:
         return ""
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"

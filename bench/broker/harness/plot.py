@@ -29,31 +29,32 @@ def drawings(measured: dict) -> dict[str, str]:
         cost.append((workload, {name: results.median(runs[name], "cpu_us_per_message") for name in names}, goal))
         if not WORKLOADS[workload].rate:
             speed.append((workload, {name: results.median(runs[name], "consumed_per_s") for name in names}, None))
-    found = {"broker-cpu.svg": _dots("Broker CPU time per consumed message, microseconds (less is better)", cost)}
+    found = {"broker-cpu.svg": dots("Broker CPU time per consumed message, microseconds (less is better)", cost)}
     if speed:
-        found["broker-throughput.svg"] = _dots("Messages consumed a second (more is better)", speed)
+        found["broker-throughput.svg"] = dots("Messages consumed a second (more is better)", speed)
     return found
 
 
-def _dots(title: str, rows: list[tuple[str, dict, float | None]]) -> str:
-    """A row for each workload, a dot for each broker, a bar for the goal, on a logarithmic axis."""
+def dots(title: str, rows: list[tuple[str, dict, float | None]], left: int = LEFT) -> str:
+    """A row for each workload, a dot for each broker, a bar for the goal, on a logarithmic axis. Labels have room for
+    `left` pixels."""
     values = [value for _, by_name, goal in rows for value in (*by_name.values(), goal) if value]
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-    scale = (RIGHT - LEFT) / max(high - low, 1)
+    scale = (RIGHT - left) / max(high - low, 1)
     bottom = TOP + ROW * len(rows)
 
     def across(value):
-        return LEFT + (math.log10(value) - low) * scale
+        return left + (math.log10(value) - low) * scale
 
-    parts = [_text(LEFT, 24, title, "title"), _legend(list(rows[0][1]), any(goal for _, _, goal in rows))]
+    parts = [_text(left, 24, title, "title"), _legend(left, list(rows[0][1]), any(goal for _, _, goal in rows))]
     for power in range(low, max(high, low + 1) + 1):
-        x = LEFT + (power - low) * scale
+        x = left + (power - low) * scale
         parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 12}" y2="{bottom - 8}"/>')
         parts.append(_text(x, bottom + 12, f"{10.0**power:,g}" if power < 6 else f"{10 ** (power - 6)} M", "faint middle"))
     for index, (label, by_name, goal) in enumerate(rows):
         y = TOP + ROW * index + 8
         found = {name: value for name, value in by_name.items() if value}
-        parts.append(_text(LEFT - 12, y + 4, label, "end"))
+        parts.append(_text(left - 12, y + 4, label, "end"))
         ends = [across(value) for value in found.values()]
         parts.append(f'<line class="span" x1="{min(ends):.1f}" x2="{max(ends):.1f}" y1="{y}" y2="{y}"/>')
         if goal:
@@ -66,8 +67,8 @@ def _dots(title: str, rows: list[tuple[str, dict, float | None]]) -> str:
     return "\n".join([head, f"<title>{escape(title)}</title>", f"<style>{STYLE}</style>", *parts, "</svg>", ""])
 
 
-def _legend(names: list[str], has_goal: bool) -> str:
-    parts, x = [], LEFT
+def _legend(left: int, names: list[str], has_goal: bool) -> str:
+    parts, x = [], left
     for name in names:
         parts.append(f'<circle class="{name}" cx="{x + 6}" cy="45" r="6"/>{_text(x + 18, 49, brokers.TITLES[name])}')
         x += 100
