@@ -10,8 +10,13 @@ import os
 import re
 from pathlib import Path
 
+import aiomisc
 import pytest
 from yarl import URL
+
+# Limits of time that are meant for a machine with nothing else to do.
+limited_to = aiomisc.timeout
+aiomisc.timeout = lambda seconds: limited_to(4 * seconds)
 
 ROW = re.compile(r"^\| (?P<suite>[\w-]+) \| `(?P<pattern>[^`]+)` \| (?P<reason>.+) \|$")
 
