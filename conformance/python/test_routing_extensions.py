@@ -1,5 +1,5 @@
-"""What RabbitMQ and its plug-ins add to routing: alternate exchanges, CC and BCC, exchanges that hash, pick, remember or
-delay, and direct reply-to."""
+"""What RabbitMQ and its plug-ins add to routing: alternate exchanges, CC and BCC, exchanges that hash, pick, remember
+or delay, and direct reply-to."""
 
 import time
 from collections import Counter
@@ -82,7 +82,7 @@ def test_headers_that_begin_with_x_count_only_where_asked(channel, exchange):
 def test_a_consistent_hash_spreads_by_weight_and_keeps_keys_together(channel, exchange):
     name = exchange("x-consistent-hash")
     light, heavy = bound(channel, name, "1"), bound(channel, name, "3")
-    for round_ in range(2):
+    for _ in range(2):
         for key in range(400):
             channel.basic_publish(name, f"key {key}", f"{key}".encode())
     first, second = Counter(bodies(channel, light)), Counter(bodies(channel, heavy))
