@@ -5,8 +5,8 @@
 #   ruby -I lib test/leak.rb [MESSAGES]
 #
 # MESSAGES is 10,000,000 unless given. Ends with status 1 when the memory grew by more than GROWTH_MAX_KB after the
-# first tenth, during which caches and the garbage collector settle. Give a JVM a small heap (`-Xmx200m`): it takes what it
-# may before it looks for garbage, and FFI's memory waits for that.
+# first tenth, during which caches and the garbage collector settle. Give a JVM a small heap (`-Xmx200m`): it takes what
+# it may before it looks for garbage, and FFI's memory waits for that.
 
 require 'ffi-rzmq'
 
