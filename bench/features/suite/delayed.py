@@ -46,7 +46,8 @@ def soon(stage: Stage) -> None:
         answer = phase.did(stage.load.do("consume", count=count, idle_ms=(AHEAD_S + 10) * 1000, **consume))
         late = answer["latency"]
         phase.notes["late, ms p50/p99/max"] = {at: late[f"{at}_ns"] / 1e6 for at in ("median", "p99", "max")}
-        phase.notes["early"] = answer.get("early", 0)
+        if answer.get("early"):
+            phase.notes["EARLY"] = answer["early"]
 
 
 def _declare(stage: Stage) -> None:

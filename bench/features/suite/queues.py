@@ -20,7 +20,8 @@ def priority(stage: Stage) -> None:
         consume = {"consumers": [{"queue": queue}], "prefetch": 200, "ack_every": 50, "priorities": True}
         with stage.phase(f"{title}: drain in order") as phase:
             answer = phase.did(stage.load.do("consume", count=count, idle_ms=5000, **consume))
-            phase.notes["out of order"] = answer.get("misplaced", 0)
+            if answer.get("misplaced"):
+                phase.notes["OUT OF ORDER"] = answer["misplaced"]
         stage.load.do("delete", queues=[queue])
 
 
@@ -36,7 +37,7 @@ def length(stage: Stage) -> None:
         with stage.phase(f"{title}: publish") as phase:
             phase.did(stage.load.do("publish", targets=[{"key": queue}], count=count, size_bytes=100))
             kept = 1000 if arguments else count
-            phase.notes["left"] = stage.depth(queue, at_least=kept)["count"]
+            stage.depth(queue, at_least=kept, at_most=kept)
         if not arguments:
             with stage.phase("no limit: delete the queue") as phase, stage.watched(phase):
                 phase.did(stage.load.do("delete", queues=[queue]), count)

@@ -2,7 +2,6 @@
 
 import contextlib
 import signal
-import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -149,8 +148,3 @@ def shown(value) -> str:
     if isinstance(value, dict):
         return "/".join(f"{part:.1f}" for part in value.values())
     return f"{value:,.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def warn(text: str) -> None:
-    """Something that a reader of the figures must know."""
-    print(f"!! {text}", file=sys.stderr, flush=True)
