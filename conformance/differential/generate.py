@@ -212,7 +212,8 @@ class Generator:
         return ["basic.consume", fields | {"arguments": values.consumer_arguments(self)}]
 
     def cancel(self):
-        return ["basic.cancel", {"consumer_tag": self.pick(("c1", "c2", "c3", "c4")) + self.pick("ab")} | self.flags(0.1, "nowait")]
+        tag = self.pick(("c1", "c2", "c3", "c4")) + self.pick("ab")
+        return ["basic.cancel", {"consumer_tag": tag} | self.flags(0.1, "nowait")]
 
     def settle(self):
         which = {"nth": self.random.randint(0, 5)}
@@ -244,10 +245,12 @@ class Generator:
         return ["queue.purge", {"queue": self.queue()} | self.flags(0.1, "nowait")]
 
     def delete_queue(self):
-        return ["queue.delete", {"queue": self.queue()} | self.flags(0.25, "if_unused", "if_empty") | self.flags(0.05, "nowait")]
+        flags = self.flags(0.25, "if_unused", "if_empty") | self.flags(0.05, "nowait")
+        return ["queue.delete", {"queue": self.queue()} | flags]
 
     def delete_exchange(self):
-        return ["exchange.delete", {"exchange": self.exchange()} | self.flags(0.3, "if_unused") | self.flags(0.05, "nowait")]
+        flags = self.flags(0.3, "if_unused") | self.flags(0.05, "nowait")
+        return ["exchange.delete", {"exchange": self.exchange()} | flags]
 
     def drop(self):
         return ["drop", {}]

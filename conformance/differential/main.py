@@ -10,6 +10,7 @@ import argparse
 import json
 import multiprocessing
 import re
+import signal
 import sys
 import time
 from pathlib import Path
@@ -28,7 +29,8 @@ def described(step):
 def print_difference(program, number, step, seen, title):
     lines = [f"-- {title}", "["]
     lines += [f"  {described(each)}{',' if each is not program[-1] else ''}" for each in program]
-    lines += ["]", f"they differ at {'step ' + str(number + 1) if number < len(program) else 'the inspection'}: {described(step)}"]
+    place = f"step {number + 1}" if number < len(program) else "the inspection"
+    lines += ["]", f"they differ at {place}: {described(step)}"]
     lines += [f"  {name:9} {json.dumps(what)}" for name, what in zip(("reference", "tested"), seen)]
     print("\n".join(lines), flush=True)
 
@@ -45,7 +47,8 @@ def kind(found):
     if found is None:
         return None
     _, _, seen = found
-    names = [sorted({reply[0] for what in each.values() if isinstance(what, dict) for reply in what.get("replies", ())}) for each in seen]
+    channels = [[what for what in each.values() if isinstance(what, dict)] for each in seen]
+    names = [sorted({reply[0] for what in each for reply in what.get("replies", ())}) for each in channels]
     texts = [re.findall(r'"text": "([A-Z_]+ - [a-z]+)', json.dumps(each)) for each in seen]
     return names, texts
 
@@ -84,18 +87,27 @@ def examine(arguments):
         return seed, f"failed: {problem!r}", program, None
 
 
+def show(options, seed, result, program, found):
+    if found:
+        print_difference(program, *found, title=f"seed {seed}, {options.steps} steps")
+        if options.keep:
+            Path(options.keep, f"seed-{seed}.json").write_text(json.dumps({"program": program}))
+    elif result != "same":
+        print(f"-- seed {seed}: {result}", flush=True)
+
+
 def search(options):
     counts, started = {"same": 0, "unsteady": 0, "different": 0, "failed": 0}, time.monotonic()
     seeds = range(options.seed, options.seed + options.programs)
-    with multiprocessing.Pool(options.workers) as pool:
-        for seed, result, program, found in pool.imap_unordered(examine, ((seed, options) for seed in seeds)):
-            counts[result.split(":")[0]] += 1
-            if found:
-                print_difference(program, *found, title=f"seed {seed}, {options.steps} steps")
-                if options.keep:
-                    Path(options.keep, f"seed-{seed}.json").write_text(json.dumps({"program": program}))
-            elif result != "same":
-                print(f"-- seed {seed}: {result}", flush=True)
+    # An interrupt ends the search here, and tells how far it came.
+    ignore = {"initializer": signal.signal, "initargs": (signal.SIGINT, signal.SIG_IGN)}
+    with multiprocessing.Pool(options.workers, **ignore) as pool:
+        try:
+            for seed, result, program, found in pool.imap_unordered(examine, ((seed, options) for seed in seeds)):
+                counts[result.split(":")[0]] += 1
+                show(options, seed, result, program, found)
+        except KeyboardInterrupt:
+            print("-- stopped")
     took_s = time.monotonic() - started
     print(f"{sum(counts.values())} programs of {options.steps} steps in {took_s:.0f} s: " +
           ", ".join(f"{count} {name}" for name, count in counts.items()))  # fmt: skip
