@@ -17,13 +17,20 @@ pub enum Op {
     Bind(String),
     /// It was unbound from it.
     Unbind(String),
+    /// A persistent message waits for its time, in milliseconds.
+    Delay(u64, u64),
+    /// It does not wait any more.
+    Release(u64),
 }
 
-/// What survives: for each durable queue its messages in order, and whether it is bound.
+/// What survives: for each durable queue its messages in order, and whether it is bound; and what
+/// waits for its time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// The queues by name.
     pub queues: BTreeMap<String, QueueState>,
+    /// Messages that wait, by number, and when they are due.
+    pub delayed: BTreeMap<u64, u64>,
 }
 
 /// What survives of a queue.
@@ -55,6 +62,8 @@ impl State {
                     queue.bound = true;
                 }
             }
+            Op::Delay(id, due_ms) => drop(self.delayed.insert(*id, *due_ms)),
+            Op::Release(id) => drop(self.delayed.remove(id)),
             Op::Unbind(queue) => {
                 if let Some(queue) = self.queues.get_mut(queue) {
                     queue.bound = false;

@@ -1,5 +1,6 @@
 //! One random history of a broker, over several lives.
 
+mod delays;
 mod operations;
 
 use crate::client::{Client, PLAIN, Received, short};
@@ -10,7 +11,7 @@ use courser_codec::{Method, basic};
 use courser_journal::testing::{FakeDisk, Faults, Rng};
 use courser_journal::{JournalStore, Options};
 use courser_store::Store;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 const QUEUES: [&str; 4] = ["a", "b", "c", "../../d"];
@@ -28,6 +29,7 @@ pub struct World {
     broker: Option<Running>,
     history: History,
     next_id: u64,
+    now_ms: u64,
     verbose: bool,
 }
 
@@ -42,6 +44,8 @@ struct Running {
     uncommitted: VecDeque<u64>,
     /// Deliveries that wait for an acknowledgement: tag, queue, number, whether it survives.
     unacked: Vec<(u64, String, u64)>,
+    /// When transient messages are due that wait.
+    delayed: BTreeSet<u64>,
 }
 
 impl World {
@@ -60,11 +64,15 @@ impl World {
         };
         let spill_bytes = [0, 4096, u64::MAX][rng.below(3) as usize];
         let history = History::default();
-        World { rng, disk, options, spill_bytes, broker: None, history, next_id: 1, verbose }
+        let (broker, next_id, now_ms) = (None, 1, 1_000_000);
+        World { rng, disk, options, spill_bytes, broker, history, next_id, now_ms, verbose }
     }
 
     /// Lives a few lives.
     pub fn run(&mut self) {
+        self.start();
+        self.make_delayed_exchange();
+        self.stop_in_order();
         for _ in 0..2 + self.rng.below(4) {
             self.start();
             if self.rng.one_in(3) {
@@ -99,7 +107,7 @@ impl World {
             options: self.options.clone(),
             spill_bytes: self.spill_bytes,
             seed: self.rng.number(),
-            now_ms: 0,
+            now_ms: self.now_ms,
         };
         let (store, broker, client) = start.on(&self.disk);
         self.broker = Some(Running {
@@ -109,6 +117,7 @@ impl World {
             unconfirmed: VecDeque::new(),
             uncommitted: VecDeque::new(),
             unacked: Vec::new(),
+            delayed: BTreeSet::new(),
         });
         let found = self.observe();
         self.tell(|| format!("start: {found:?}"));
@@ -163,6 +172,7 @@ impl World {
         let select = Method::ConfirmSelect(Default::default());
         running.client.request(PLAIN, &select).expect("confirms are supported");
         running.client.receive();
+        state.delayed = self.observe_delayed();
         state
     }
 
@@ -173,7 +183,9 @@ impl World {
             10..=11 => self.bind(),
             12 => self.unbind(),
             13..=14 => self.purge(),
-            15..=44 => self.publish(),
+            15..=38 => self.publish(),
+            39..=42 => self.delay(),
+            43..=44 => self.pass_time(),
             45..=54 => self.get(false),
             55..=59 => self.get(true),
             60..=66 => self.ack(),
@@ -245,6 +257,8 @@ impl World {
             self.disk.kill();
         }
         self.broker = None;
+        // It may be due while nobody is there.
+        self.now_ms += self.rng.below(3000);
         self.restart_and_compare(durable);
     }
 

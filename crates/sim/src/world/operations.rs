@@ -170,6 +170,14 @@ impl World {
             let Some(target) = self.pick_queue() else { return };
             let id = self.next_id * 2 + 1;
             self.next_id += 1;
+            if self.rng.one_in(4) {
+                let delay_ms = self.pick_delay_ms();
+                if self.publish_delayed(TX, (id, 30), delay_ms).is_none() {
+                    return;
+                }
+                ops.push(Op::Delay(id, self.now_ms + delay_ms));
+                continue;
+            }
             if self.running().client.publish(TX, "", &target, &[(id, 30)], true).is_err() {
                 return;
             }
