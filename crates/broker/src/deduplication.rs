@@ -3,8 +3,13 @@
 //! An exchange or a queue that is to do so remembers the values of that header, the last so many and
 //! each for some time. What could not be kept after all is forgotten again, so that a publisher who
 //! repeats it is heard. A restart forgets everything.
+//!
+//! A queue that is not told how much to remember goes by the messages that it has (see
+//! `queue::beside`), also after a restart.
 
-use courser_codec::{DecodeError, FieldTable, FieldValue, RawProperties, ShortStr, ShortString};
+use courser_codec::{
+    DecodeError, FieldTable, FieldValue, RawProperties, ShortStr, ShortString, Table,
+};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -28,12 +33,17 @@ const CACHE_SIZE_DEFAULT: usize = 128;
 /// What identifies a value: two hashes, with keys that nobody knows.
 pub(crate) type Key = (u64, u64);
 
+/// Knows what identifies a message: the value of a header.
+pub(crate) struct Marker {
+    header: ShortString,
+    hashers: (RandomState, RandomState),
+}
+
 /// What an exchange or a queue remembers.
 pub(crate) struct Deduplication {
-    header: ShortString,
+    marker: Marker,
     size: usize,
     ttl_ms: Option<u64>,
-    hashers: (RandomState, RandomState),
     cache: Mutex<Cache>,
 }
 
@@ -56,27 +66,56 @@ pub(crate) enum Sighting {
     Again,
 }
 
+impl Marker {
+    fn of(arguments: &FieldTable) -> Self {
+        let named = arguments.get(HEADER).and_then(FieldValue::as_long_str);
+        let named = named.and_then(|name| ShortString::new(name).ok());
+        let header = named.unwrap_or_else(|| ShortString::from(ShortStr::from_static(HEADER)));
+        Marker { header, hashers: Default::default() }
+    }
+
+    /// There for a queue that goes by the messages that it has, and not by what it remembers.
+    pub fn of_what_is_present(arguments: &FieldTable) -> Option<Self> {
+        let remembers = [CACHE_SIZE, CACHE_TTL].iter().any(|name| arguments.get(*name).is_some());
+        (is_wanted(arguments) && !remembers).then(|| Marker::of(arguments))
+    }
+
+    /// What identifies a message with these headers; none if it does not say.
+    pub fn key(&self, headers: Table<'_>) -> Result<Option<Key>, DecodeError> {
+        let Some(value) = headers.get(self.header.as_bytes())? else { return Ok(None) };
+        let mut octets = Vec::new();
+        value.encode(&mut octets);
+        Ok(Some((self.hashers.0.hash_one(&octets), self.hashers.1.hash_one(&octets))))
+    }
+}
+
+impl std::fmt::Debug for Marker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Marker").field("header", &self.header).finish_non_exhaustive()
+    }
+}
+
+fn is_wanted(arguments: &FieldTable) -> bool {
+    arguments.get(ARGUMENT).and_then(FieldValue::as_bool).unwrap_or(false)
+}
+
 impl Deduplication {
     /// What these arguments, which have been found good, ask for.
     pub fn of(arguments: &FieldTable) -> Option<Arc<Self>> {
-        let wanted = arguments.get(ARGUMENT).and_then(FieldValue::as_bool).unwrap_or(false);
-        wanted.then(|| Self::with(arguments))
+        is_wanted(arguments).then(|| Self::with(arguments))
     }
 
     /// As the arguments around it say, whether they ask for it or not.
     pub fn with(arguments: &FieldTable) -> Arc<Self> {
-        let named = arguments.get(HEADER).and_then(FieldValue::as_long_str);
-        let named = named.and_then(|name| ShortString::new(name).ok());
         let number = |name| {
             let number = arguments.get(name).and_then(FieldValue::as_integer)?;
             u64::try_from(number).ok()
         };
         let size = number(CACHE_SIZE).map_or(CACHE_SIZE_DEFAULT, |size| size as usize);
         Arc::new(Deduplication {
-            header: named.unwrap_or_else(|| ShortString::from(ShortStr::from_static(HEADER))),
+            marker: Marker::of(arguments),
             size: size.clamp(1, CACHE_SIZE_MAX as usize),
             ttl_ms: number(CACHE_TTL),
-            hashers: Default::default(),
             cache: Mutex::default(),
         })
     }
@@ -84,12 +123,7 @@ impl Deduplication {
     /// Looks whether a message with these properties has been there, and remembers it.
     pub fn see(&self, properties: RawProperties<'_>, now_ms: u64) -> Result<Sighting, DecodeError> {
         let Some(headers) = properties.headers()? else { return Ok(Sighting::Unmarked) };
-        let Some(value) = headers.get(self.header.as_bytes())? else {
-            return Ok(Sighting::Unmarked);
-        };
-        let mut octets = Vec::new();
-        value.encode(&mut octets);
-        let key = (self.hashers.0.hash_one(&octets), self.hashers.1.hash_one(&octets));
+        let Some(key) = self.marker.key(headers)? else { return Ok(Sighting::Unmarked) };
         let own_ttl_ms = headers.get(CACHE_TTL)?.and_then(|value| value.as_integer());
         let ttl_ms = own_ttl_ms.and_then(|ttl_ms| u64::try_from(ttl_ms).ok()).or(self.ttl_ms);
         let until_ms = ttl_ms.map_or(u64::MAX, |ttl_ms| now_ms.saturating_add(ttl_ms));

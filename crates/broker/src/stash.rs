@@ -113,9 +113,21 @@ impl<'m> Stash<'m> {
         self.guarded = !persistent;
     }
 
-    /// Where a message is that the log holds for a stream.
+    /// Where a message is, if it is kept already: as it is there for a stream, or to know it by.
     pub fn held(&self, index: usize) -> Option<Location> {
         self.kept.get(index.checked_sub(self.first_kept)?).cloned()
+    }
+
+    /// One of its messages, for a queue that takes each by itself.
+    pub fn one(&self, index: usize) -> Self {
+        Stash {
+            messages: self.message(index).into_iter().collect(),
+            kept: self.held(index).into_iter().collect(),
+            spilled: self.spilled,
+            may_expire: self.may_expire,
+            refusable: self.refusable,
+            ..Stash::default()
+        }
     }
 
     /// All queues have the run.

@@ -62,7 +62,7 @@ const KNOWN: [Known; 26] = [
     known(SINGLE_ACTIVE_CONSUMER, value::flag, C | Q, true),
     known("x-delivery-limit", value::delivery_limit, C | Q, true),
     known("x-consumer-timeout", value::expiry, C | Q, true),
-    known(deduplication::ARGUMENT, value::queue_deduplication, C | Q, true),
+    known(deduplication::ARGUMENT, value::flag, C | Q, true),
     known(deduplication::HEADER, value::header_name, C | Q, true),
     known(deduplication::CACHE_SIZE, value::cache_size, C | Q, true),
     known(deduplication::CACHE_TTL, value::expiry, C | Q, true),

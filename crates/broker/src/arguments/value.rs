@@ -1,8 +1,7 @@
 //! What values an argument takes. A refusal says what is wrong in the words that RabbitMQ's clients
 //! know, which are Erlang terms.
 
-use crate::deduplication::{CACHE_SIZE, CACHE_SIZE_MAX, CACHE_TTL};
-use crate::queue::RETURNS_MAX;
+use crate::deduplication::CACHE_SIZE_MAX;
 use courser_codec::{FieldTable, FieldValue};
 
 /// The longest expiry or time to live that is accepted: ten years.
@@ -49,23 +48,9 @@ pub(super) fn cache_persistence(value: &FieldValue, _: &FieldTable) -> Result<()
     one_of(value, &["memory"], "only 'memory' is supported by this broker")
 }
 
-/// A queue remembers a number of messages, or for some time, and has to be told which: other brokers
-/// that are told neither go by what is in the queue.
-pub(super) fn queue_deduplication(value: &FieldValue, all: &FieldTable) -> Result<(), String> {
-    flag(value, all)?;
-    let told = [CACHE_SIZE, CACHE_TTL].iter().any(|name| all.get(*name).is_some());
-    if told || value.as_bool() == Some(false) {
-        return Ok(());
-    }
-    Err(format!("without '{CACHE_SIZE}' or '{CACHE_TTL}' not supported by this broker"))
-}
-
 /// Negative for no limit.
 pub(super) fn delivery_limit(value: &FieldValue, _: &FieldTable) -> Result<(), String> {
-    match integer(value)? {
-        large if large >= i64::from(RETURNS_MAX) => Err(format!("{{value_too_large,{large}}}")),
-        _ => Ok(()),
-    }
+    integer(value).map(drop)
 }
 
 pub(super) fn not_negative(value: &FieldValue, _: &FieldTable) -> Result<(), String> {

@@ -80,6 +80,7 @@ impl Queue {
                         self.bury(state, location, Reason::MaxLen, settling, wakes);
                     }
                 } else {
+                    stash.held(index).into_iter().for_each(|location| state.leave(&location));
                     settling.positions.extend(stash.position(index));
                 }
                 continue;

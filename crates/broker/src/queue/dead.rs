@@ -66,6 +66,7 @@ impl Queue {
         settling: &mut Settling,
         wakes: &mut Wakes,
     ) {
+        state.leave(&location);
         if state.traits.as_ref().is_none_or(|traits| traits.dead_letter.is_none()) {
             return settling.add(location);
         }

@@ -4,7 +4,7 @@ use super::consumers::{Consumer, Consumers};
 use super::expiry::read;
 use super::handed_out::HandedOut;
 use super::line::REDELIVERED;
-use super::returns::{put_count, returns};
+use super::returns::{count_of, put_count};
 use super::settle::Settling;
 use super::source::{Next, Publishing, Source, Waiting};
 use super::{Queue, State};
@@ -51,8 +51,22 @@ impl Queue {
         if let Some(stream) = self.stream() {
             return stream.append(stash, self.timers.now_ms(), store, wakes);
         }
+        if self.keeps_apart {
+            return self.publish_apart(stash, store, wakes);
+        }
+        self.publish_locked(self.state.lock(), stash, store, wakes)
+    }
+
+    /// What [`Queue::publish`] does under the lock.
+    #[inline]
+    pub(super) fn publish_locked(
+        self: &Arc<Self>,
+        mut state: MutexGuard<'_, State>,
+        stash: &mut Stash<'_>,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
         let mut settling = Settling::default();
-        let mut state = self.state.lock();
         if state.deleted {
             settling.positions.extend((0..stash.len()).filter_map(|index| stash.position(index)));
             drop(state);
@@ -61,9 +75,13 @@ impl Queue {
         let State { ready, consumers, unacked, .. } = &mut *state;
         let mut next = 0;
         if ready.is_empty() {
+            let unacked_before = unacked.len();
             let mut source = Publishing { stash, next, store, ready };
             self.feed(consumers, &mut source, unacked, &mut settling, wakes)?;
             next = source.next;
+            if self.keeps_apart {
+                state.leave_passed(stash, next, unacked_before);
+            }
         }
         let bounds = state.traits.as_ref().and_then(|traits| traits.bounds);
         if let Some(bounds) = bounds {
@@ -188,7 +206,7 @@ impl Queue {
             return Ok(());
         }
         let moment = self.moment(state);
-        let State { ready, reader, consumers, unacked, ready_bytes, .. } = state;
+        let State { ready, reader, consumers, unacked, ready_bytes, beside, .. } = state;
         let open = reader.get_or_insert_with(|| store.reader());
         let mut waiting = Waiting {
             ready,
@@ -198,6 +216,7 @@ impl Queue {
             ready_bytes,
             peeked_bytes: 0,
             header: Vec::new(),
+            beside: beside.as_deref_mut(),
         };
         self.feed(consumers, &mut waiting, unacked, settling, wakes)?;
         let expired = waiting.expired;
@@ -251,14 +270,18 @@ impl Queue {
         let mut settling = Settling::default();
         let mut state = self.state.lock();
         self.renew_lease(&mut state);
-        let State { ready, reader, .. } = &mut *state;
+        let State { ready, reader, beside, .. } = &mut *state;
         let reader = reader.get_or_insert_with(|| store.reader());
         while let Some((_, location)) = ready.front()
             && location.in_memory().is_none()
             && let Err(StoreError::Lost(_)) = reader.read(location)
         {
             // It must not stop those behind it.
-            settling.positions.extend(ready.pop().and_then(|(_, lost)| lost.position()));
+            let lost = ready.pop().and_then(|(_, lost)| lost.position());
+            if let (Some(position), Some(beside)) = (lost, &mut *beside) {
+                beside.leave_position(position);
+            }
+            settling.positions.extend(lost);
         }
         let Some((sequence, location)) = ready.pop() else {
             state.reader = None;
@@ -272,7 +295,7 @@ impl Queue {
             state.ready.put_back(sequence, location);
             return Err(error);
         }
-        let State { ready, reader, unacked, ready_bytes, .. } = &mut *state;
+        let State { ready, reader, unacked, ready_bytes, beside, .. } = &mut *state;
         let left = ready.len();
         let mut message = match read(&location, reader, store) {
             Ok(message) => message,
@@ -283,14 +306,19 @@ impl Queue {
         };
         let redelivered = location.marks() & REDELIVERED != 0;
         let size_bytes = message.body.len() as u64;
-        let (count, mut header) = (returns(location.marks()), Vec::new());
+        let (count, mut header) = (count_of(&location, beside.as_deref()), Vec::new());
         if count > 0 && put_count(&message, count, &mut header).is_ok() {
             message.header = &header;
         }
         let taking = with(sequence, Polled { message, redelivered, left });
         match taking {
             Taking::UntilAcked => unacked.insert(sequence, location, holder),
-            Taking::ForGood => settling.add(location),
+            Taking::ForGood => {
+                if let Some(beside) = beside {
+                    beside.leave(&location);
+                }
+                settling.add(location);
+            }
             Taking::Nothing => ready.put_back(sequence, location),
         }
         if taking != Taking::Nothing {

@@ -4,6 +4,7 @@
 //! section either nothing is waiting, or nobody can take it: consumers that can take no more leave
 //! the ring, and whoever gives them credit or room again puts them back and feeds them.
 
+mod beside;
 mod bounds;
 mod consumers;
 mod dead;
@@ -28,7 +29,6 @@ pub(crate) use expiry::has_expiration;
 pub(crate) use feed::{Polled, Taking};
 pub(crate) use line::SPILLED;
 pub(crate) use priority::Ranks;
-pub(crate) use returns::RETURNS_MAX;
 pub(crate) use settle::Settled;
 pub use traits::{DeadLetterTo, QueueTraits};
 
@@ -42,6 +42,7 @@ use crate::stream::Stream;
 use crate::timers::{Timed, Timer, TimerKind, Timers};
 use crate::vhost::Vhost;
 use crate::wakes::Wakes;
+use beside::Beside;
 use consumers::Consumers;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
@@ -90,6 +91,8 @@ pub struct Queue {
     /// What it has as a stream, if it is one.
     stream: Option<Box<Stream>>,
     deduplication: Option<Arc<Deduplication>>,
+    /// It holds no two messages of the same.
+    keeps_apart: bool,
     state: Mutex<State>,
     /// Its messages need a stamp.
     stamps: AtomicBool,
@@ -117,6 +120,8 @@ struct State {
     excess: Timer,
     /// Octets of the bodies of `ready`; right only where they are bounded.
     ready_bytes: u64,
+    /// What is known of some messages besides their places.
+    beside: Option<Box<Beside>>,
     deleted: bool,
 }
 
@@ -184,7 +189,9 @@ impl Queue {
         let consumers = Consumers::new(single);
         let is_stream = QueueType::of(&settings.arguments) == QueueType::Stream;
         let stream = is_stream.then(|| Box::new(Stream::new(id, traits.as_deref())));
-        let deduplication = Deduplication::of(&settings.arguments);
+        let beside = Beside::of(&settings.arguments);
+        let keeps_apart = beside.is_some();
+        let deduplication = if keeps_apart { None } else { Deduplication::of(&settings.arguments) };
         let queue = Arc::new_cyclic(|me| Queue {
             id,
             name,
@@ -195,7 +202,8 @@ impl Queue {
             me: Weak::clone(me),
             stream,
             deduplication,
-            state: Mutex::new(State { ready, consumers, traits, ..State::default() }),
+            keeps_apart,
+            state: Mutex::new(State { ready, consumers, traits, beside, ..State::default() }),
             stamps: AtomicBool::new(false),
             refuses: AtomicBool::new(false),
             backlog: AtomicUsize::new(0),
@@ -209,7 +217,7 @@ impl Queue {
         queue
     }
 
-    /// There if it drops what has been there before.
+    /// There if it drops what it remembers to have had.
     pub(crate) fn deduplication(&self) -> Option<Arc<Deduplication>> {
         self.deduplication.clone()
     }
@@ -344,6 +352,7 @@ impl Queue {
         self.timers.disarm(&mut state.excess, (self.id, TimerKind::Excess));
         let dying = self.take_dying(&mut state);
         state.reader = None;
+        state.beside = None;
         let messages = state.ready.take_all();
         let unacked = state.unacked.take_all();
         let consumers = state.consumers.take_all();

@@ -1,8 +1,10 @@
 //! `x-delivery-limit`: how often a message has come back from its consumers, which they are told in
 //! `x-delivery-count`, and what comes back too often.
 //!
-//! The count lies in the marks of the message's location, and in the log.
+//! The count lies in the marks of the message's location, and in the log. What does not fit the marks
+//! is noted beside them.
 
+use super::beside::Beside;
 use super::line::SPILLED;
 use super::settle::Settling;
 use super::{Queue, State};
@@ -16,8 +18,8 @@ use std::sync::Arc;
 /// The marks' bits below it are others'.
 const COUNT_SHIFT: u32 = 4;
 
-/// The highest count that is kept; as a limit it means that there is none.
-pub(crate) const RETURNS_MAX: u16 = u16::MAX >> COUNT_SHIFT;
+/// In the marks it says that the count is noted beside them.
+const RETURNS_MANY: u16 = u16::MAX >> COUNT_SHIFT;
 
 /// What a redelivered message says of its returns.
 const DELIVERY_COUNT: ShortStr<'static> = ShortStr::from_static("x-delivery-count");
@@ -28,22 +30,38 @@ pub(super) fn returns(marks: u16) -> u16 {
     marks >> COUNT_SHIFT
 }
 
+/// The same, however often that is.
+pub(super) fn count_of(location: &Location, beside: Option<&Beside>) -> u64 {
+    match returns(location.marks()) {
+        RETURNS_MANY => beside.and_then(|beside| beside.count(location)),
+        few => Some(few.into()),
+    }
+    .unwrap_or(RETURNS_MANY.into())
+}
+
 /// Notes how often the message at `location` has come back.
-pub(super) fn set_returns(location: &mut Location, count: u16) {
+pub(super) fn set_count(location: &mut Location, beside: &mut Option<Box<Beside>>, count: u64) {
+    let few = count.min(RETURNS_MANY.into()) as u16;
     let marks = location.marks_mut();
-    *marks = *marks & ((1 << COUNT_SHIFT) - 1) | count << COUNT_SHIFT;
+    *marks = *marks & ((1 << COUNT_SHIFT) - 1) | few << COUNT_SHIFT;
+    if few == RETURNS_MANY {
+        beside.get_or_insert_default().set_count(location, count);
+    }
 }
 
 /// Writes the header of a message that has come back `count` times into `header`: its own, with the
 /// count.
 pub(super) fn put_count(
     message: &MessageRef<'_>,
-    count: u16,
+    count: u64,
     header: &mut Vec<u8>,
 ) -> Result<(), DecodeError> {
     let properties = ContentHeader::parse(message.header)?.properties.decode()?;
     let mut headers = properties.headers.unwrap_or(Table::EMPTY).to_owned()?;
-    headers.insert(ShortString::from(DELIVERY_COUNT), FieldValue::I64(count.into()));
+    headers.insert(
+        ShortString::from(DELIVERY_COUNT),
+        FieldValue::I64(count.try_into().unwrap_or(i64::MAX)),
+    );
     let entries = headers.to_entries();
     header.clear();
     header.extend_from_slice(&message.header[..CONTENT_HEADER_FIXED_LEN]);
@@ -58,20 +76,20 @@ impl Queue {
         self: &Arc<Self>,
         state: &mut State,
         (sequence, mut location): (u64, Location),
-        limit: u16,
+        limit: u64,
         settling: &mut Settling,
         store: &dyn Store,
         wakes: &mut Wakes,
     ) {
-        let count = returns(location.marks()).saturating_add(1).min(RETURNS_MAX);
-        if limit < RETURNS_MAX && count > limit {
+        let count = count_of(&location, state.beside.as_deref()).saturating_add(1);
+        if count > limit {
             return self.bury(state, location, Reason::DeliveryLimit, settling, wakes);
         }
-        set_returns(&mut location, count);
+        set_count(&mut location, &mut state.beside, count);
         if let Some(position) = location.position()
             && location.marks() & SPILLED == 0
         {
-            settling.returns.push((position, count.into()));
+            settling.returns.push((position, count));
         }
         self.put_back(state, sequence, location, store);
     }
@@ -90,6 +108,14 @@ impl Queue {
             let counted = run.iter().filter(|(at, marks)| *at < end && returns(*marks) > 0);
             pairs.extend(counted.map(|(at, marks)| (*at, u64::from(returns(*marks)))));
         });
+        if pairs.iter().any(|(_, count)| *count == RETURNS_MANY.into()) {
+            let state = self.state.lock();
+            for (at, count) in pairs.iter_mut().filter(|(_, few)| *few == RETURNS_MANY.into()) {
+                // One that has been settled since is of no interest any more.
+                let noted = state.beside.as_ref().and_then(|beside| beside.count_at(*at));
+                *count = noted.unwrap_or(*count);
+            }
+        }
         pairs
     }
 }

@@ -1,7 +1,7 @@
 //! What becomes of messages that a queue has handed out, and how the log hears of it.
 
 use super::line::{Logged, REDELIVERED, SPILLED, logged};
-use super::returns::{RETURNS_MAX, set_returns};
+use super::returns::set_count;
 use super::{Queue, State};
 use crate::wakes::Wakes;
 use courser_store::recovered::QueueIndex;
@@ -86,6 +86,10 @@ impl Queue {
                 state.consumers.unblock(consumer);
             }
         }
+        if let Some(beside) = &mut state.beside {
+            acknowledged.positions.iter().for_each(|position| beside.leave_position(*position));
+            acknowledged.locations.iter().for_each(|location| beside.leave(location));
+        }
         if state.unacked.is_empty() {
             state.unacked.shrink_to(KEPT_UNACKED);
         }
@@ -140,6 +144,9 @@ impl Queue {
     pub(crate) fn purge(&self, store: &dyn Store) -> Result<usize, StoreError> {
         let mut state = self.state.lock();
         let purged = state.ready.take_all();
+        if let Some(beside) = &mut state.beside {
+            purged.for_each(&mut |location| beside.leave(location));
+        }
         state.reader = None;
         state.ready_bytes = 0;
         self.backlog.store(0, Ordering::Relaxed);
@@ -155,23 +162,41 @@ impl Queue {
     /// Takes back the messages that it had before a restart. Returns how many they are.
     pub(crate) fn restore(&self, index: &QueueIndex, store: &dyn Store) -> usize {
         let mut state = self.state.lock();
-        let mut reader = state.ready.has_levels().then(|| store.reader());
+        let looks_inside = state.ready.has_levels() || self.keeps_apart;
+        let mut reader = looks_inside.then(|| store.reader());
+        let mut settling = Settling::default();
+        // Dead letters that had not arrived elsewhere are here again, and not to be lost for another
+        // message of the same that has come after them.
+        let may_be_letters =
+            state.traits.as_ref().is_some_and(|traits| traits.dead_letter.is_some());
         for position in index.positions() {
+            let State { ready, beside, .. } = &mut *state;
             let mut location = Location::Log { position, marks: 0 };
             if let count @ 1.. = index.returns(position) {
                 *location.marks_mut() = REDELIVERED;
-                set_returns(&mut location, count.min(RETURNS_MAX.into()) as u16);
+                set_count(&mut location, beside, count);
             }
             // One that can't be read is found out when its turn comes.
             let message = reader.as_mut().and_then(|reader| reader.read(&location).ok());
-            let rank = state.ready.rank(message);
-            state.ready.push(location, rank);
+            if let (Some(beside), Some(message)) = (beside, &message)
+                && !beside.enter(message, &location)
+                && !may_be_letters
+            {
+                // A crash came between its coming and its end.
+                settling.add(location);
+                continue;
+            }
+            let rank = ready.rank(message);
+            ready.push(location, rank);
         }
         let messages = state.ready.len();
         self.backlog.store(messages, Ordering::Relaxed);
         self.count_bytes(&mut state, store);
         // Whether they may expire, nobody knows until their turn comes.
         self.watch_head(&mut state);
+        drop(state);
+        // Without room for it, or if the store has failed, it is found once more at the next start.
+        drop(self.settle(settling, Sync::Later, store));
         messages
     }
 

@@ -1,10 +1,11 @@
 //! Where the next message for a consumer comes from: what is being published right now, or what
 //! has been waiting.
 
+use super::beside::Beside;
 use super::expiry::{EXPIRED_AT_ONCE, Moment};
 use super::line::REDELIVERED;
 use super::ready::Ready;
-use super::returns::{put_count, returns};
+use super::returns::{count_of, put_count, returns};
 use crate::stash::Stash;
 use courser_store::{Location, MessageRef, Reader, Store, StoreError};
 
@@ -98,6 +99,8 @@ pub(crate) struct Waiting<'a> {
     pub peeked_bytes: u64,
     /// The header of a message that has come back to a queue that counts that.
     pub header: Vec<u8>,
+    /// What the queue knows of some of them besides.
+    pub beside: Option<&'a mut Beside>,
 }
 
 impl Source for Waiting<'_> {
@@ -121,9 +124,11 @@ impl Source for Waiting<'_> {
         };
         self.peeked_bytes = message.body.len() as u64;
         let expired = self.moment.is_some_and(|moment| moment.is_over_for(&message));
-        let count = returns(marks);
-        if count > 0 && put_count(&message, count, &mut self.header).is_ok() {
-            message.header = &self.header;
+        if returns(marks) > 0 {
+            let count = count_of(location, self.beside.as_deref());
+            if put_count(&message, count, &mut self.header).is_ok() {
+                message.header = &self.header;
+            }
         }
         Ok(Some(Next { message, redelivered: marks & REDELIVERED != 0, expired }))
     }
@@ -135,7 +140,11 @@ impl Source for Waiting<'_> {
 
     fn pass(&mut self) -> Option<u64> {
         *self.ready_bytes = self.ready_bytes.saturating_sub(self.peeked_bytes);
-        self.ready.pop().and_then(|(_, location)| location.position())
+        let (_, location) = self.ready.pop()?;
+        if let Some(beside) = &mut self.beside {
+            beside.leave(&location);
+        }
+        location.position()
     }
 
     fn take(&mut self) -> Option<(u64, Location)> {

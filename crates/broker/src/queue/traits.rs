@@ -1,7 +1,6 @@
 //! What a queue does beyond keeping messages in order, parsed from its arguments.
 
 use super::bounds::{Bounds, Overflow};
-use super::returns::RETURNS_MAX;
 use crate::arguments::QueueType;
 use crate::stream;
 use courser_codec::{FieldTable, FieldValue, ShortString};
@@ -19,9 +18,9 @@ pub struct QueueTraits {
     pub bounds: Option<Bounds>,
     /// Where messages go that leave it without having been consumed.
     pub dead_letter: Option<Arc<DeadLetterTo>>,
-    /// How often a message may come back from consumers (`x-delivery-limit`), at most 4,094; 4,095
-    /// to count that without a limit. None where nobody counts.
-    pub delivery_limit: Option<u16>,
+    /// How often a message may come back from consumers (`x-delivery-limit`); the largest number to
+    /// count that without a limit. None where nobody counts.
+    pub delivery_limit: Option<u64>,
     /// How long a consumer may take to acknowledge a message (`x-consumer-timeout`).
     pub consumer_timeout_ms: Option<u64>,
     /// How old messages of a stream become (`x-max-age`).
@@ -66,12 +65,12 @@ fn number(arguments: &FieldTable, name: &str) -> Option<u64> {
 }
 
 /// The limit of a quorum queue that names none.
-const QUORUM_DELIVERY_LIMIT: u16 = 20;
+const QUORUM_DELIVERY_LIMIT: u64 = 20;
 
 /// Any negative number stands for no limit.
-fn delivery_limit(arguments: &FieldTable) -> Option<u16> {
+fn delivery_limit(arguments: &FieldTable) -> Option<u64> {
     match arguments.get("x-delivery-limit").and_then(FieldValue::as_integer) {
-        Some(limit) => Some(u16::try_from(limit).unwrap_or(RETURNS_MAX).min(RETURNS_MAX)),
+        Some(limit) => Some(u64::try_from(limit).unwrap_or(u64::MAX)),
         None => (QueueType::of(arguments) == QueueType::Quorum).then_some(QUORUM_DELIVERY_LIMIT),
     }
 }

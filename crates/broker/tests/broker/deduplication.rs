@@ -216,11 +216,6 @@ fn what_is_asked_has_to_make_sense() {
         let arguments = Table::from_entries(&entries);
         client.refused(queue::Declare { queue: short("q"), arguments, ..Default::default() })
     };
-    let text = queue(&mut client, &FieldTable::new().with("x-message-deduplication", true));
-    assert!(
-        text.ends_with("without 'x-cache-size' or 'x-cache-ttl' not supported by this broker"),
-        "{text}"
-    );
     let text = queue(&mut client, &remembering(1_000_001));
     assert!(text.ends_with("'x-cache-size' for queue 'q' in vhost '/': {value_too_large,1000001}"));
     let mut exchange = |kind: &str, arguments: &FieldTable| {

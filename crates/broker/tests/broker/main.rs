@@ -17,6 +17,7 @@ mod copies;
 mod dead_letters;
 mod declare;
 mod deduplication;
+mod deduplication_by_presence;
 mod delayed;
 mod delete;
 mod delivery_limit;

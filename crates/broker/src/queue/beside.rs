@@ -1,0 +1,155 @@
+//! What a queue knows of some of its messages besides their places: what identifies them, where it
+//! holds no two of the same, and how often they came back, where that is more than fits the marks.
+//!
+//! A message that leaves takes this along, so it is never more than there are messages.
+
+use super::settle::Settling;
+use super::{Queue, State};
+use crate::deduplication::{Key, Marker};
+use crate::stash::Stash;
+use crate::wakes::Wakes;
+use courser_codec::{ContentHeader, FieldTable};
+use courser_store::{Location, MessageRef, Store, StoreError, Sync};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// Identifies a message among those of a queue: its position in the log, or its place in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Place {
+    Log(u64),
+    Memory(usize, u32),
+}
+
+impl Place {
+    fn of(location: &Location) -> Self {
+        match location {
+            Location::Log { position, .. } => Place::Log(*position),
+            Location::Memory { chunk, offset, .. } => {
+                Place::Memory(Arc::as_ptr(chunk).addr(), *offset)
+            }
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    present: Option<Present>,
+    counts: FxHashMap<Place, u64>,
+}
+
+/// The messages in a queue that say what identifies them, delivered ones included.
+#[derive(Debug)]
+struct Present {
+    marker: Marker,
+    keys: FxHashSet<Key>,
+    by_place: FxHashMap<Place, Key>,
+}
+
+impl Beside {
+    /// What a queue with these arguments needs from its beginning.
+    pub fn of(arguments: &FieldTable) -> Option<Box<Self>> {
+        let marker = Marker::of_what_is_present(arguments)?;
+        let (keys, by_place) = Default::default();
+        let present = Some(Present { marker, keys, by_place });
+        Some(Box::new(Beside { present, counts: FxHashMap::default() }))
+    }
+
+    fn key(&self, message: &MessageRef<'_>) -> Option<Key> {
+        let properties = ContentHeader::parse(message.header).ok()?.properties;
+        self.present.as_ref()?.marker.key(properties.headers().ok()??).ok()?
+    }
+
+    /// A message comes in. Returns false, and nothing has happened, if it is there already.
+    pub fn enter(&mut self, message: &MessageRef<'_>, location: &Location) -> bool {
+        let (Some(key), Some(present)) = (self.key(message), &mut self.present) else {
+            return true;
+        };
+        let is_new = present.keys.insert(key);
+        if is_new {
+            present.by_place.insert(Place::of(location), key);
+        }
+        is_new
+    }
+
+    /// A message leaves.
+    pub fn leave(&mut self, location: &Location) {
+        self.leave_place(Place::of(location));
+    }
+
+    /// The message at this position of the log leaves.
+    pub fn leave_position(&mut self, position: u64) {
+        self.leave_place(Place::Log(position));
+    }
+
+    fn leave_place(&mut self, place: Place) {
+        self.counts.remove(&place);
+        if let Some(present) = &mut self.present
+            && let Some(key) = present.by_place.remove(&place)
+        {
+            present.keys.remove(&key);
+        }
+    }
+
+    /// How often the message has come back, if that was noted here.
+    pub fn count(&self, location: &Location) -> Option<u64> {
+        self.counts.get(&Place::of(location)).copied()
+    }
+
+    /// The same of the message at this position of the log.
+    pub fn count_at(&self, position: u64) -> Option<u64> {
+        self.counts.get(&Place::Log(position)).copied()
+    }
+
+    pub fn set_count(&mut self, location: &Location, count: u64) {
+        self.counts.insert(Place::of(location), count);
+    }
+}
+
+impl State {
+    /// A message leaves the queue.
+    #[inline]
+    pub(super) fn leave(&mut self, location: &Location) {
+        if let Some(beside) = &mut self.beside {
+            beside.leave(location);
+        }
+    }
+
+    /// Messages have been handed to consumers who need not acknowledge them, before they had a place
+    /// among those that wait: all of this run but those that were `unacked` since.
+    pub(super) fn leave_passed(&mut self, stash: &Stash<'_>, passed: usize, unacked: usize) {
+        if passed > 0 && self.unacked.len() == unacked && self.beside.is_some() {
+            (0..passed).filter_map(|index| stash.held(index)).for_each(|one| self.leave(&one));
+        }
+    }
+}
+
+impl Queue {
+    /// Adds the messages of `stash` to a queue that holds no two of the same: one after the other, as
+    /// each may be what the next one must not be.
+    #[cold]
+    pub(super) fn publish_apart(
+        self: &Arc<Self>,
+        stash: &mut Stash<'_>,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let mut settling = Settling::default();
+        for index in 0..stash.len() {
+            let mut one = stash.one(index);
+            one.keep_from(0, store)?;
+            let mut state = self.state.lock();
+            if let (Some(beside), Some(message), Some(location)) =
+                (&mut state.beside, one.message(0), one.held(0))
+                && !beside.enter(&message, &location)
+            {
+                settling.positions.extend(one.position(0));
+                continue;
+            }
+            self.publish_locked(state, &mut one, store, wakes)?;
+            if one.is_refused(0) {
+                stash.refuse(index);
+            }
+        }
+        self.settle(settling, Sync::Later, store)
+    }
+}
