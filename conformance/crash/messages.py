@@ -50,11 +50,17 @@ def size_of(rng):
     return rng.randrange(300_000)
 
 
-def publish_frames(channel, exchange, key, octets, persistent=True):
+def delayed_by(delay_ms):
+    """The properties of a persistent message with the header x-delay."""
+    return b"\x30\x00" + wire.table([("x-delay", b"I", wire.long(delay_ms))]) + b"\x02"
+
+
+def publish_frames(channel, exchange, key, octets, persistent=True, properties=None):
     """All frames of a message."""
+    properties = properties or (PERSISTENT if persistent else TRANSIENT)
     frames = [
         wire.publish_method(channel, exchange, key),
-        wire.header_frame(channel, len(octets), PERSISTENT if persistent else TRANSIENT),
+        wire.header_frame(channel, len(octets), properties),
     ]
     for start in range(0, len(octets), FRAME_BODY_BYTES):
         frames.append(wire.body_frame(channel, octets[start : start + FRAME_BODY_BYTES]))

@@ -6,6 +6,7 @@ judges what is found. It only expects what `docs/durability.md` promises.
 
 import enum
 import threading
+import time
 from collections import defaultdict
 
 SEQUENCE_BITS = 40
@@ -42,14 +43,18 @@ class Queue:
     `drops_head` says that messages may go from its head without the test seeing each: by a consumer without
     acknowledgements, or by a purge. Such a queue is looked at after every restart. Queues of one `group` are looked
     at together. `recreated` stands for one that is deleted and declared again, with a publisher of its own each time.
+    `delayed` is one whose messages wait elsewhere before they come to it, each for another time.
     """
 
-    def __init__(self, name, *, group=None, durable=True, drops_head=False, purged=None, recreated=False):
+    def __init__(
+        self, name, *, group=None, durable=True, drops_head=False, purged=None, recreated=False, delayed=False
+    ):
         self.name = name
         self.group = group or name
         self.drops_head = drops_head
         self.durable = durable
         self.recreated = recreated
+        self.delayed = delayed
         # None: it was being declared or deleted when the broker stopped, or deleted before a crash.
         self.exists = True
         self.states = {}
@@ -77,6 +82,8 @@ class Model:
         self.queues = {}
         self.problems = []
         self.sequences = defaultdict(int)
+        # When messages are due that wait: not to be seen before, in seconds since 1970.
+        self.due = {}
         # Transactions without an answer: [(queue, message), ...] each.
         self.unanswered = []
         # Messages whose move to another queue has no answer: message -> (from, to, was sure to be there).
@@ -120,6 +127,23 @@ class Model:
                 queue.unconfirmed.discard(message)
                 if queue.states.get(message) is State.UNSURE:
                     queue.states[message] = State.SURE
+
+    def waits(self, message, delay_ms):
+        """To be called before the message is sent."""
+        with self.lock:
+            self.due[message] = time.time() + delay_ms / 1000
+
+    def check_due(self, message):
+        """A message that has waited has come."""
+        with self.lock:
+            early_s = self.due[message] - time.time()
+            # The broker counts whole milliseconds.
+            if early_s > 0.002:
+                self.problem(f"{describe(message)} comes {early_s * 1000:.0f} ms before its time")
+
+    def last_due(self):
+        with self.lock:
+            return max(self.due.values(), default=0)
 
     def never_published(self, queues, message, why):
         with self.lock:
@@ -265,7 +289,7 @@ class Model:
                 self.problem(f"{name}: {describe(message)} is in the queue twice")
             elif message not in queue.states:
                 self.problem(f"{name}: {describe(message)} is there, but {self.why_not(queue, message)}")
-            elif sequence < last.get(publisher, 0):
+            elif sequence < last.get(publisher, 0) and not queue.delayed:
                 self.problem(f"{name}: {describe(message)} comes after {last[publisher]}")
             once.add(message)
             last[publisher] = sequence

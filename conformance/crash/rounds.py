@@ -11,13 +11,17 @@ from broker import BrokerError
 from messages import read_body
 from model import Model
 from support.wire import METHOD, longlong, longstr, octet, opened, short, shortstr, table
-from workers import DURABLE, AutoConsumer, Consumer, Publisher, Purger, Recreator, Rejecter, TxMover, TxPublisher
+from workers import (
+    DURABLE, AutoConsumer, Consumer, DelayedConsumer, DelayedPublisher, Publisher, Purger, Recreator, Rejecter, TxMover,
+    TxPublisher,
+)  # fmt: skip
 
 PASSIVE = 1
 WAIT_S = 3
 FANOUT = ["fan.kept", "fan.acked", "fan.auto"]
 TX_GROUP = "transactions"
 DEAD_GROUP = "dead letters"
+LATE_S = 15
 DYING = [("x-dead-letter-exchange", b"S", longstr("")), ("x-dead-letter-routing-key", b"S", longstr("dead"))]
 
 STOPS = ("kill", "kill", "kill", "kill in a checkpoint", "kill at a new segment", "kill while stopping", "stop", "stop")
@@ -47,6 +51,7 @@ class Rounds:
         self.model.add_queue("purged", drops_head=True, purged=set())
         self.model.add_queue("recreated", recreated=True)
         self.model.add_queue("volatile", durable=False)
+        self.model.add_queue("delayed", delayed=True)
         for name in ("tx.in", "tx.beside", "tx.out"):
             self.model.add_queue(name, group=TX_GROUP)
         for name in ("dying", "dead"):
@@ -57,8 +62,10 @@ class Rounds:
             for queue in self.model.queues.values():
                 if queue.durable:
                     wire.declare(1, queue.name, DURABLE, DYING if queue.name == "dying" else ())
-            for exchange, names in (("fan", FANOUT), ("tx", ["tx.in", "tx.beside"])):
-                arguments = short(0) + shortstr(exchange) + shortstr("fanout") + octet(DURABLE) + table()
+            routes = [("fan", "fanout", FANOUT), ("tx", "fanout", ["tx.in", "tx.beside"])]
+            for exchange, kind, names in [*routes, ("later", "x-delayed-message", ["delayed"])]:
+                extra = [("x-delayed-type", b"S", longstr("fanout"))] if exchange == "later" else []
+                arguments = short(0) + shortstr(exchange) + shortstr(kind) + octet(DURABLE) + table(extra)
                 wire.send_method(1, "exchange.declare", arguments)
                 wire.expect("exchange.declare-ok", 1)
                 for name in names:
@@ -110,6 +117,8 @@ class Rounds:
             Publisher(*common("publisher 2"), number=2, targets=[to("work"), to("backlog"), fan]),
             Publisher(*common("publisher 3"), number=3, targets=[fan], transient=0.2),
             Publisher(*common("publisher 4"), number=4, targets=[to("backlog"), to("purged"), to("volatile"), to("dying")]),
+            DelayedPublisher(*common("delayed publisher"), number=6, targets=[("later", "", ["delayed"])]),
+            DelayedConsumer(*common("delayed consumer"), queue="delayed", requeues=0.05),
             TxPublisher(*common("tx publisher"), number=5, targets=[tx, tx, to("tx.beside")]),
             TxMover(*common("tx mover"), queue="tx.in", target="tx.out"),
             Rejecter(*common("rejecter"), queue="dying", target="dead"),
@@ -189,6 +198,9 @@ class Rounds:
             groups.setdefault(queue.group, []).append(queue)
         total = 0
         for group, queues in groups.items():
+            for queue in queues:
+                if queue.delayed:
+                    self.wait_for_delayed(queue)
             drained = any(queue.drops_head or queue.recreated for queue in queues) or rng.random() < 0.6
             counts = {queue.name: self.count(queue) for queue in queues}
             total += sum(count or 0 for count in counts.values())
@@ -196,6 +208,19 @@ class Rounds:
                 found = {name: self.drain(name, count) for name, count in counts.items() if count is not None}
                 self.model.check_drained({queue.name: found.get(queue.name, []) for queue in queues})
         return total
+
+    def wait_for_delayed(self, queue):
+        """Until all that waits is due; what is due may be a little late."""
+        time.sleep(max(0, self.model.last_due() - time.time()))
+        deadline = time.monotonic() + LATE_S
+        with opened() as wire:
+            before = -1
+            while time.monotonic() < deadline:
+                count = wire.declare(1, queue.name, PASSIVE | DURABLE)[1]
+                if count == before and count >= self.model.counts(queue.name)[0]:
+                    return
+                before = count
+                time.sleep(0.1)
 
     def count(self, queue):
         """How many messages declare-ok says are there; None if the queue does not exist."""
@@ -225,6 +250,8 @@ class Rounds:
                 for tag in range(1, count + 1):
                     wire.expect("basic.deliver", 1)
                     messages.append(read_body(wire.expect_content(1)[1]))
+                    if self.model.queues[name].delayed:
+                        self.model.check_due(messages[-1])
                     if tag % 100 == 0 or tag == count:
                         wire.send_method(1, "basic.ack", longlong(tag) + octet(1))
             except (TimeoutError, AssertionError, ValueError) as error:

@@ -5,7 +5,7 @@ import threading
 import time
 from collections import deque
 
-from messages import body, publish_frames, read_body, size_of
+from messages import body, delayed_by, publish_frames, read_body, size_of
 from model import State, message_id
 from support.wire import METHOD, longlong, long, octet, opened, short, shortstr, table
 
@@ -98,12 +98,16 @@ class Publisher(Worker):
             self.model.published(queues, message, transient)
             self.tag += 1
             self.outstanding[self.tag] = queues, message
-            frames.append(publish_frames(1, exchange, key, body(message, size_of(self.rng)), not transient))
+            octets = body(message, size_of(self.rng))
+            frames.append(publish_frames(1, exchange, key, octets, not transient, self.properties_of(message)))
         self.wire.send(b"".join(frames))
         window = self.rng.choice([0, 10, 100])
         while len(self.outstanding) > window:
             self.read()
         self.pause()
+
+    def properties_of(self, message):
+        """None for the usual ones."""
 
     def on_method(self, frame):
         assert frame.method == "basic.ack", f"expected a confirm, got {frame.method}"
@@ -112,6 +116,15 @@ class Publisher(Worker):
         for each in tags:
             assert each in self.outstanding, f"tag {each} was confirmed twice"
             self.model.confirmed(*self.outstanding.pop(each))
+
+
+class DelayedPublisher(Publisher):
+    """Publishes what is to wait before it comes to its queue."""
+
+    def properties_of(self, message):
+        delay_ms = self.rng.choice([1, 50, 300, self.rng.randrange(1, 1500)])
+        self.model.waits(message, delay_ms)
+        return delayed_by(delay_ms)
 
 
 class Consumer(Worker):
@@ -161,6 +174,10 @@ class Consumer(Worker):
         message = read_body(octets)
         self.model.delivered(self.queue, message, self.name, redelivered)
         self.unacked[tag] = message
+        self.check_place(message, redelivered)
+
+    def check_place(self, message, redelivered):
+        """Looks whether it was this message's turn."""
         publisher, last = message >> 40, self.newest.get(message >> 40, 0)
         if not redelivered:
             if message < last:
@@ -190,6 +207,13 @@ class Consumer(Worker):
         self.model.released(self.queue, self.unacked.values())
         self.wire.__exit__()
         self.connect()
+
+
+class DelayedConsumer(Consumer):
+    """Consumes what has waited, in the order of its times."""
+
+    def check_place(self, message, redelivered):
+        self.model.check_due(message)
 
 
 class AutoConsumer(Consumer):
