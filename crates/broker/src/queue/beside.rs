@@ -71,9 +71,22 @@ impl Beside {
         is_new
     }
 
+    /// Whether the queue holds no two messages of the same.
+    pub fn keeps_apart(&self) -> bool {
+        self.present.is_some()
+    }
+
     /// A message leaves.
+    #[cold]
     pub fn leave(&mut self, location: &Location) {
         self.leave_place(Place::of(location));
+    }
+
+    /// Messages leave.
+    #[cold]
+    pub fn leave_all(&mut self, settling: &Settling) {
+        settling.positions.iter().for_each(|position| self.leave_position(*position));
+        settling.locations.iter().for_each(|location| self.leave(location));
     }
 
     /// The message at this position of the log leaves.
@@ -145,7 +158,7 @@ impl Queue {
                 settling.positions.extend(one.position(0));
                 continue;
             }
-            self.publish_locked(state, &mut one, store, wakes)?;
+            self.publish_locked::<true>(state, &mut one, store, wakes)?;
             if one.is_refused(0) {
                 stash.refuse(index);
             }

@@ -48,18 +48,29 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        if let Some(stream) = self.stream() {
-            return stream.append(stash, self.timers.now_ms(), store, wakes);
+        if self.takes_specially {
+            return self.publish_specially(stash, store, wakes);
         }
-        if self.keeps_apart {
-            return self.publish_apart(stash, store, wakes);
-        }
-        self.publish_locked(self.state.lock(), stash, store, wakes)
+        self.publish_locked::<false>(self.state.lock(), stash, store, wakes)
     }
 
-    /// What [`Queue::publish`] does under the lock.
+    /// The same for a queue that does not take messages as most do.
+    #[cold]
+    fn publish_specially(
+        self: &Arc<Self>,
+        stash: &mut Stash<'_>,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        match self.stream() {
+            Some(stream) => stream.append(stash, self.timers.now_ms(), store, wakes),
+            None => self.publish_apart(stash, store, wakes),
+        }
+    }
+
+    /// What [`Queue::publish`] does under the lock; in a queue that keeps its messages apart, if so.
     #[inline]
-    pub(super) fn publish_locked(
+    pub(super) fn publish_locked<const APART: bool>(
         self: &Arc<Self>,
         mut state: MutexGuard<'_, State>,
         stash: &mut Stash<'_>,
@@ -75,11 +86,11 @@ impl Queue {
         let State { ready, consumers, unacked, .. } = &mut *state;
         let mut next = 0;
         if ready.is_empty() {
-            let unacked_before = unacked.len();
+            let unacked_before = if APART { unacked.len() } else { 0 };
             let mut source = Publishing { stash, next, store, ready };
             self.feed(consumers, &mut source, unacked, &mut settling, wakes)?;
             next = source.next;
-            if self.keeps_apart {
+            if APART {
                 state.leave_passed(stash, next, unacked_before);
             }
         }

@@ -91,8 +91,8 @@ pub struct Queue {
     /// What it has as a stream, if it is one.
     stream: Option<Box<Stream>>,
     deduplication: Option<Arc<Deduplication>>,
-    /// It holds no two messages of the same.
-    keeps_apart: bool,
+    /// It is a stream, or holds no two messages of the same.
+    takes_specially: bool,
     state: Mutex<State>,
     /// Its messages need a stamp.
     stamps: AtomicBool,
@@ -190,8 +190,8 @@ impl Queue {
         let is_stream = QueueType::of(&settings.arguments) == QueueType::Stream;
         let stream = is_stream.then(|| Box::new(Stream::new(id, traits.as_deref())));
         let beside = Beside::of(&settings.arguments);
-        let keeps_apart = beside.is_some();
-        let deduplication = if keeps_apart { None } else { Deduplication::of(&settings.arguments) };
+        let deduplication =
+            if beside.is_some() { None } else { Deduplication::of(&settings.arguments) };
         let queue = Arc::new_cyclic(|me| Queue {
             id,
             name,
@@ -202,7 +202,7 @@ impl Queue {
             me: Weak::clone(me),
             stream,
             deduplication,
-            keeps_apart,
+            takes_specially: is_stream || beside.is_some(),
             state: Mutex::new(State { ready, consumers, traits, beside, ..State::default() }),
             stamps: AtomicBool::new(false),
             refuses: AtomicBool::new(false),

@@ -27,7 +27,7 @@ pub(super) struct Settling {
     /// Positions in the log of messages that have come back, and how often.
     pub returns: Vec<(u64, u64)>,
     /// Places whose memory is freed.
-    locations: Vec<Location>,
+    pub locations: Vec<Location>,
 }
 
 impl Settling {
@@ -87,8 +87,7 @@ impl Queue {
             }
         }
         if let Some(beside) = &mut state.beside {
-            acknowledged.positions.iter().for_each(|position| beside.leave_position(*position));
-            acknowledged.locations.iter().for_each(|location| beside.leave(location));
+            beside.leave_all(&acknowledged);
         }
         if state.unacked.is_empty() {
             state.unacked.shrink_to(KEPT_UNACKED);
@@ -162,7 +161,8 @@ impl Queue {
     /// Takes back the messages that it had before a restart. Returns how many they are.
     pub(crate) fn restore(&self, index: &QueueIndex, store: &dyn Store) -> usize {
         let mut state = self.state.lock();
-        let looks_inside = state.ready.has_levels() || self.keeps_apart;
+        let keeps_apart = state.beside.as_ref().is_some_and(|beside| beside.keeps_apart());
+        let looks_inside = state.ready.has_levels() || keeps_apart;
         let mut reader = looks_inside.then(|| store.reader());
         let mut settling = Settling::default();
         // Dead letters that had not arrived elsewhere are here again, and not to be lost for another
