@@ -13,7 +13,7 @@ pub struct Config {
     pub server_properties: FieldTable,
     /// Login mechanisms that are offered and accepted.
     pub mechanisms: Mechanisms,
-    /// Highest channel number; 0 stands for 65535.
+    /// How many channels a connection may have at once; 0 stands for 65535.
     pub channel_max: u16,
     /// Largest frame in octets, header and end marker included. Less than 4096 counts as 4096.
     pub frame_max: u32,

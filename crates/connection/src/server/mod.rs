@@ -5,8 +5,8 @@
 //! of the connection may go to the socket by another way, as long as no frame is torn apart.
 //!
 //! # Memory
-//! A connection takes a few hundred octets, 32 more for each channel number up to the highest in use, and what it is
-//! assembling: messages in several frames, which grow as their octets come, to at most
+//! A connection takes a few hundred octets, 32 more for each channel number up to the highest in use (above 2,047: for
+//! each one in use), and what it is assembling: messages in several frames, which grow as their octets come, to at most
 //! [`Config::max_incomplete_bytes`] plus one message. What `next` leaves in the input is at most a frame or 33 KiB,
 //! whichever is more, as long as no answer to `Login` or `Open` is due.
 
@@ -218,7 +218,7 @@ impl Connection {
         self.frame_max
     }
 
-    /// Highest channel number.
+    /// How many channels there may be at once.
     #[must_use]
     pub fn channel_max(&self) -> u16 {
         self.channel_max
