@@ -45,14 +45,16 @@ impl Vhost {
         }
         // Where both are missing, the exchange is the one that is named.
         let exchange = self.exchange_or_fault(source.as_bytes())?;
-        let destination =
-            self.destination(request.destination.as_bytes(), request.to_queue, connection)?;
+        let destination = self.destination(request.destination.as_bytes(), request.to_queue)?;
         match exchange.routes_as() {
             ExchangeKind::Headers => check_match_mode(&request.arguments)?,
             ExchangeKind::ConsistentHash => {
                 weight(request.routing_key.as_bytes()).map_err(Fault::precondition_failed)?;
             }
             _ => {}
+        }
+        if let Destination::Queue(queue) = &destination {
+            self.check_owner(queue, connection)?;
         }
         let routing_key = ShortString::from(request.routing_key);
         let key = BindingKey { routing_key, arguments: request.arguments };
@@ -108,13 +110,8 @@ impl Vhost {
         if !request.to_queue {
             super::declare::refuse_default_exchange(request.destination.as_bytes())?;
         }
-        let name = request.destination.as_bytes();
-        let destination = if request.to_queue {
-            self.queue(name).map(Destination::Queue)
-        } else {
-            self.exchange(name).map(Destination::Exchange)
-        };
-        let (Some(destination), Some(exchange)) = (destination, self.exchange(source.as_bytes()))
+        let destination = self.destination(request.destination.as_bytes(), request.to_queue);
+        let (Ok(destination), Some(exchange)) = (destination, self.exchange(source.as_bytes()))
         else {
             return Ok(());
         };

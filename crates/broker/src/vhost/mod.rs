@@ -184,14 +184,10 @@ impl Vhost {
         })
     }
 
-    fn destination(
-        &self,
-        name: &[u8],
-        to_queue: bool,
-        connection: ConnectionId,
-    ) -> Result<Destination, Fault> {
+    /// The queue or exchange of this name, whoever it belongs to, or 404.
+    fn destination(&self, name: &[u8], to_queue: bool) -> Result<Destination, Fault> {
         if to_queue {
-            self.queue_for(name, connection).map(Destination::Queue)
+            self.queue(name).ok_or_else(|| self.no_queue(name)).map(Destination::Queue)
         } else {
             self.exchange_or_fault(name).map(Destination::Exchange)
         }

@@ -1,7 +1,7 @@
 //! Exclusive queues: one connection's own, and gone with it.
 
 use crate::support::{Client, Heard, World, short};
-use courser_codec::{basic, queue};
+use courser_codec::{FieldTable, Table, basic, queue};
 
 pub fn locked(queue: &str) -> String {
     format!(
@@ -31,6 +31,11 @@ fn another_connection_can_do_nothing_with_it() {
     assert_eq!(other.refused(passive), locked("q"));
     let exchange = short("amq.direct");
     assert_eq!(other.refused(queue::Bind { queue, exchange, ..Default::default() }), locked("q"));
+    let entries = FieldTable::new().with("x-match", "some").to_entries();
+    let (headers, arguments) = (short("amq.headers"), Table::from_entries(&entries));
+    let bind = queue::Bind { queue, exchange: headers, arguments, ..Default::default() };
+    let text = other.refused(bind);
+    assert!(text.starts_with("406 "), "a bad binding is told first: {text}");
     other.unbind("q", "amq.direct", "");
     owner.bind("q", "amq.direct", "");
     assert_eq!(other.refused(queue::Unbind { queue, exchange, ..Default::default() }), locked("q"));
