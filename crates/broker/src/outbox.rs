@@ -121,6 +121,11 @@ impl Outbox {
         self.state.lock()
     }
 
+    /// Locks the outbox if nobody else has it.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, OutboxState>> {
+        self.state.try_lock()
+    }
+
     /// Asks to be woken when there is something to send or to look at.
     pub fn register(&self, waker: &Waker) {
         self.waker.register(waker);
@@ -134,9 +139,7 @@ impl Outbox {
     /// Takes what is to be sent into `wire`, which must be empty, leaving its memory in exchange.
     pub fn take(&self, wire: &mut WireBuffer) -> Taken {
         let mut state = self.lock();
-        std::mem::swap(&mut state.wire, wire);
-        state.deliveries_bytes = 0;
-        state.wake_due = false;
+        state.take_wire(wire);
         Taken {
             stalled: std::mem::take(&mut state.stalled),
             undeliverable: state.undeliverable.take(),
@@ -204,6 +207,22 @@ impl OutboxState {
     /// Where the connection's own replies go, between the deliveries.
     pub fn wire_mut(&mut self) -> &mut WireBuffer {
         &mut self.wire
+    }
+
+    /// Takes what is to be sent into `wire`, which must be empty, leaving its memory in exchange.
+    fn take_wire(&mut self, wire: &mut WireBuffer) {
+        std::mem::swap(&mut self.wire, wire);
+        self.deliveries_bytes = 0;
+        self.wake_due = false;
+    }
+
+    /// As [`Outbox::take`], if octets are all there is to be taken.
+    pub(crate) fn take_plain(&mut self, wire: &mut WireBuffer) -> bool {
+        let plain = self.stalled.is_empty() && self.undeliverable.is_none();
+        if plain {
+            self.take_wire(wire);
+        }
+        plain
     }
 
     /// Whether nothing waits to be sent.

@@ -91,7 +91,8 @@ impl Core {
     pub fn publish_durable(&self, lsn: Lsn) {
         debug_assert!(self.durable() <= lsn);
         self.durable.store(lsn.0, Release);
-        self.waiters.wake_up_to(lsn);
+        let is_free = self.options.threads && self.log.lock().sync_to <= lsn;
+        self.waiters.wake_up_to(lsn, is_free);
     }
 
     /// Fails the journal for good, if it has not failed before.
@@ -107,8 +108,8 @@ impl Core {
         let upkeep = self.upkeep.lock();
         self.upkeep_work.notify_all();
         drop(upkeep);
-        self.waiters.wake_up_to(Lsn(u64::MAX));
-        self.room_waiters.wake_up_to(Lsn(0));
+        self.waiters.wake_up_to(Lsn(u64::MAX), false);
+        self.room_waiters.wake_up_to(Lsn(0), false);
     }
 
     /// Whether the journal has room for more than the reserve.

@@ -48,3 +48,4 @@ pub use options::Options;
 pub use read::ReadCache;
 pub use recovery::{BatchInfo, Progress, Record, Recovery, Replayed};
 pub use store::{CheckpointCall, JournalStore, MalformedRecord, RecoverError};
+pub use waiters::is_on_free_log_thread;

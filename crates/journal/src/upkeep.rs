@@ -189,7 +189,7 @@ impl Core {
         if self.full.swap(false, Relaxed) {
             tracing::info!("there is room for the journal again");
             self.space.notify_all();
-            self.room_waiters.wake_up_to(Lsn(0));
+            self.room_waiters.wake_up_to(Lsn(0), false);
         }
         Ok(())
     }

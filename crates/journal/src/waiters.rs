@@ -3,12 +3,30 @@
 use crate::{Failure, Lsn, core::Core};
 use parking_lot::Mutex;
 use std::{
+    cell::Cell,
     cmp::Ordering,
     collections::BinaryHeap,
     sync::Arc,
     task::{Poll, Wake, Waker},
     thread::{self, Thread},
 };
+
+/// Wakers that are taken out together.
+const LOT: usize = 16;
+/// Most wakers that the log thread lets do some work of their own: it is needed for other things.
+const FEW: usize = 2;
+
+thread_local! {
+    /// The log thread is calling a waker and has nothing else to do.
+    static IS_FREE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this is called by a waker that the log thread has woken, for something that is durable now,
+/// while nothing else waits for that thread: what follows from it is done soonest if the waker does it
+/// itself. It has to be quick, and must not wait for anybody: the others may be waiting for the log.
+pub fn is_on_free_log_thread() -> bool {
+    IS_FREE.get()
+}
 
 /// Wakers, each with the position that it waits for.
 #[derive(Default)]
@@ -27,22 +45,22 @@ impl Waiters {
         self.heap.lock().push(Waiter { lsn, waker });
     }
 
-    /// Wakes everybody who waits for `durable` or less.
-    pub fn wake_up_to(&self, durable: Lsn) {
+    /// Wakes everybody who waits for `durable` or less; a few are told that the thread `is_free`.
+    pub fn wake_up_to(&self, durable: Lsn, is_free: bool) {
         // A few at a time, and without the lock: a waker may run code of any kind.
         loop {
-            let mut due = [const { None }; 16];
+            let mut due = [const { None }; LOT];
+            let mut count = 0;
             let mut heap = self.heap.lock();
-            for slot in &mut due {
-                if heap.peek().is_none_or(|waiter| waiter.lsn > durable) {
-                    break;
-                }
-                *slot = heap.pop();
+            while count < due.len() && heap.peek().is_some_and(|waiter| waiter.lsn <= durable) {
+                due[count] = heap.pop();
+                count += 1;
             }
             drop(heap);
-            let full = due[due.len() - 1].is_some();
+            IS_FREE.set(is_free && count <= FEW);
             due.into_iter().flatten().for_each(|waiter| waiter.waker.wake());
-            if !full {
+            IS_FREE.set(false);
+            if count < LOT {
                 return;
             }
         }

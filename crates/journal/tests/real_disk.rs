@@ -2,8 +2,16 @@
 
 use courser_journal::{
     AppendMode, Batch, Journal, Lsn, OpenError, Options, ReadCache, RealDisk, Recovery, Replayed,
+    is_on_free_log_thread,
 };
-use std::{fs, io::Read, path::Path, sync::Arc, thread};
+use std::{
+    fs,
+    io::Read,
+    path::Path,
+    sync::{Arc, mpsc},
+    task::{Poll, Wake, Waker},
+    thread,
+};
 
 const SYNC: AppendMode = AppendMode { sync: true, reserve: false };
 const LAZY: AppendMode = AppendMode { sync: false, reserve: false };
@@ -178,4 +186,37 @@ fn a_batch_larger_than_a_segment_gets_its_own() {
     drop(journal);
     let (records, _) = replay(&open(dir.path()));
     assert!(records == positions);
+}
+
+/// Says whether it was told that the log thread is free.
+struct Asks(mpsc::Sender<bool>);
+
+impl Wake for Asks {
+    fn wake(self: Arc<Self>) {
+        self.0.send(is_on_free_log_thread()).unwrap();
+    }
+}
+
+#[test]
+fn a_few_who_wait_may_use_the_log_thread_and_many_may_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path()).start().unwrap();
+    let mut batch = Batch::new();
+    for (waiting, may) in [(1, true), (2, true), (3, false), (20, false), (1, true)] {
+        let (sender, answers) = mpsc::channel();
+        let waker = Waker::from(Arc::new(Asks(sender)));
+        let next = Lsn(journal.end().0 + 1);
+        for _ in 0..waiting {
+            assert!(matches!(journal.poll_durable(next, &waker), Poll::Pending));
+        }
+        batch.push(&[b"what they wait for"]);
+        journal.append(&mut batch, SYNC).unwrap();
+        let told: Vec<bool> = answers.iter().take(waiting).collect();
+        if waiting < 16 {
+            assert_eq!(told, vec![may; waiting]);
+        }
+        // Of many, those of the last lot may be few.
+        assert!(waiting < 16 || !told[0]);
+    }
+    assert!(!is_on_free_log_thread());
 }

@@ -189,8 +189,11 @@ impl Client {
 
     /// Everything that the broker has sent since the last time.
     pub fn receive(&mut self) -> Vec<Received> {
+        let (mut octets, mut wire) = (Vec::new(), WireBuffer::default());
+        // First as the log thread does it, then as the connection's task.
+        self.session.try_confirm(&mut wire);
+        wire.append_to(&mut octets);
         self.session.confirm_durable();
-        let mut octets = Vec::new();
         loop {
             let mut wire = WireBuffer::default();
             let taken = self.session.outbox().take(&mut wire);

@@ -2,6 +2,7 @@
 
 use super::{Batch, Session};
 use crate::fault::Fault;
+use crate::wire::WireBuffer;
 use courser_codec::{basic, tx};
 use courser_store::Lsn;
 use std::sync::Arc;
@@ -97,8 +98,32 @@ impl Session {
         if self.wake_at.is_some_and(|at| at > durable) && self.nothing_due(durable) {
             return;
         }
-        let mut outbox = self.outbox.lock();
-        let out = outbox.wire_mut().bytes_mut();
+        let outbox = Arc::clone(&self.outbox);
+        let next = self.write_due(durable, outbox.lock().wire_mut().bytes_mut());
+        self.wait_for(next);
+    }
+
+    /// As [`Session::confirm_durable`], and takes what is to be sent into `wire`, which must be empty.
+    /// For whoever has made something durable: it waits for nobody, and takes none of the locks that
+    /// publishers hold while they wait for the store. False if there is more to be done, or somebody
+    /// is in the way: then the connection's task has to do it.
+    pub fn try_confirm(&mut self, wire: &mut WireBuffer) -> bool {
+        if !self.stream_readers.is_empty() {
+            return false;
+        }
+        let outbox = Arc::clone(&self.outbox);
+        let Some(mut state) = outbox.try_lock() else { return false };
+        let durable = self.broker.store.durable();
+        let next = self.write_due(durable, state.wire_mut().bytes_mut());
+        let taken = state.take_plain(wire);
+        drop(state);
+        self.wait_for(next);
+        taken
+    }
+
+    /// Writes what can be said as the store is durable up to `durable`. Returns the LSN of what comes
+    /// next.
+    fn write_due(&mut self, durable: Lsn, out: &mut Vec<u8>) -> Option<Lsn> {
         let mut next: Option<Lsn> = None;
         self.awaiting.retain(|number| {
             let Some(channel) = self.channels.get_mut(*number) else { return false };
@@ -120,12 +145,28 @@ impl Session {
             next = next.into_iter().chain(front).min();
             front.is_some()
         });
-        drop(outbox);
-        self.wake_at = next;
-        if let Some(lsn) = next {
-            let waker = Waker::from(Arc::clone(&self.outbox));
-            self.broker.store.when_durable(lsn, &waker);
+        next
+    }
+
+    /// Has the store say when `next` is durable, unless it will already.
+    fn wait_for(&mut self, next: Option<Lsn>) {
+        if std::mem::replace(&mut self.wake_at, next) == next {
+            return;
         }
+        let Some(lsn) = next else { return };
+        match &self.durable_waker {
+            Some(waker) => self.broker.store.when_durable(lsn, waker),
+            None => {
+                let waker = Waker::from(Arc::clone(&self.outbox));
+                self.broker.store.when_durable(lsn, &waker);
+            }
+        }
+    }
+
+    /// Has `waker` woken, in the place of the connection's task, when something can be confirmed: it
+    /// may call [`Session::try_confirm`] there and then.
+    pub fn wake_when_durable(&mut self, waker: Waker) {
+        self.durable_waker = Some(waker);
     }
 
     /// Whether no channel has anything that is durable.

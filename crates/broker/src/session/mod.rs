@@ -34,6 +34,7 @@ use courser_store::Lsn;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::task::Waker;
 use transaction::Transaction;
 
 /// One connection's dealings with the broker.
@@ -62,6 +63,8 @@ pub struct Session {
     awaiting: Vec<u16>,
     /// The LSN at which the store will wake this connection.
     wake_at: Option<Lsn>,
+    /// What the store wakes then, if not the connection's task.
+    durable_waker: Option<Waker>,
     routes: RouteCache,
     pace: Option<Pace>,
     /// Something was published in this batch.
@@ -146,6 +149,7 @@ impl Session {
             batch_lsn: Lsn::default(),
             awaiting: Vec::new(),
             wake_at: None,
+            durable_waker: None,
             routes: RouteCache::default(),
             pace: None,
             has_published: false,

@@ -1,7 +1,11 @@
 //! Publisher confirms.
 
-use crate::support::{Heard, Message, Step, World};
-use courser_codec::confirm;
+use crate::support::{Heard, Message, Step, World, WorldOnDisk, declare_with};
+use courser_broker::wire::WireBuffer;
+use courser_codec::{FieldTable, basic, confirm};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Wake, Waker};
 
 fn message(queue: &str) -> Message {
     Message::new("", queue, "x")
@@ -115,4 +119,89 @@ fn select_with_nowait_is_without_a_word() {
     assert_eq!(client.heard(), []);
     client.send(message("missing"));
     assert_eq!(client.heard(), [confirm(1, false)]);
+}
+
+fn persistent(queue: &str) -> Message {
+    message(queue).with_properties(|properties| properties.delivery_mode = Some(2))
+}
+
+/// The frame that confirms one publish on channel 1.
+fn ack(delivery_tag: u64) -> Vec<u8> {
+    let mut frame = Vec::new();
+    basic::Ack { delivery_tag, multiple: false }.write_frame(1, &mut frame);
+    frame
+}
+
+fn octets(wire: &mut WireBuffer) -> Vec<u8> {
+    let mut octets = Vec::new();
+    wire.append_to(&mut octets);
+    wire.clear();
+    octets
+}
+
+#[test]
+fn whoever_makes_it_durable_may_take_the_confirm() {
+    let world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "q", true, &FieldTable::new());
+    client.confirm_select();
+    client.send(persistent("q"));
+    let mut wire = WireBuffer::default();
+    assert!(client.session().try_confirm(&mut wire));
+    assert_eq!(octets(&mut wire), [], "nothing is confirmed before it is durable");
+    world.sync();
+    assert!(client.session().try_confirm(&mut wire));
+    assert_eq!(octets(&mut wire), ack(1));
+    assert!(client.session().try_confirm(&mut wire));
+    assert_eq!(octets(&mut wire), [], "once is enough");
+    assert_eq!(client.heard(), []);
+}
+
+#[test]
+fn it_is_left_to_the_connection_while_somebody_delivers_to_it() {
+    let world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "q", true, &FieldTable::new());
+    client.confirm_select();
+    client.send(persistent("q"));
+    world.sync();
+    let outbox = Arc::clone(client.session().outbox());
+    let delivering = outbox.lock();
+    let mut wire = WireBuffer::default();
+    assert!(!client.session().try_confirm(&mut wire));
+    assert!(wire.is_empty());
+    drop(delivering);
+    assert_eq!(client.heard(), [confirm(1, false)]);
+}
+
+#[derive(Default)]
+struct Wakes(AtomicUsize);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn the_store_is_asked_once_however_often_somebody_looks() {
+    let world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "q", true, &FieldTable::new());
+    client.confirm_select();
+    world.sync();
+    let wakes = Arc::new(Wakes::default());
+    client.session().wake_when_durable(Waker::from(Arc::clone(&wakes)));
+    let mut wire = WireBuffer::default();
+    for round in 1..4 {
+        client.send(persistent("q"));
+        for _ in 0..3 {
+            assert!(client.session().try_confirm(&mut wire));
+            client.session().confirm_durable();
+        }
+        world.sync();
+        assert_eq!(wakes.0.load(Ordering::Relaxed), round);
+        assert!(client.session().try_confirm(&mut wire));
+        assert_eq!(octets(&mut wire), ack(round as u64));
+    }
 }

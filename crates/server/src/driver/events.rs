@@ -1,17 +1,19 @@
 //! What the machine reports, handed to the broker.
 
+use super::at_once::AtOnce;
 use super::{Driver, aside};
 use crate::login;
 use courser_broker::{Batch, Fault, Identity, Inbound};
 use courser_codec::{Method, ShortString, basic, connection};
 use courser_connection::server::{AssembledPublish, Event, Publish};
 use courser_connection::{Credentials, login_refusal};
+use std::sync::Weak;
 use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 const BASIC_PUBLISH: (u16, u16) = (basic::Publish::CLASS_ID, basic::Publish::METHOD_ID);
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
+impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
     pub(super) fn handle<'m>(&mut self, event: Event<'m>, batch: &mut Batch<'m>, now: Instant) {
         match event {
             Event::Publish(publish) => self.publish(publish, batch, now),
@@ -123,7 +125,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         let frame_max = self.machine.frame_max() as usize;
         self.machine.open_accepted(now);
         self.collect_output();
-        self.session = Some(broker.open_session(admission, identity, frame_max));
+        let mut session = broker.open_session(admission, identity, frame_max);
+        session.wake_when_durable(AtOnce::waker(Weak::clone(&self.myself), session.outbox()));
+        self.session = Some(session);
         tracing::debug!(peer = %self.peer, vhost = name, "connection open");
     }
 

@@ -1,8 +1,10 @@
 //! Drives one connection: between a socket, the sans-I/O machine and the broker's session.
 //!
 //! One task a connection. It owns next to nothing while it is idle: reads go into a buffer that the
-//! thread lends, and only what is left of an incomplete frame is kept.
+//! thread lends, and only what is left of an incomplete frame is kept. The driver is behind a lock that
+//! is nearly always free: besides its task, only the log thread takes it, to send a confirm.
 
+mod at_once;
 mod events;
 mod read;
 mod write;
@@ -11,11 +13,12 @@ use crate::config::Auth;
 use courser_broker::wire::{Cursor, WireBuffer};
 use courser_broker::{Broker, Pace, Session};
 use courser_connection::server::{Config as ConnectionConfig, Connection};
+use parking_lot::Mutex;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -40,6 +43,8 @@ pub(crate) struct Shared {
 
 /// One connection.
 struct Driver<S> {
+    /// Itself, for who confirms in the place of its task.
+    myself: Weak<Mutex<Driver<S>>>,
     stream: S,
     peer: SocketAddr,
     shared: Arc<Shared>,
@@ -67,7 +72,7 @@ fn aside<T>(takes_long: bool, work: impl FnOnce() -> T) -> T {
 }
 
 /// Serves a connection until its end.
-pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
+pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     stream: S,
     peer: SocketAddr,
     counted: Counted,
@@ -76,37 +81,64 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     let shared = Arc::clone(&counted.0);
     let now = Instant::now();
     let machine = Connection::new(Arc::clone(&shared.connection), now);
-    let mut driver = Driver {
-        stream,
-        peer,
-        shared,
-        machine,
-        session: None,
-        user: None,
-        carry: Vec::new(),
-        sending: WireBuffer::default(),
-        sent: Cursor::default(),
-        tail: Vec::new(),
-        timer: Box::pin(tokio::time::sleep_until(now.into())),
-        timer_at: None,
-        pace: None,
-        held_back: false,
-        release_at: None,
-    };
+    let driver = Arc::new_cyclic(|myself| {
+        Mutex::new(Driver {
+            myself: Weak::clone(myself),
+            stream,
+            peer,
+            shared,
+            machine,
+            session: None,
+            user: None,
+            carry: Vec::new(),
+            sending: WireBuffer::default(),
+            sent: Cursor::default(),
+            tail: Vec::new(),
+            timer: Box::pin(tokio::time::sleep_until(now.into())),
+            timer_at: None,
+            pace: None,
+            held_back: false,
+            release_at: None,
+        })
+    });
+    let task = Task(driver);
     tokio::select! {
-        () = driver.run() => {}
+        () = task.run() => {}
         _ = stopping.changed() => {
-            let now = Instant::now();
-            driver.machine.shutdown("broker forced connection closure with reason 'shutdown'", now);
-            driver.end_session();
-            driver.collect_output();
-            driver.run().await;
+            task.shut_down();
+            task.run().await;
         }
     }
-    if let Some(reason) = driver.machine.close_reason() {
+    if let Some(reason) = task.0.lock().machine.close_reason() {
         tracing::debug!(%peer, %reason, "connection closed");
     }
+    drop(task);
     drop(counted);
+}
+
+/// The connection as its task has it: all but confirms is done here.
+struct Task<S>(Arc<Mutex<Driver<S>>>);
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Task<S> {
+    async fn run(&self) {
+        poll_fn(|cx| self.0.lock().poll(cx)).await;
+    }
+
+    fn shut_down(&self) {
+        let driver = &mut *self.0.lock();
+        let text = "broker forced connection closure with reason 'shutdown'";
+        driver.machine.shutdown(text, Instant::now());
+        driver.end_session();
+        driver.collect_output();
+    }
+}
+
+impl<S> Drop for Task<S> {
+    fn drop(&mut self) {
+        // Whoever else has the driver now must not be the one to end its session.
+        let session = self.0.lock().session.take();
+        drop(session);
+    }
 }
 
 /// Counts its connection as long as it lives, however the task ends.
@@ -127,13 +159,10 @@ impl Drop for Counted {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
-    async fn run(&mut self) {
-        poll_fn(|cx| self.poll(cx)).await;
-    }
-
+impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
     /// Does everything that can be done now. Ready when the connection is over.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let is_registered = self.session.is_some();
         if let Some(session) = &mut self.session {
             session.outbox().register(cx.waker());
             session.confirm_durable();
@@ -163,7 +192,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             if self.poll_timers(cx) {
                 continue;
             }
-            return Poll::Pending;
+            if is_registered || self.session.is_none() {
+                return Poll::Pending;
+            }
+            // The session has just begun: the next poll has it wake this task.
+            break;
         }
         cx.waker().wake_by_ref();
         Poll::Pending

@@ -20,7 +20,7 @@ thread_local! {
     static BATCH: Cell<Option<Batch<'static>>> = const { Cell::new(None) };
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
+impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
     /// Reads once and acts on it. Returns how many octets came; 0 at the end of the stream.
     pub(super) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if self.pace.is_some() || self.is_held_back() || self.has_unread_answers() {

@@ -4,14 +4,14 @@ use super::{BUFFERS_KEPT, Driver};
 use courser_broker::Fault;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Pieces handed to the system in one write.
 const SLICES_MAX: usize = 64;
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
+impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
     /// Sends until nothing is left or the socket takes no more. Returns whether all has been sent.
     pub(super) fn poll_send(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         let mut wrote = false;
@@ -19,28 +19,38 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             if self.sending.is_empty() && !self.refill() {
                 break true;
             }
-            let mut slices = [IoSlice::new(&[]); SLICES_MAX];
-            let filled = self.sending.slices_from(&self.sent, &mut slices);
-            let stream = Pin::new(&mut self.stream);
-            match stream.poll_write_vectored(cx, &slices[..filled]) {
-                Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
-                Poll::Ready(Ok(count)) => {
-                    wrote = true;
-                    if self.sending.advance(&mut self.sent, count) {
-                        self.sending.clear();
-                        self.sent = Default::default();
-                    }
-                }
-                Poll::Ready(Err(error)) => return Err(error),
+            match self.poll_write(cx) {
+                Poll::Ready(written) => written?,
                 Poll::Pending => break false,
             }
+            wrote = true;
         };
         if wrote {
-            let now = Instant::now();
-            self.machine.bytes_sent(now);
-            self.release_at = Some(now + BUFFERS_KEPT);
+            self.note_sent();
         }
         Ok(sent_all)
+    }
+
+    pub(super) fn note_sent(&mut self) {
+        let now = Instant::now();
+        self.machine.bytes_sent(now);
+        self.release_at = Some(now + BUFFERS_KEPT);
+    }
+
+    /// Sends some of the lot that has been taken from the outbox.
+    pub(super) fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+        let filled = self.sending.slices_from(&self.sent, &mut slices);
+        let stream = Pin::new(&mut self.stream);
+        let count = ready!(stream.poll_write_vectored(cx, &slices[..filled]))?;
+        if count == 0 {
+            return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+        }
+        if self.sending.advance(&mut self.sent, count) {
+            self.sending.clear();
+            self.sent = Default::default();
+        }
+        Poll::Ready(Ok(()))
     }
 
     /// Takes the next lot from the outbox. Returns whether there was anything.

@@ -4,6 +4,7 @@ mod support;
 
 mod command;
 mod config;
+mod confirms;
 mod connections;
 mod lifecycle;
 mod policies;

@@ -164,12 +164,29 @@ impl Client {
 
     /// The frames of a publish.
     pub fn encode(&mut self, exchange: &str, routing_key: &str, body: &[u8]) -> Vec<u8> {
+        self.encode_with(exchange, routing_key, RawProperties::EMPTY, body)
+    }
+
+    fn encode_with(
+        &mut self,
+        exchange: &str,
+        routing_key: &str,
+        properties: RawProperties<'_>,
+        body: &[u8],
+    ) -> Vec<u8> {
         let (exchange, routing_key) = (short(exchange), short(routing_key));
         let publish = basic::Publish { exchange, routing_key, ..Default::default() };
         let mut out = Vec::new();
-        let published = self.machine.publish(1, &publish, RawProperties::EMPTY, body, &mut out);
+        let published = self.machine.publish(1, &publish, properties, body, &mut out);
         published.expect("an open channel");
         out
+    }
+
+    /// Publishes a persistent message.
+    pub async fn publish_persistent(&mut self, queue: &str, body: &[u8]) {
+        let mode_2 = RawProperties::from_encoded(&[0x10, 0, 2]).expect("delivery-mode alone");
+        let octets = self.encode_with("", queue, mode_2, body);
+        self.stream.write_all(&octets).await.expect("an open connection");
     }
 
     pub async fn publish(&mut self, queue: &str, body: &[u8]) {
