@@ -1,6 +1,7 @@
 //! How much a queue may hold, and what becomes of what is too much.
 
 use super::expiry::read;
+use super::line::REDELIVERED;
 use super::settle::Settling;
 use super::{Queue, State};
 use crate::dead_letter::Reason;
@@ -147,14 +148,15 @@ impl Queue {
         state.ready_bytes = bytes as u64;
     }
 
-    /// A message returns to its place.
+    /// A message that was delivered returns to its place.
     pub(super) fn put_back(
         &self,
         state: &mut State,
         sequence: u64,
-        location: Location,
+        mut location: Location,
         store: &dyn Store,
     ) {
+        *location.marks_mut() |= REDELIVERED;
         if Self::bounds(state).is_some_and(|bounds| bounds.bytes.is_some())
             && let Ok(message) = read(&location, &mut state.reader, store)
         {

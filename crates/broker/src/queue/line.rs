@@ -78,8 +78,7 @@ impl Line {
     }
 
     /// Puts a message back where it was.
-    pub fn put_back(&mut self, sequence: u64, mut location: Location) {
-        *location.marks_mut() |= REDELIVERED;
+    pub fn put_back(&mut self, sequence: u64, location: Location) {
         debug_assert!(self.line_len == 0 || sequence < self.line_first);
         self.returned.insert(sequence, location);
     }

@@ -93,10 +93,10 @@ impl Vhost {
         wakes: &mut Wakes,
     ) -> Result<(), Fault> {
         let condition = |status: QueueStatus| {
-            let because = if if_unused && status.consumers > 0 {
-                "in use"
-            } else if if_empty && status.ready > 0 {
+            let because = if if_empty && status.ready > 0 {
                 "not empty"
+            } else if if_unused && status.consumers > 0 {
+                "in use"
             } else {
                 return Ok(());
             };

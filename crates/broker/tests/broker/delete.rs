@@ -55,6 +55,22 @@ fn a_queue_with_messages_is_not_deleted_if_empty_is_asked_for() {
 }
 
 #[test]
+fn messages_are_a_reason_against_a_deletion_before_consumers_are() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    client.qos(1);
+    client.consume("q");
+    client.publish("", "q", "delivered");
+    client.publish("", "q", "waiting");
+    let careful = queue::Delete { if_unused: true, if_empty: true, ..delete("q") };
+    assert_eq!(
+        world.connect().refused(careful),
+        "406 PRECONDITION_FAILED - queue 'q' in vhost '/' not empty"
+    );
+}
+
+#[test]
 fn a_deleted_queue_leaves_nothing_to_one_made_anew() {
     let world = World::new();
     let mut client = world.connect();

@@ -131,6 +131,8 @@ fn a_polled_content_header_that_does_not_fit_ends_the_connection_and_is_kept() {
     let text = consumer.fatal(courser_codec::basic::Get { queue: short("q"), no_ack: true });
     assert!(text.starts_with("501 "), "{text}");
     assert_eq!(world.counts("q"), (1, 0, 0));
+    let kept = publisher.get("q").expect("the message");
+    assert!(!kept.redelivered, "nobody had it");
 }
 
 #[test]
