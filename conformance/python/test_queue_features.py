@@ -119,6 +119,25 @@ def test_a_repeated_message_is_dropped_and_confirmed(channel):
     assert drain(channel, queue) == [b"1", b"2"]
 
 
+@skip_where_reference_differs("a plugin of a third party")
+def test_without_a_cache_a_message_is_dropped_while_one_of_the_same_is_there(channel):
+    queue = declare(channel, message_deduplication=True)
+    channel.confirm_delivery()
+
+    def publish(body):
+        properties = pika.BasicProperties(headers={"x-deduplication-header": "a"})
+        channel.basic_publish("", queue, body, properties, mandatory=True)
+
+    publish(b"waiting")
+    publish(b"dropped")
+    method, _, body = channel.basic_get(queue)
+    assert body == b"waiting"
+    publish(b"dropped: the first is not acknowledged")
+    channel.basic_ack(method.delivery_tag)
+    publish(b"the next")
+    assert drain(channel, queue) == [b"the next"]
+
+
 def test_a_priority_that_is_no_integer_is_refused(channel, queue):
     with pytest.raises(ChannelClosedByBroker) as caught:
         channel.basic_consume(queue, print, arguments={"x-priority": "high"})
