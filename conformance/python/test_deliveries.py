@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from support.broker import connect, fresh, settle, skip_where_reference_differs, wait_until
+from support.broker import connect, fresh, polled, settle, skip_where_reference_differs, wait_until
 
 
 class Inbox:
@@ -40,12 +40,7 @@ def fill(channel, queue, bodies):
 
 def take(channel, queue):
     """basic.get of everything, acknowledged: [(body, redelivered)]."""
-    taken = []
-    while True:
-        method, _, body = channel.basic_get(queue, auto_ack=True)
-        if method is None:
-            return taken
-        taken.append((body.decode(), method.redelivered))
+    return [(body.decode(), method.redelivered) for method, body in polled(channel, queue)]
 
 
 @pytest.mark.smoke

@@ -4,7 +4,7 @@ import pika
 import pytest
 from pika.exceptions import ChannelClosedByBroker
 
-from support.broker import fresh, settle, skip_where_reference_differs, wait_until
+from support.broker import fresh, polled, settle, skip_where_reference_differs, wait_until
 
 
 def declare(channel, **arguments):
@@ -15,10 +15,7 @@ def declare(channel, **arguments):
 
 def drain(channel, queue):
     """The bodies of everything in the queue, in the order in which they come."""
-    bodies = []
-    while (body := channel.basic_get(queue, auto_ack=True)[2]) is not None:
-        bodies.append(body)
-    return bodies
+    return [body for _, body in polled(channel, queue)]
 
 
 @pytest.mark.parametrize(

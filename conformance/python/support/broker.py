@@ -59,11 +59,15 @@ def settle(connection, quiet_s=0.3):
     connection.process_data_events(time_limit=quiet_s)
 
 
-def bodies(channel, queue):
-    """Takes all messages out of the queue."""
-    taken = []
+def polled(channel, queue):
+    """Takes all messages out of the queue: (method, body) of each."""
     while True:
         method, _, body = channel.basic_get(queue, auto_ack=True)
         if method is None:
-            return taken
-        taken.append(body.decode())
+            return
+        yield method, body
+
+
+def bodies(channel, queue):
+    """Takes all messages out of the queue, and returns their texts."""
+    return [body.decode() for _, body in polled(channel, queue)]
