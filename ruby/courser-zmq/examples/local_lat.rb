@@ -6,20 +6,22 @@
 
 require_relative 'perf'
 
-Perf.run(ZMQ::REP, :bind) do |perf, socket|
-  rounds = perf.warmup + perf.count
-  if perf.zero_copy?
-    message = ZMQ::Message.new
-    while (rounds -= 1) >= 0
-      perf.stop if socket.recvmsg(message) == -1
-      perf.stop if socket.sendmsg(message) == -1
-    end
-    message.close
-  else
-    string = +''
-    while (rounds -= 1) >= 0
-      perf.stop if socket.recv_string(string) == -1
-      perf.stop if socket.send_string(string) == -1
-    end
+def echo_messages(perf, socket, message, rounds)
+  while (rounds -= 1) >= 0
+    perf.stop if socket.recvmsg(message) == -1
+    perf.stop if socket.sendmsg(message) == -1
   end
+end
+
+def echo_strings(perf, socket, string, rounds)
+  while (rounds -= 1) >= 0
+    perf.stop if socket.recv_string(string) == -1
+    perf.stop if socket.send_string(string) == -1
+  end
+end
+
+Perf.run(ZMQ::REP, :bind) do |perf, socket|
+  echo = perf.zero_copy? ? :echo_messages : :echo_strings
+  content = perf.zero_copy? ? ZMQ::Message.new : +''
+  perf.in_slices(perf.warmup + perf.count) { |rounds| send(echo, perf, socket, content, rounds) }
 end

@@ -6,25 +6,24 @@
 
 require_relative 'perf'
 
-def drain_into_message(perf, socket, rounds)
-  message = ZMQ::Message.new
+def drain_into_message(perf, socket, message, rounds)
   while (rounds -= 1) >= 0
     perf.stop if socket.recvmsg(message) == -1
   end
-  message.close
 end
 
-def drain_into_string(perf, socket, rounds)
-  string = +''
+def drain_into_string(perf, socket, string, rounds)
   while (rounds -= 1) >= 0
     perf.stop if socket.recv_string(string) == -1
   end
 end
 
 Perf.run(ZMQ::PULL, :bind) do |perf, socket|
-  drain = perf.zero_copy? ? :drain_into_message : :drain_into_string
-  send(drain, perf, socket, perf.warmup + 1)
-  elapsed_us, objects = perf.measure { send(drain, perf, socket, perf.count - 1) }
+  into = perf.zero_copy? ? :drain_into_message : :drain_into_string
+  content = perf.zero_copy? ? ZMQ::Message.new : +''
+  drain = ->(rounds) { perf.in_slices(rounds) { |slice| send(into, perf, socket, content, slice) } }
+  drain.call(perf.warmup + 1)
+  elapsed_us, objects = perf.measure { drain.call(perf.count - 1) }
 
   rate = (perf.count - 1) / elapsed_us * 1_000_000
   puts "message size: #{perf.size_bytes} [B]"

@@ -6,6 +6,7 @@ require 'ffi-rzmq'
 # gem: `ruby -I lib examples/local_lat.rb ...` with this one.
 class Perf
   USAGE = "usage: #{$PROGRAM_NAME} ENDPOINT SIZE_BYTES COUNT [WARMUP_COUNT] [--zero-copy]".freeze
+  SLICE = 100
 
   attr_reader :size_bytes, :count, :warmup
 
@@ -40,6 +41,16 @@ class Perf
 
   def payload
     'x' * size_bytes
+  end
+
+  # Yields how many rounds to do next, until `rounds` are done. JRuby compiles what is called often, and not a loop while
+  # it runs.
+  def in_slices(rounds)
+    while rounds.positive?
+      slice = [rounds, SLICE].min
+      yield slice
+      rounds -= slice
+    end
   end
 
   # Ends the program after a call that failed.

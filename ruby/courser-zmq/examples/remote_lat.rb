@@ -6,15 +6,14 @@
 
 require_relative 'perf'
 
-def play_with_messages(perf, socket, message, rounds)
+def play_with_messages(perf, socket, (message), rounds)
   while (rounds -= 1) >= 0
     perf.stop if socket.sendmsg(message) == -1
     perf.stop if socket.recvmsg(message) == -1
   end
 end
 
-def play_with_strings(perf, socket, string, rounds)
-  reply = +''
+def play_with_strings(perf, socket, (string, reply), rounds)
   while (rounds -= 1) >= 0
     perf.stop if socket.send_string(string) == -1
     perf.stop if socket.recv_string(reply) == -1
@@ -24,9 +23,10 @@ end
 
 Perf.run(ZMQ::REQ, :connect) do |perf, socket|
   play = perf.zero_copy? ? :play_with_messages : :play_with_strings
-  content = perf.zero_copy? ? ZMQ::Message.new(perf.payload) : perf.payload
-  send(play, perf, socket, content, perf.warmup)
-  elapsed_us, objects = perf.measure { send(play, perf, socket, content, perf.count) }
+  content = perf.zero_copy? ? [ZMQ::Message.new(perf.payload)] : [perf.payload, +'']
+  ping_pong = ->(rounds) { perf.in_slices(rounds) { |slice| send(play, perf, socket, content, slice) } }
+  ping_pong.call(perf.warmup)
+  elapsed_us, objects = perf.measure { ping_pong.call(perf.count) }
 
   puts "message size: #{perf.size_bytes} [B]"
   puts "roundtrip count: #{perf.count}"

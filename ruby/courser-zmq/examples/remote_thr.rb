@@ -8,20 +8,21 @@
 
 require_relative 'perf'
 
-Perf.run(ZMQ::PUSH, :connect) do |perf, socket|
-  rounds = perf.warmup + perf.count
-  if perf.zero_copy?
-    source = ZMQ::Message.new(perf.payload)
-    message = ZMQ::Message.new
-    while (rounds -= 1) >= 0
-      message.copy(source.pointer)
-      perf.stop if socket.sendmsg(message) == -1
-    end
-    [source, message].each(&:close)
-  else
-    string = perf.payload
-    while (rounds -= 1) >= 0
-      perf.stop if socket.send_string(string) == -1
-    end
+def send_messages(perf, socket, (source, message), rounds)
+  while (rounds -= 1) >= 0
+    message.copy(source.pointer)
+    perf.stop if socket.sendmsg(message) == -1
   end
+end
+
+def send_strings(perf, socket, string, rounds)
+  while (rounds -= 1) >= 0
+    perf.stop if socket.send_string(string) == -1
+  end
+end
+
+Perf.run(ZMQ::PUSH, :connect) do |perf, socket|
+  post = perf.zero_copy? ? :send_messages : :send_strings
+  content = perf.zero_copy? ? [ZMQ::Message.new(perf.payload), ZMQ::Message.new] : perf.payload
+  perf.in_slices(perf.warmup + perf.count) { |rounds| send(post, perf, socket, content, rounds) }
 end
