@@ -118,7 +118,6 @@ pub(crate) fn frames_of(message: &Message) -> Vec<Bytes> {
 
 /// The frames of an AMQP message; see [`from_amqp`]. `None` for malformed headers.
 pub(crate) fn frames_of_amqp(message: AmqpMessage) -> Option<(Vec<Bytes>, bool)> {
-    // Most messages of AMQP programs have no headers of ours: the whole table is not worth decoding then.
     let properties = message.owned_properties().ok()?;
     from_amqp(properties.headers.as_ref(), message.into_body())
 }

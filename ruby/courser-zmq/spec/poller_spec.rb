@@ -66,6 +66,13 @@ RSpec.describe ZMQ::Poller do
       expect(poller.size).to eq(0)
     end
 
+    it 'adds no events that were not there' do
+      poller.register(dealer, ZMQ::POLLIN)
+      poller.deregister(dealer, ZMQ::POLLOUT)
+      poller.deregister(dealer, ZMQ::POLLIN)
+      expect(poller.size).to eq(0)
+    end
+
     it 'deletes a pollable without events' do
       poller.register(dealer, ZMQ::POLLIN)
       poller.deregister(dealer, ZMQ::POLLIN)
