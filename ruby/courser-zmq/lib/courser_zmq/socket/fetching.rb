@@ -9,8 +9,8 @@ module ZMQ
     #
     # @api private
     module Fetching
-      # How many receives wait at once after one that found nothing.
-      DIRECT_WAITS = 31
+      # How many receives wait at once after one that found nothing. MRI gives its lock back for each; a JVM has none.
+      DIRECT_WAITS = RUBY_ENGINE == 'ruby' ? 31 : 1023
 
       # @return [Boolean] whether a thread is inside a call that waits on this socket
       def waiting?
