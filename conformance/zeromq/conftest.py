@@ -2,6 +2,7 @@
 
 import logging
 import os
+import random
 import re
 import signal
 import socket
@@ -18,9 +19,15 @@ logging.getLogger("pika").setLevel(logging.CRITICAL)
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nobody listens at, and that the system gives to nobody who only connects."""
+    while True:
+        port = random.randrange(10_000, 32_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
 
 
 class Broker:

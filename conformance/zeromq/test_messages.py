@@ -181,6 +181,36 @@ def test_xpub_stops_what_nobody_subscribes_to_any_more(broker, peers, port):
     assert is_routed()
     second.unsubscribe(b"a.")
     eventually(lambda: not is_routed())
+    peers(zmq.SUB, port, subscribe=[b"a."])
+    third = peers(zmq.SUB, port, subscribe=[b"a."])
+    eventually(is_routed)
+    time.sleep(0.3)
+    third.unsubscribe(b"a.")
+    time.sleep(0.3)
+    assert is_routed()
+
+
+def test_xpub_forgets_what_peers_wanted_that_went_away(broker, peers, port):
+    channel = broker.start(f"""
+    - {{socket: xpub, bind: "tcp://127.0.0.1:{port}", exchange: amq.topic}}
+""").connect().channel()
+    channel.confirm_delivery()
+    stays = peers(zmq.SUB, port, subscribe=[b"stays."])
+    goes = peers(zmq.SUB, port, sndhwm=0, subscribe=[b"t%d." % number for number in range(2000)])
+
+    def is_routed(key):
+        try:
+            channel.basic_publish("amq.topic", key, b"", mandatory=True)
+            return True
+        except pika.exceptions.UnroutableError:
+            return False
+
+    # More than there are bindings for, so everything is bound.
+    eventually(lambda: is_routed("nobody.wants.it"))
+    goes.close()
+    eventually(lambda: not is_routed("nobody.wants.it") and not is_routed("t1."))
+    channel.basic_publish("amq.topic", "stays.here", b"")
+    assert stays.recv_multipart()[0] == b"stays.here"
 
 
 def test_messages_of_sub_leave_xpub_as_they_came(broker, peers, port):

@@ -148,6 +148,67 @@ def test_ten_thousand_subscriptions_are_compared_exactly(broker, peers, port):
     eventually(lambda: comes() == [b"t0.x"], seconds=30)
 
 
+@pytest.mark.timeout(240)
+def test_after_sixty_six_thousand_subscriptions_only_those_are_bound_that_are_left(broker, peers, port):
+    channel = broker.start(f"""
+    - {{socket: xpub, bind: "tcp://127.0.0.1:{port}", exchange: amq.topic}}
+""").connect().channel()
+    channel.confirm_delivery()
+
+    def is_routed(key):
+        try:
+            channel.basic_publish("amq.topic", key, b"", mandatory=True)
+            return True
+        except pika.exceptions.UnroutableError:
+            return False
+
+    sub = peers(zmq.SUB, port, sndhwm=0, subscribe=[b"t%d." % number for number in range(66_000)])
+    eventually(lambda: is_routed("other"), seconds=60)
+    for number in range(1, 66_000):
+        sub.unsubscribe(b"t%d." % number)
+    eventually(lambda: not is_routed("other"), seconds=120)
+    assert is_routed("t0.x") and not is_routed("t1.x")
+
+
+def test_a_peer_with_more_subscriptions_than_there_is_room_for_is_disconnected(broker, peers, port):
+    channel = broker.start(f"""
+    - {{socket: xpub, bind: "tcp://127.0.0.1:{port}", exchange: amq.topic, high_water_bytes: 1048576}}
+""").connect().channel()
+    modest = peers(zmq.SUB, port, subscribe=[b"a."])
+    greedy = peers(zmq.SUB, port, sndhwm=0, reconnect_ivl=-1, subscribe=[b"t%d." % number for number in range(5000)])
+    # Also when it asks for the same again and again.
+    stubborn = peers(zmq.XSUB, port, sndhwm=0, reconnect_ivl=-1)
+    eventually(lambda: broker.said().count("need more than high_water_bytes") == 1)
+    for _ in range(5000):
+        stubborn.send(b"\x01same.")
+    eventually(lambda: broker.said().count("need more than high_water_bytes") == 2)
+    channel.basic_publish("amq.topic", "a.b", b"body")
+    assert modest.recv_multipart() == [b"a.b", b"body"]
+    assert not greedy.poll(0)
+
+
+def test_a_flood_of_strangers_does_not_fill_the_log(broker, peers, port):
+    channel = broker.start(f"""
+    - {{socket: pull, bind: "tcp://127.0.0.1:{port}", queue: tasks}}
+""").connect().channel()
+    for _ in range(300):
+        with socket.create_connection(("127.0.0.1", port)) as stranger:
+            stranger.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            stranger.recv(1000)
+    peers(zmq.PUSH, port).send(b"good")
+    assert [body for _, _, body in take(channel, "tasks", 1)] == [b"good"]
+    # Ten in ten seconds.
+    assert 1 <= broker.said().count("not let in") <= 30
+
+
+def test_an_endpoint_that_waits_for_its_exchange_says_so_once(broker, port):
+    broker.start(f"""
+    - {{socket: pull, bind: "tcp://127.0.0.1:{port}", exchange: missing}}
+""")
+    time.sleep(3)
+    assert broker.said().count("trying again") == 1
+
+
 def test_peers_come_over_ipv6_and_ipc_also_after_the_broker_was_killed(broker, peers, port, tmp_path):
     path = tmp_path / "out.ipc"
     endpoints = f"""

@@ -5,6 +5,7 @@ use crate::config::SocketKind;
 use crate::intake::{self, Intake};
 use crate::link::Link;
 use crate::socket::Bound;
+use crate::wishes::Budget;
 use crate::{dealer, inbound, push, router, xpub};
 use omq_tokio::Socket;
 use std::sync::Arc;
@@ -36,7 +37,8 @@ impl Endpoint {
             } else {
                 Intake::Socket(self.bound.socket.clone())
             };
-            accounts.spawn(serve(self.kind, link, intake, self.bound.socket.clone()));
+            let (socket, budget) = (self.bound.socket.clone(), Arc::clone(&self.bound.budget));
+            accounts.spawn(serve(self.kind, link, intake, socket, budget));
         }
         let (bound, halt, mut halting) = (&self.bound, &self.halt, self.halt.subscribe());
         let halt = async {
@@ -65,11 +67,11 @@ impl Endpoint {
 }
 
 /// Serves an account until the gateway stops.
-async fn serve(kind: SocketKind, link: Link, intake: Intake, socket: Socket) {
+async fn serve(kind: SocketKind, link: Link, intake: Intake, socket: Socket, budget: Arc<Budget>) {
     match kind {
         SocketKind::Pull | SocketKind::Sub => inbound::run(link, intake).await,
         SocketKind::Push => push::run(link, &socket).await,
-        SocketKind::Xpub => xpub::run(link, &socket).await,
+        SocketKind::Xpub => xpub::run(link, &socket, &budget).await,
         SocketKind::Router => router::run(link, intake, &socket).await,
         SocketKind::Dealer => dealer::run(link, &socket).await,
     }

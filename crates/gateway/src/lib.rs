@@ -18,10 +18,12 @@ mod intake;
 mod link;
 mod metrics;
 mod push;
+mod quiet;
 mod router;
 mod security;
 mod socket;
 mod watch;
+mod wishes;
 mod xpub;
 
 pub use accounts::{Account, Login};

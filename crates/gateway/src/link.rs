@@ -4,6 +4,7 @@ use crate::accounts::Login;
 use crate::config::EndpointConfig;
 use crate::frames::{FRAMES_MAX, frames_of, frames_of_amqp};
 use crate::metrics::Metrics;
+use crate::quiet::{Once, Quiet};
 use bytes::Bytes;
 use courser_client::{
     Channel, Connection, Credentials, Error, Message, Options, QueueOptions, ShortString,
@@ -32,6 +33,8 @@ pub(crate) struct Link {
     login: Login,
     connector: Connector,
     stopping: watch::Receiver<bool>,
+    troubles: Once,
+    refusals: Quiet,
 }
 
 /// Why an endpoint's connection has ended.
@@ -61,6 +64,8 @@ impl Link {
             login: login.clone(),
             connector: Arc::clone(connector),
             stopping: stopping.clone(),
+            troubles: Once::default(),
+            refusals: Quiet::default(),
         }
     }
 
@@ -110,8 +115,11 @@ impl Link {
         if size_bytes <= self.config.max_message_bytes && frames <= FRAMES_MAX {
             return Some(frames_of(message));
         }
-        let endpoint = self.config.name();
-        tracing::warn!(endpoint, size_bytes, frames, "gateway: a message of a peer is too large");
+        if let Some(unsaid) = self.refusals.may_say() {
+            let endpoint = self.config.name();
+            let text = "gateway: a message of a peer is too large";
+            tracing::warn!(endpoint, size_bytes, frames, unsaid, "{text}");
+        }
         Metrics::add(&self.metrics.dropped, 1);
         None
     }
@@ -126,8 +134,11 @@ impl Link {
             None
         };
         if frames.is_none() {
-            let endpoint = self.config.name();
-            tracing::warn!(endpoint, size_bytes, "gateway: a message of a queue can't be carried");
+            if let Some(unsaid) = self.refusals.may_say() {
+                let endpoint = self.config.name();
+                let text = "gateway: a message of a queue can't be carried";
+                tracing::warn!(endpoint, size_bytes, unsaid, "{text}");
+            }
             Metrics::add(&self.metrics.dropped, 1);
         }
         frames
@@ -138,8 +149,10 @@ impl Link {
         if self.is_stopping() || matches!(error, LinkError::Socket(_)) {
             return false;
         }
-        let (endpoint, vhost) = (self.config.name(), &self.login.vhost);
-        tracing::warn!(endpoint, vhost, %error, "gateway: trying again in a second");
+        if self.troubles.may_say(&error.to_string()) {
+            let (endpoint, vhost) = (self.config.name(), &self.login.vhost);
+            tracing::warn!(endpoint, vhost, %error, "gateway: trying again every second");
+        }
         tokio::select! {
             () = tokio::time::sleep(RETRY_INTERVAL) => true,
             () = self.stopped() => false,

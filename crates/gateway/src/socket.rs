@@ -5,6 +5,7 @@ use crate::frames::FRAMES_MAX;
 use crate::intake::Senders;
 use crate::metrics::Metrics;
 use crate::watch::Watch;
+use crate::wishes::Budget;
 use omq_tokio::engine::{AuthenticatedRecvItem, RecvSink, RecvSinkConfig, StateSignal};
 use omq_tokio::options::DEFAULT_MAX_PENDING_HANDSHAKES;
 use omq_tokio::{Endpoint, Error, Options, Payload, ReconnectPolicy, Socket, SocketType};
@@ -29,6 +30,8 @@ pub(crate) struct Bound {
     pub senders: Option<Senders>,
     /// With the real port.
     pub address: String,
+    /// For what peers subscribe to.
+    pub budget: Arc<Budget>,
     is_bound: bool,
     watcher: JoinHandle<()>,
 }
@@ -40,7 +43,8 @@ impl Bound {
         knows_senders: bool,
         metrics: &Arc<Metrics>,
     ) -> Result<Self, Error> {
-        let (kind, options) = (socket_type(config.socket), options(config)?);
+        let budget = Arc::new(Budget::new(config.high_water_bytes));
+        let (kind, options) = (socket_type(config.socket), options(config, &budget)?);
         let (socket, senders) = if !knows_senders {
             (Socket::try_new(kind, options)?, None)
         } else if kind == SocketType::Router {
@@ -65,7 +69,7 @@ impl Bound {
             socket.connect(address.clone()).await?;
             address.to_string()
         };
-        Ok(Bound { socket, senders, address, is_bound: config.bind.is_some(), watcher })
+        Ok(Bound { socket, senders, address, budget, is_bound: config.bind.is_some(), watcher })
     }
 
     /// Lets nobody in any more, and disconnects who is there. What has come already can still be taken.
@@ -112,8 +116,9 @@ fn socket_type(kind: SocketKind) -> SocketType {
     }
 }
 
-fn options(config: &EndpointConfig) -> Result<Options, Error> {
+fn options(config: &EndpointConfig, budget: &Arc<Budget>) -> Result<Options, Error> {
     let mechanism = config.mechanism().map_err(|error| Error::Config(error.to_string()))?;
+    let budget = Arc::clone(budget);
     Ok(Options {
         send_hwm: config.socket_messages(),
         recv_hwm: config.socket_messages(),
@@ -128,7 +133,8 @@ fn options(config: &EndpointConfig) -> Result<Options, Error> {
         router_mandatory: true,
         mechanism,
         ..Options::default()
-    })
+    }
+    .subscription_admission(move |request| budget.admits(request.prefix)))
 }
 
 /// Waits until a peer is there. A socket that connects would take messages before that, and lose them with its end.

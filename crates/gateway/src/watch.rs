@@ -3,6 +3,7 @@
 
 use crate::config::EndpointConfig;
 use crate::metrics::Metrics;
+use crate::quiet::Quiet;
 use omq_tokio::{
     DisconnectReason, Endpoint, MonitorEvent, MonitorRecvError, MonitorStream, Socket,
 };
@@ -14,6 +15,8 @@ use tokio::time::Instant;
 /// How long an endpoint waits before it shows its credentials again where they were refused.
 const REFUSED_PAUSE: Duration = Duration::from_secs(5);
 
+const TOO_MANY: &str = "there are more than peers_max";
+
 pub(crate) struct Watch {
     socket: Socket,
     events: MonitorStream,
@@ -21,6 +24,10 @@ pub(crate) struct Watch {
     peers_max: usize,
     connects: bool,
     metrics: Arc<Metrics>,
+    refusals: Quiet,
+    losses: Quiet,
+    /// Who was disconnected last; what it had on its way may give more reasons to.
+    turned_away: Option<u64>,
     peers: usize,
     /// A connection was made that is not known to have become a peer.
     is_reached: bool,
@@ -39,6 +46,9 @@ impl Watch {
             peers_max: config.peers_max,
             connects: config.connect.is_some(),
             metrics: Arc::clone(metrics),
+            refusals: Quiet::default(),
+            losses: Quiet::default(),
+            turned_away: None,
             peers: 0,
             is_reached: false,
             told: None,
@@ -76,6 +86,10 @@ impl Watch {
                 self.lose(&reason);
             }
             MonitorEvent::HandshakeFailed { reason, .. } => self.refuse(&reason),
+            MonitorEvent::SubscribeRejected { connection_id, .. } => {
+                self.turn_away(connection_id, "the subscriptions need more than high_water_bytes")
+                    .await;
+            }
             MonitorEvent::Connected { .. } => self.reach(),
             MonitorEvent::ConnectDelayed { .. } => {
                 self.complain("nobody answers at this address");
@@ -93,7 +107,7 @@ impl Watch {
         let list = self.socket.connections().await.unwrap_or_default();
         self.peers = list.len();
         for peer in list.iter().skip(self.peers_max) {
-            self.turn_away(peer.connection_id).await;
+            self.turn_away(peer.connection_id, TOO_MANY).await;
         }
     }
 
@@ -104,13 +118,17 @@ impl Watch {
             tracing::info!(endpoint = self.name, "gateway: connected");
         }
         if self.peers > self.peers_max {
-            self.turn_away(connection_id).await;
+            self.turn_away(connection_id, TOO_MANY).await;
         }
     }
 
-    async fn turn_away(&self, connection_id: u64) {
-        let peers_max = self.peers_max;
-        tracing::warn!(endpoint = self.name, peers_max, "gateway: too many peers");
+    async fn turn_away(&mut self, connection_id: u64, reason: &str) {
+        if self.turned_away.replace(connection_id) == Some(connection_id) {
+            return;
+        }
+        if let Some(unsaid) = self.refusals.may_say() {
+            tracing::warn!(endpoint = self.name, reason, unsaid, "gateway: a peer is disconnected");
+        }
         Metrics::add(&self.metrics.turned_away, 1);
         // It fails when the peer has gone by itself.
         let _ = self.socket.disconnect_peer(connection_id).await;
@@ -120,7 +138,10 @@ impl Watch {
         match reason {
             DisconnectReason::LocalClose => {}
             DisconnectReason::Error(reason) if !self.connects => {
-                tracing::info!(endpoint = self.name, reason, "gateway: a peer was disconnected");
+                if let Some(unsaid) = self.losses.may_say() {
+                    let text = "gateway: a peer was disconnected";
+                    tracing::info!(endpoint = self.name, reason, unsaid, "{text}");
+                }
             }
             _ if self.connects => self.complain("the connection was lost"),
             _ => {}
@@ -132,7 +153,10 @@ impl Watch {
         if self.connects {
             self.complain(&format!("not let in: {reason}"));
         } else {
-            tracing::warn!(endpoint = self.name, reason, "gateway: a peer was not let in");
+            if let Some(unsaid) = self.refusals.may_say() {
+                let text = "gateway: a peer was not let in";
+                tracing::warn!(endpoint = self.name, reason, unsaid, "{text}");
+            }
             Metrics::add(&self.metrics.turned_away, 1);
         }
     }
