@@ -27,6 +27,16 @@ RSpec.describe 'under a fiber scheduler', :mri do
     end
   end
 
+  it 'a receive ends when another fiber closes the socket' do
+    puller = new_socket(ZMQ::PULL)
+    results = []
+    count_beside do
+      Fiber.schedule { sleep(0.1) && results << puller.close }
+      results << puller.recv_string(+'') << ZMQ::Util.errno
+    end
+    expect(results).to contain_exactly(-1, ZMQ::ENOTSOCK, 0)
+  end
+
   it 'RCVTIMEO and timeouts are kept' do
     puller = new_socket(ZMQ::PULL, rcvtimeo: 200)
     results = []

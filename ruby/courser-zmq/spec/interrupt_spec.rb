@@ -44,6 +44,17 @@ RSpec.describe 'interrupts' do
         thread.raise(IOError, 'enough')
         expect(thread.join(1.5)&.value).to eq('enough')
       end
+
+      it 'fails with ENOTSOCK when another thread closes the socket' do
+        thread = Thread.new do
+          [instance_exec(&wait), ZMQ::Util.errno]
+        rescue ZMQ::SocketError => e
+          [-1, e.error_code]
+        end
+        sleep 0.2
+        expect([lonely_puller, lonely_pusher].map(&:close)).to eq([0, 0])
+        expect(thread.join(1.5)&.value).to eq([-1, ZMQ::ENOTSOCK])
+      end
     end
   end
 
@@ -62,6 +73,28 @@ RSpec.describe 'interrupts' do
     end
     expect(received.size).to be >= total - 2
     expect(received).to eq(received.uniq)
+  end
+
+  it 'do not lose an empty message that comes at the same time', :mri do
+    { inproc: ['', 'body'], tcp: [''] }.each do |transport, message|
+      first, second = connected(ZMQ::PAIR, ZMQ::PAIR, transport: transport)
+      receive_now(second) # so that the next receive waits
+      Thread.new { sleep(0.1) && first.send_message(*message) }
+      allow(ZMQ::Native).to receive(:wait_recv).and_wrap_original do |original, *arguments|
+        original.call(*arguments)
+        raise IOError
+      end
+      expect { second.recv_string(+'') }.to raise_error(IOError)
+      RSpec::Mocks.space.proxy_for(ZMQ::Native).reset
+      expect(second.receive_message(timeout: 5)).to eq(message)
+    end
+  end
+
+  it 'leave no kept message to a closed socket' do
+    second = new_socket(ZMQ::PAIR)
+    second.send(:keep, ZMQ::Message.new('kept').pointer)
+    second.close
+    expect([second.recv_string(text = +''), ZMQ::Util.errno, text]).to eq([-1, ZMQ::ENOTSOCK, ''])
   end
 
   it 'leave a kept message to be seen by a poll' do

@@ -50,9 +50,35 @@ RSpec.describe ZMQ::Message do
       expect(message.copy_out_string).to eq('abc')
       message.close
     end
+
+    it 'leaves nothing behind that could crash when there is not enough memory' do
+      result = run_ruby(<<~CODE)
+        require 'ffi-rzmq'
+        2.times do
+          ZMQ::ManagedMessage.of_size(1 << 62)
+        rescue ZMQ::MessageError => e
+          puts e.enomem?
+        end
+        GC.start
+      CODE
+      expect(result.output).to eq("true\ntrue\n")
+      expect(result.status).to be_success
+    end
   end
 
   describe '#copy_in_string, #copy_in_bytes' do
+    it 'take no more bytes than there are, and not less than none' do
+      message = described_class.new('first')
+      [4, -1].each { |length| expect { message.copy_in_bytes('abc', length) }.to raise_error(RangeError) }
+      expect(message.copy_out_string).to eq('first')
+      message.close
+    end
+
+    it 'make no message when there is not enough memory' do
+      allow(LibC).to receive(:malloc).and_return(FFI::Pointer::NULL)
+      expect { described_class.new('text') }.to raise_error(ZMQ::MessageError) { |e| expect(e).to be_enomem }
+    end
+
     it 'replace the content' do
       message = described_class.new('first')
       expect(message.copy_in_string('second one')).to eq(0)
@@ -203,7 +229,35 @@ RSpec.describe ZMQ::Message do
   end
 end
 
+RSpec.describe ZMQ::Message do
+  it 'copied or moved to itself stays as it is' do
+    message = described_class.new('text' * 20)
+    [message, message.pointer].each do |same|
+      expect([message.copy(same), message.move(same), message.copy_out_string]).to eq([0, 0, 'text' * 20])
+    end
+    message.close
+    expect([message.copy(message), ZMQ::Util.errno]).to eq([-1, ZMQ::EFAULT])
+  end
+
+  [described_class, ZMQ::ManagedMessage].each do |kind|
+    it "of the class #{kind} and its duplicates share their content, and each is closed by itself" do
+      message = kind.new('text' * 20)
+      copies = [message.dup, message.clone]
+      message.close
+      expect(copies.map(&:copy_out_string)).to eq(['text' * 20] * 2)
+      expect(copies.map(&:close) + [message.dup.closed?]).to eq([0, 0, true])
+    end
+  end
+end
+
 RSpec.describe ZMQ::ManagedMessage do
+  it 'stays whole when duplicates of it are garbage', :mri do
+    message = described_class.new('text' * 20)
+    100.times { message.dup }
+    3.times { GC.start }
+    expect(message.copy_out_string).to eq('text' * 20)
+  end
+
   it 'is a message with a finalizer' do
     expect(ObjectSpace).to receive(:define_finalizer).once
     expect(described_class.new('text').copy_out_string).to eq('text')

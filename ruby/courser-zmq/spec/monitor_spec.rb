@@ -75,6 +75,23 @@ RSpec.describe ZMQ::Monitor do
     expect(watched).to be_closed
   end
 
+  it 'gives way to the next one of the same socket, and does not end that' do
+    first = server.monitor
+    second = server.monitor
+    expect(first.next_event(timeout: 5).name).to eq(:monitor_stopped)
+    first.close
+    third = server.monitor
+    second.close
+    server.bind!('tcp://127.0.0.1:*')
+    expect([first.closed?, third.next_event(timeout: 5).name]).to eq([true, :listening])
+    third.close
+  end
+
+  it 'is refused for a closed socket' do
+    server.close
+    expect { server.monitor }.to raise_error(ZMQ::SocketError) { |e| expect(e.error_code).to eq(ZMQ::ENOTSOCK) }
+  end
+
   it 'may be read by another thread' do
     watched = server.monitor
     reader = Thread.new { watched.next_event(timeout: 5).name }

@@ -51,6 +51,13 @@ RSpec.describe 'proxies' do
         end
       end
 
+      it 'ends when another thread closes one of its sockets', :mri do
+        sockets = [new_socket(ZMQ::PULL), new_socket(ZMQ::PUSH)]
+        thread = Thread.new { kind.new(*sockets) }
+        sleep 0.1
+        expect([sockets.first.close, thread.join(5)&.value.class]).to eq([0, kind])
+      end
+
       it 'is ended by a kill, and its sockets can be used again' do
         front = new_socket(ZMQ::PULL)
         back = new_socket(ZMQ::PUSH)

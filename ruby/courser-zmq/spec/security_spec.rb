@@ -95,6 +95,11 @@ RSpec.describe ZMQ::ZapHandler do
       expect(admitted?({ zap_domain: 'open' }, {})).to be(true)
       expect(admitted?({ zap_domain: 'closed' }, {})).to be(false)
     end
+
+    it 'knows domains of any characters' do
+      handler.allow_null('größe').start
+      expect(admitted?({ zap_domain: 'größe' }, {})).to be(true)
+    end
   end
 
   describe 'addresses' do

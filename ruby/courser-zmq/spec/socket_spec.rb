@@ -23,6 +23,11 @@ RSpec.describe ZMQ::Socket do
       expect { described_class.new(nil, ZMQ::REQ) }.to raise_error(ZMQ::ContextError) { |e| expect(e).to be_eterm }
     end
 
+    it 'leaves no native socket behind when its arguments are wrong' do
+      expect(described_class.create(context, ZMQ::PUB, nil)).to be_nil
+      expect(seconds { context.terminate }).to be < 2
+    end
+
     it 'tells why libzmq refused' do
       expect { described_class.new(context, 999) }.to raise_error(ZMQ::ContextError) { |e| expect(e).to be_einval }
     end
@@ -47,6 +52,19 @@ RSpec.describe ZMQ::Socket do
 
     it 'makes a socket' do
       expect(described_class.create(context, ZMQ::REQ).close).to eq(0)
+    end
+  end
+
+  describe '#dup, #clone' do
+    it 'are refused, and the socket goes on working' do
+      [new_socket(ZMQ::PAIR), context].each do |original|
+        10.times { expect { original.dup }.to raise_error(TypeError) }
+        expect { original.clone }.to raise_error(TypeError)
+      end
+      3.times { GC.start && sleep(0.05) }
+      first, second = connected(ZMQ::PAIR, ZMQ::PAIR)
+      first.send_string('a')
+      expect(second.receive(timeout: 5)).to eq('a')
     end
   end
 

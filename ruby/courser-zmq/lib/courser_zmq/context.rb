@@ -5,6 +5,8 @@ module ZMQ
   #
   # Contexts may be shared by threads; sockets may not.
   class Context
+    include Uncopied
+
     # @return [FFI::Pointer, nil] libzmq's context, nil once terminated
     attr_reader :context
     # @return [Integer]

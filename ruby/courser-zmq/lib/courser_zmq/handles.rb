@@ -145,6 +145,10 @@ module ZMQ
     attr_reader :context
     # @return [Boolean] whether a proxy has the socket
     attr_accessor :busy
+    # @return [Thread, nil] the one that waits for the socket outside of its own methods: in a {Poller} or in a proxy
+    attr_accessor :watcher
+    # @return [String, nil] where its monitor listens
+    attr_accessor :monitored_at
     # @return [Thread] who used it last, as far as known: who made it or who last waited on it
     attr_accessor :owner
     # @return [Boolean] whether LINGER is the one that libzmq or the program chose, not {ZMQ.default_linger_ms}

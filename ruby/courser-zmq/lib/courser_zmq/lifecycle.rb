@@ -19,6 +19,18 @@ module ZMQ
   self.default_linger_ms = 30_000
   self.exit_linger_ms = 1_000
 
+  # For objects that release something native when they go: two of them would release it twice.
+  #
+  # @api private
+  module Uncopied
+    private
+
+    def initialize_copy(_source)
+      ObjectSpace.undefine_finalizer(self) # Ruby has copied it already
+      raise TypeError, "a #{self.class} cannot be copied"
+    end
+  end
+
   # What is alive: contexts and their sockets. It lets them be released in the right order whoever lets go of them, be
   # it the program, the garbage collector, the end of the process or a fork.
   #

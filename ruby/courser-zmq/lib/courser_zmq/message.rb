@@ -9,6 +9,8 @@ module ZMQ
   #
   # {#close} frees what it holds. Nothing else does: use {ManagedMessage} to leave that to the garbage collector.
   class Message
+    include Content
+
     # @return [FFI::Pointer, nil] the `zmq_msg_t`, nil once closed
     attr_reader :pointer
     alias address pointer
@@ -30,8 +32,10 @@ module ZMQ
     # @raise [MessageError] when there is not enough memory
     def self.of_size(size)
       message = new
-      Util.error_check('zmq_msg_init_size', LibZMQ.zmq_msg_init_size(message.pointer, size))
-      message
+      return message unless LibZMQ.zmq_msg_init_size(message.pointer, size) == -1
+
+      LibZMQ.zmq_msg_init(message.pointer) # as it is after that failure, closing it would crash
+      Util.error_check('zmq_msg_init_size', Util.fail_with(ENOMEM))
     end
 
     # @param message [String, nil] bytes to be copied in; without them it is empty, ready to be received into
@@ -40,51 +44,11 @@ module ZMQ
       @pointer = FFI::MemoryPointer.new(LibZMQ.size_of_zmq_msg_t, 1, false)
       @used = false
       if message
-        copy_in_string(message)
+        Util.error_check('zmq_msg_init_data', -1) if copy_in_string(message) == -1
       else
         Util.error_check('zmq_msg_init', LibZMQ.zmq_msg_init(@pointer))
         @used = true
       end
-    end
-
-    # Makes a copy of `string` the content; what was in the message before is freed.
-    #
-    # @return [Integer] 0 or -1
-    def copy_in_string(string)
-      copy_in_bytes(string, string.bytesize)
-    end
-
-    # Makes a copy of the first `len` bytes of the string `bytes` the content; what was in it before is freed.
-    #
-    # @return [Integer] 0 or -1
-    def copy_in_bytes(bytes, len)
-      return Util.fail_with(EFAULT) unless @pointer
-
-      buffer = LibC.malloc(len)
-      return Util.fail_with(ENOMEM) if buffer.null? && len.positive?
-
-      buffer.put_bytes(0, bytes, 0, len) if len.positive?
-      LibZMQ.zmq_msg_close(@pointer) if @used
-      @used = true
-      LibZMQ.zmq_msg_init_data(@pointer, buffer, len, LibC::Free, nil)
-    end
-
-    # Makes this message share the content of `source`.
-    #
-    # @param source [Message, FFI::Pointer]
-    # @return [Integer] 0 or -1
-    def copy(source)
-      source = source.pointer if !source.is_a?(FFI::Pointer) && source.respond_to?(:pointer)
-      @pointer && source ? LibZMQ.zmq_msg_copy(@pointer, source) : Util.fail_with(EFAULT)
-    end
-
-    # Takes the content of `source`, which is empty afterwards.
-    #
-    # @param source [Message, FFI::Pointer]
-    # @return [Integer] 0 or -1
-    def move(source)
-      source = source.pointer if !source.is_a?(FFI::Pointer) && source.respond_to?(:pointer)
-      @pointer && source ? LibZMQ.zmq_msg_move(@pointer, source) : Util.fail_with(EFAULT)
     end
 
     # @return [Integer] bytes of the content, 0 once closed
@@ -168,6 +132,16 @@ module ZMQ
       ObjectSpace.undefine_finalizer(self) if @pointer
       super
     end
+
+    def initialize_copy(source)
+      ObjectSpace.undefine_finalizer(self) # Ruby copies it, too
+      super
+      return unless @pointer
+
+      HeldOnJvm.hold(@pointer) if Lifecycle::JRUBY
+      ObjectSpace.define_finalizer(self, self.class.releaser(@pointer))
+    end
+    private :initialize_copy
 
     # The finalizer. Made here so that it holds the memory and not the object.
     # @api private

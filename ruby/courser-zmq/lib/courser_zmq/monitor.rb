@@ -57,12 +57,12 @@ module ZMQ
     # @param events [Integer] which kinds of event
     # @raise [ZeroMQError]
     def initialize(socket, events = EVENT_ALL)
+      Util.error_check('zmq_socket_monitor', Util.fail_with(ENOTSOCK)) if socket.closed?
+
       @socket = socket
-      endpoint = "inproc://courser-zmq-monitor-#{object_id}"
-      Util.error_check('zmq_socket_monitor', LibZMQ.zmq_socket_monitor(socket.handle.pointer, endpoint, events))
+      @endpoint = "inproc://courser-zmq-monitor-#{object_id}"
       @receiver = Socket.new(socket.handle.context.pointer, PAIR)
-      @receiver.set!(rcvhwm: BACKLOG_MAX)
-      @receiver.connect!(endpoint)
+      start(events)
     end
 
     # @param timeout [Numeric, nil] seconds to wait; nil for ever
@@ -72,7 +72,7 @@ module ZMQ
 
       event, address = @receiver.receive_message(timeout: timeout)
       number, value = event.unpack('Sl')
-      close if number == EVENT_MONITOR_STOPPED
+      @receiver.close if number == EVENT_MONITOR_STOPPED
       Event.new(number, value, address)
     rescue TimeoutError, TerminatedError
       nil
@@ -98,7 +98,7 @@ module ZMQ
     def close
       return if @receiver.closed?
 
-      LibZMQ.zmq_socket_monitor(@socket.handle.pointer, nil, 0) unless @socket.closed?
+      LibZMQ.zmq_socket_monitor(@socket.handle.pointer, nil, 0) if watching?
       @receiver.close
       nil
     end
@@ -106,6 +106,24 @@ module ZMQ
     # @return [Boolean]
     def closed?
       @receiver.closed?
+    end
+
+    private
+
+    def start(events)
+      @receiver.set!(rcvhwm: BACKLOG_MAX)
+      @receiver.connect!(@endpoint)
+      handle = @socket.handle
+      Util.error_check('zmq_socket_monitor', LibZMQ.zmq_socket_monitor(handle.pointer, @endpoint, events))
+      handle.monitored_at = @endpoint
+    rescue StandardError
+      @receiver.close
+      raise
+    end
+
+    # A socket has one monitor: the next one takes the place of the one before.
+    def watching?
+      !@socket.closed? && @socket.handle.monitored_at == @endpoint
     end
   end
 end

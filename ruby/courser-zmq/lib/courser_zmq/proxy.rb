@@ -33,9 +33,10 @@ module ZMQ
     def run(frontend, backend, capture)
       return run_steered(frontend, backend, capture) if Lifecycle::JRUBY || Socket::Waiting::FIBERS.current_scheduler
 
-      pointers = [frontend, backend, capture].map { |socket| socket&.socket }
-      SteerableProxy.occupying(frontend, backend, capture) do
-        loop { break unless LibZMQ.zmq_proxy(*pointers) == -1 && Util.errno == EINTR }
+      sockets = [frontend, backend, capture]
+      pointers = sockets.map { |socket| socket&.socket }
+      SteerableProxy.occupying(*sockets) do
+        loop { break unless SteerableProxy.interrupted?(LibZMQ.zmq_proxy(*pointers), sockets) }
       end
     end
 

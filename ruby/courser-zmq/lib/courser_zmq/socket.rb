@@ -6,6 +6,8 @@ module ZMQ
   # Each operation comes in two kinds: those that return a code, 0 or more for success and -1 for a failure that
   # {Util.errno} explains, and those that raise ({Raising}).
   class Socket
+    include Uncopied
+    include Closing
     include OptionAccess
     include Waiting
     include(Lifecycle::JRUBY ? WaitingOnJvm : WaitingInLibzmq)
@@ -39,10 +41,10 @@ module ZMQ
     # @raise [ContextError]
     def initialize(context_ptr, type, opts = {})
       context = context_ptr.is_a?(Context) ? context_ptr.pointer : context_ptr
+      @ended = nil
+      prepare_receiving(opts[:receiver_class] || Message)
       @socket = make_socket(context, type)
       @name = SocketTypeNameMap[type]
-      @ended = false
-      prepare_receiving(opts[:receiver_class] || Message)
       manage(context)
     end
 
@@ -68,23 +70,6 @@ module ZMQ
     # @return [Integer] 0 or -1
     def disconnect(endpoint)
       code(LibZMQ.zmq_disconnect(@socket, endpoint))
-    end
-
-    # Closes the socket. What it still has to send goes out in the background for as long as {LINGER} or, where that was
-    # not set, {ZMQ.default_linger_ms} says. Closing again does nothing.
-    #
-    # @return [Integer] 0 or -1
-    def close
-      return 0 unless @socket
-
-      abandon
-      ObjectSpace.undefine_finalizer(self)
-      @handle ? @handle.close : 0
-    end
-
-    # @return [Boolean]
-    def closed?
-      @socket.nil?
     end
 
     # Reports what happens to the socket's connections.
@@ -124,22 +109,6 @@ module ZMQ
       raise
     end
 
-    # Forgets the native socket: it was closed, or it is the parent process's.
-    # @api private
-    def abandon
-      @socket = nil
-      @native = 0
-      @descriptor = nil
-      @descriptor_item = nil
-    end
-
-    # Closes the socket for its context, which is being terminated.
-    # @api private
-    def end_with_context
-      @ended = true
-      close
-    end
-
     # The finalizer. Made here so that it does not hold the object it is for.
     # @api private
     def self.dropper(handle)
@@ -168,11 +137,6 @@ module ZMQ
     # @return [Integer] a result code, with the right error where the socket was closed by its context
     def code(result)
       result == -1 ? failed : result
-    end
-
-    # @return [-1]
-    def failed
-      @ended && FFI.errno == ENOTSOCK ? Util.fail_with(ETERM) : -1
     end
   end
 end

@@ -23,10 +23,19 @@ module ZMQ
     # @api private
     def self.occupying(*sockets)
       handles = sockets.compact.map(&:handle)
-      handles.each { |handle| handle.busy = true }
+      # On JRuby, no other thread could make this one leave libzmq.
+      watcher = Lifecycle::JRUBY ? nil : Thread.current
+      handles.each { |handle| (handle.busy = true) && (handle.watcher = watcher) }
       yield
     ensure
-      handles.each { |handle| handle.busy = false }
+      handles&.each { |handle| handle.busy = handle.watcher = nil }
+    end
+
+    # Whether a signal or the end of a wait interrupted a proxy that is to go on.
+    #
+    # @api private
+    def self.interrupted?(result, sockets)
+      result == -1 && Util.errno == EINTR && sockets.none? { |socket| socket&.closed? }
     end
 
     # @param frontend [Socket]
@@ -104,7 +113,7 @@ module ZMQ
     def run
       pointers = [*@sockets, @far].map { |socket| socket&.socket }
       self.class.occupying(*@sockets, @far) do
-        loop { break unless LibZMQ.zmq_proxy_steerable(*pointers) == -1 && Util.errno == EINTR }
+        loop { break unless self.class.interrupted?(LibZMQ.zmq_proxy_steerable(*pointers), @sockets) }
       end
     end
 

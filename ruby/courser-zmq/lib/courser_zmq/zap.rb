@@ -54,7 +54,7 @@ module ZMQ
     # @param domains [Array<String>] values of `ZAP_DOMAIN`
     # @return [self]
     def allow_null(*domains)
-      @null_domains = (@null_domains | domains).freeze
+      @null_domains = (@null_domains | domains.map(&:b)).freeze
       self
     end
 

@@ -15,20 +15,25 @@ module ZMQ
 
       def wait(deadline)
         items = @poll_items.to_a
-        claim(items)
-        loop do
-          rc = wait_once(items, deadline)
-          return rc if rc == -1
-          return Util.fail_with(ENOTSOCK) if @poll_items.gone?
+        watching(items) do
+          loop do
+            rc = wait_once(items, deadline)
+            return Util.fail_with(ENOTSOCK) if @poll_items.gone?
+            return rc if rc == -1
 
-          rc = poll_now
-          return rc if rc != 0 || deadline.passed?
+            rc = poll_now
+            return rc if rc != 0 || deadline.passed?
+          end
         end
       end
 
-      # Says that this thread is the one that uses the sockets.
-      def claim(items)
-        items.each { |item| item.pollable.handle&.owner = Thread.current if item.pollable.is_a?(Socket) }
+      # Says for as long as the block runs that this thread waits for the sockets, and is the one that uses them.
+      def watching(items)
+        handles = items.map { |item| item.pollable.handle if item.pollable.is_a?(Socket) }.compact
+        handles.each { |handle| handle.owner = handle.watcher = Thread.current }
+        yield
+      ensure
+        handles&.each { |handle| handle.watcher = nil }
       end
 
       # Waits until a descriptor tells of something, which need not be an event that is watched for.

@@ -75,6 +75,12 @@ module ZMQ
         rc == -1 ? failed : rc
       end
 
+      # Whether a message is in `msg`, which was empty: an empty one is told by what comes after it or by its peer.
+      def arrived?(msg)
+        Native.zmq_msg_size(msg).positive? || Native.zmq_msg_more(msg) == 1 ||
+          !LibZMQ.zmq_msg_gets(msg, MSG_PROPERTY_SOCKET_TYPE).nil?
+      end
+
       # Puts a message aside that arrived just when its receiver was interrupted.
       def keep(msg)
         @kept = Native.new_message
@@ -87,6 +93,11 @@ module ZMQ
         @kept = nil
         @eager = @direct_waits < 1
         Native.zmq_msg_size(msg)
+      end
+
+      def drop_kept
+        Native.zmq_msg_move(@kept, Native::BLANK) if @kept
+        @kept = nil
       end
     end
   end

@@ -140,7 +140,7 @@ module ZMQ
 
       def dispatch_message(message, flags, deadline)
         uninterrupted('zmq_msg_send') do
-          deadline ? dispatch_until(message.address, flags, deadline) : sendmsg(message, flags)
+          deadline ? occupied { dispatch_until(message.address, flags, deadline) } : sendmsg(message, flags)
         end
       end
 
@@ -148,7 +148,7 @@ module ZMQ
         return fetch(pointer, 0) unless deadline
         return take_kept(pointer) if @kept
 
-        fetch_until(pointer, deadline)
+        occupied { fetch_until(pointer, deadline) }
       end
 
       # Repeats a call for as long as signals interrupt it.

@@ -68,9 +68,9 @@ module ZMQ
       # The descriptor becomes readable whatever the event is, also when the socket becomes writable.
       def wait_on_descriptor(deadline)
         if FIBERS.current_scheduler
-          descriptor.wait_readable(deadline.remaining(FIBER_LOOK_AGAIN))
+          descriptor&.wait_readable(deadline.remaining(FIBER_LOOK_AGAIN))
         elsif Lifecycle::JRUBY
-          descriptor.wait_readable(deadline.remaining)
+          descriptor&.wait_readable(deadline.remaining)
         else
           Native.poll(descriptor_item, 1, deadline.remaining_ms)
         end
@@ -81,14 +81,26 @@ module ZMQ
         Deadline.after_ms(read_number(option))
       end
 
-      # @return [IO] the socket's event descriptor, which stays libzmq's
+      # @return [IO, nil] the socket's event descriptor, which stays libzmq's; nil when another thread has closed it
       def descriptor
-        @descriptor ||= IO.for_fd(read_int_option(FD), autoclose: false)
+        return @descriptor if @descriptor
+
+        number = read_int_option(FD)
+        @descriptor = IO.for_fd(number, autoclose: false) if number
       end
 
-      # @return [FFI::MemoryPointer] a `struct pollfd` for the event descriptor
+      # @return [FFI::MemoryPointer] a `struct pollfd` for the event descriptor, or for none
       def descriptor_item
-        @descriptor_item ||= FFI::MemoryPointer.new(8).put_int(0, read_int_option(FD)).put_short(4, POLLIN)
+        @descriptor_item ||= FFI::MemoryPointer.new(8).put_int(0, read_int_option(FD) || -1).put_short(4, POLLIN)
+      end
+
+      # Says for as long as the block runs that this thread waits on the socket.
+      def occupied
+        @handle.owner = Thread.current if @handle
+        @waiting = true
+        yield
+      ensure
+        @waiting = false
       end
     end
   end

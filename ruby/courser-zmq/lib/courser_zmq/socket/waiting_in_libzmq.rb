@@ -28,7 +28,7 @@ module ZMQ
              end
       ensure
         @waiting = false
-        keep(msg) if rc.nil? && Native.zmq_msg_size(msg).positive?
+        keep(msg) if rc.nil? && arrived?(msg)
       end
 
       # Sends once there is room; SNDTIMEO limits the wait.
