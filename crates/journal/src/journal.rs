@@ -131,6 +131,22 @@ impl Journal {
         self.core.release(position);
     }
 
+    /// As [`Journal::release`] for all of these, where there was no room to append what says so (or
+    /// to note another change of the owner's state, which may be without a position): until a
+    /// checkpoint that begins after this call their segments stay, and a restart finds the records
+    /// in them as if they had not been released.
+    ///
+    /// What they belong to is not in the owner's state any more when this is called.
+    pub fn release_unlogged(&self, positions: &[u64]) {
+        self.core.release_unlogged(positions);
+    }
+
+    /// Whether something was given to [`Journal::release_unlogged`] that no checkpoint stands for
+    /// yet. Cheap.
+    pub fn has_unlogged(&self) -> bool {
+        self.core.has_unlogged()
+    }
+
     /// Whether a checkpoint should be made now: enough log has gathered since the last one, or
     /// one would free enough space. Cheap.
     pub fn wants_checkpoint(&self) -> bool {

@@ -28,6 +28,9 @@ pub struct Segment {
     /// The end of the log when the last hold was released: what released it has to be durable
     /// before the segment is used again.
     released_at: AtomicU64,
+    /// The number of the checkpoint without which it may not be used again: the log does not know
+    /// of all its releases.
+    checkpoint: AtomicU64,
     /// Half of this many live records are few enough to look for holes again.
     pub sparse_below: AtomicU64,
     /// Ranges of offsets in the file that were given back to the file system.
@@ -45,6 +48,7 @@ impl Segment {
             records: AtomicU64::new(0),
             live: AtomicU64::new(0),
             released_at: AtomicU64::new(0),
+            checkpoint: AtomicU64::new(0),
             sparse_below: AtomicU64::new(u64::MAX),
             holes: Mutex::default(),
             file: Mutex::default(),
@@ -70,6 +74,11 @@ impl Segment {
     /// while something in it is live.
     pub fn free_from(&self) -> Option<Lsn> {
         (self.live() == 0).then(|| Lsn(self.released_at.load(Acquire)))
+    }
+
+    /// Whether all its releases are in the log, or stood for by the checkpoint `done`.
+    pub fn is_settled(&self, done: u64) -> bool {
+        self.checkpoint.load(Acquire) <= done
     }
 
     /// Octets that were punched out of it.
@@ -146,6 +155,12 @@ impl Segments {
             debug_assert!(before > 0, "{position} is released more often than held");
             before == 1
         })
+    }
+
+    /// Has the segment with `position` wait for the checkpoint of this number. To be called before
+    /// the release that the log does not know.
+    pub fn await_checkpoint(&self, position: Lsn, number: u64) {
+        self.with(position, |segment| segment.checkpoint.fetch_max(number, Release));
     }
 
     fn with<T>(&self, position: Lsn, use_it: impl FnOnce(&Arc<Segment>) -> T) -> Option<T> {

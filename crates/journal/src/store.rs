@@ -16,6 +16,10 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
+
+/// How often it is looked whether a checkpoint can stand for what found no room in the log.
+const UNLOGGED_RETRY: Duration = Duration::from_secs(1);
 
 thread_local! {
     /// The memory of this thread's batches.
@@ -38,6 +42,8 @@ pub struct JournalStore {
 pub enum CheckpointCall {
     /// Nothing yet.
     Wait,
+    /// Something is durable only with a checkpoint, for which there may be no room yet.
+    Watch,
     /// Make a checkpoint.
     Make,
     /// The store is being closed.
@@ -113,14 +119,25 @@ impl JournalStore {
     /// Waits until a checkpoint is wanted. Returns false when the store is being closed instead.
     pub fn wait_for_checkpoint(&self) -> bool {
         let mut call = self.checkpoint.lock();
-        while *call == CheckpointCall::Wait {
-            self.called.wait(&mut call);
+        loop {
+            match *call {
+                CheckpointCall::Wait => self.called.wait(&mut call),
+                CheckpointCall::Watch => {
+                    if !self.journal.has_unlogged() {
+                        *call = CheckpointCall::Wait;
+                    } else if self.called.wait_for(&mut call, UNLOGGED_RETRY).timed_out()
+                        && (self.journal.has_room() || self.journal.wants_checkpoint())
+                    {
+                        return true;
+                    }
+                }
+                CheckpointCall::Make => {
+                    *call = CheckpointCall::Watch;
+                    return true;
+                }
+                CheckpointCall::Stop => return false,
+            }
         }
-        if *call == CheckpointCall::Make {
-            *call = CheckpointCall::Wait;
-            return true;
-        }
-        false
     }
 
     /// Makes [`JournalStore::wait_for_checkpoint`] return false, now and later.
@@ -131,7 +148,7 @@ impl JournalStore {
 
     fn call_for_checkpoint(&self) {
         let mut call = self.checkpoint.lock();
-        if *call == CheckpointCall::Wait {
+        if matches!(*call, CheckpointCall::Wait | CheckpointCall::Watch) {
             *call = CheckpointCall::Make;
             self.called.notify_all();
         }
@@ -235,6 +252,18 @@ impl Store for JournalStore {
 
     fn release(&self, position: u64) {
         self.journal.release(Lsn(position));
+    }
+
+    fn release_unlogged(&self, positions: &[u64]) {
+        if !self.journal.has_unlogged() {
+            tracing::warn!("the disk is full: acknowledgements become durable when it has room");
+        }
+        self.journal.release_unlogged(positions);
+        let mut call = self.checkpoint.lock();
+        if *call == CheckpointCall::Wait {
+            *call = CheckpointCall::Watch;
+            self.called.notify_all();
+        }
     }
 
     fn end(&self) -> courser_store::Lsn {

@@ -111,11 +111,16 @@ impl Core {
     /// releases are durable.
     fn free_list(&self) -> Vec<Arc<Segment>> {
         let written = self.written();
+        // First the number: what has been released meanwhile waits for a later one.
+        let done = self.latest.unlogged.done();
         let mut before = self.segments.before(self.latest.start());
         before.retain(|segment| {
             // Beyond its end something was written, so the next segment is on the disk.
-            let sealed = segment.end() < written;
-            sealed && segment.free_from().is_some_and(|lsn| self.wait_durable(lsn).is_ok())
+            if segment.end() >= written {
+                return false;
+            }
+            let free = segment.free_from().is_some_and(|lsn| self.wait_durable(lsn).is_ok());
+            free && segment.is_settled(done)
         });
         before
     }

@@ -83,6 +83,11 @@ impl Checkpoints {
         self.end_thread();
         if self.store.failure().is_none() {
             make(&self.broker, &self.store);
+            if self.store.journal().has_unlogged() {
+                tracing::error!(
+                    "the disk is full: messages that were acknowledged come again after the next start"
+                );
+            }
         }
     }
 

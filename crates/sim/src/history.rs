@@ -42,6 +42,12 @@ pub struct QueueState {
     pub bound: bool,
 }
 
+impl Op {
+    fn is_topology(&self) -> bool {
+        matches!(self, Op::Declare(_) | Op::Delete(_) | Op::Bind(_) | Op::Unbind(_))
+    }
+}
+
 impl State {
     fn apply(&mut self, op: &Op) {
         match op {
@@ -80,12 +86,16 @@ pub struct History {
     now: State,
     /// Changes that became durable together, with the end of the log behind them.
     changes: Vec<(u64, Vec<Op>)>,
+    /// Changes for which the log had no room, and no checkpoint stands.
+    unlogged: Vec<Op>,
+    /// A checkpoint that would have stood for them failed: nobody knows whether it counts.
+    may_be_kept: bool,
 }
 
 impl History {
     /// Begins with what is there.
     pub fn new(start: State) -> Self {
-        History { now: start.clone(), start, changes: Vec::new() }
+        History { now: start.clone(), start, ..History::default() }
     }
 
     /// What is there now.
@@ -101,10 +111,59 @@ impl History {
     /// Notes changes that the log holds together, in one batch that ends at `end`.
     pub fn note(&mut self, end: u64, ops: Vec<Op>) {
         ops.iter().for_each(|op| self.now.apply(op));
+        let ops = self.in_the_order_of_the_log(ops);
         match self.changes.last_mut() {
             Some((last, together)) if *last == end => together.extend(ops),
             _ => self.changes.push((end, ops)),
         }
+    }
+
+    /// Changes of the topology for which there was no room go before the next ones.
+    fn in_the_order_of_the_log(&mut self, ops: Vec<Op>) -> Vec<Op> {
+        if !ops.iter().any(Op::is_topology) {
+            return ops;
+        }
+        let (mut first, rest) = self.unlogged.drain(..).partition::<Vec<_>, _>(Op::is_topology);
+        self.unlogged = rest;
+        first.extend(ops);
+        first
+    }
+
+    /// Whether none of these would change anything.
+    pub fn has_all(&self, ops: &[Op]) -> bool {
+        let mut state = self.now.clone();
+        ops.iter().for_each(|op| state.apply(op));
+        state == self.now
+    }
+
+    /// Whether there are changes that a crash takes back.
+    pub fn has_unlogged(&self) -> bool {
+        !self.unlogged.is_empty()
+    }
+
+    /// Notes changes for which the log had no room: a crash takes them back, each that would have
+    /// been one.
+    pub fn note_unlogged(&mut self, ops: Vec<Op>) {
+        for op in ops {
+            let before = self.now.clone();
+            self.now.apply(&op);
+            if self.now != before {
+                self.unlogged.push(op);
+            }
+        }
+    }
+
+    /// A checkpoint was made, with the log ending at `end`; it stands for everything so far.
+    pub fn checkpointed(&mut self, end: u64) {
+        let ops = std::mem::take(&mut self.unlogged);
+        if !ops.is_empty() {
+            self.note(end, ops);
+        }
+    }
+
+    /// A checkpoint was begun, and the store has failed.
+    pub fn checkpoint_failed(&mut self) {
+        self.may_be_kept = true;
     }
 
     /// Whether `found` is what was there at a moment not before `durable`, or what the first
@@ -124,6 +183,10 @@ impl History {
                 allowed.push(state.clone());
                 nearest.get_or_insert(*end);
             }
+        }
+        if self.may_be_kept {
+            self.unlogged.iter().for_each(|op| state.apply(op));
+            allowed.push(state);
         }
         if allowed.contains(found) {
             return Ok(());

@@ -10,11 +10,13 @@
 //! a stop in order exactly what it held at the end.
 
 mod client;
+mod full;
 mod history;
 mod start;
 mod world;
 
 pub use client::{Client, PLAIN, Received, TX};
+pub use full::use_up_all_room;
 pub use history::{History, Op, State};
 pub use start::{Start, checkpoint};
 pub use world::World;

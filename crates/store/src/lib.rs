@@ -39,7 +39,7 @@ pub enum StoreError {
     #[error("a message of {0} octets is too large to be stored")]
     TooLarge(u64),
     /// There is no room on the disk for this, but what was kept before is safe.
-    #[error("the disk is full")]
+    #[error("the disk of the broker's data folder is full")]
     Full,
     /// One message can't be read any more, because the disk has damaged it; all others can.
     #[error("a message is lost: {0}")]
@@ -95,6 +95,31 @@ pub trait Store: Send + std::marker::Sync + 'static {
 
     /// A queue is done with the message at this position; one call for each queue that held it.
     fn release(&self, position: u64);
+
+    /// As [`Store::release`] for all of these, after an append that would have said so, and has
+    /// failed for want of room: the store sees to it that what it holds becomes durable without them
+    /// when there is room. Until then a crash brings them back.
+    ///
+    /// Called when their queues have them no more. Without positions, it is another change of what
+    /// the broker holds that is in the same case.
+    fn release_unlogged(&self, positions: &[u64]);
+
+    /// Appends records that say that messages are done with, and lets go of these, which are at
+    /// `positions`. Done even without room, as [`Store::release_unlogged`] does it. Called when
+    /// their queues have them no more.
+    fn settle(
+        &self,
+        records: &[Record<'_>],
+        sync: Sync,
+        positions: &[u64],
+    ) -> Result<(), StoreError> {
+        match self.append(records, sync, &mut Vec::new()) {
+            Ok(_) => positions.iter().for_each(|position| self.release(*position)),
+            Err(StoreError::Full) => self.release_unlogged(positions),
+            Err(failed) => return Err(failed),
+        }
+        Ok(())
+    }
 
     /// The end of everything appended so far.
     fn end(&self) -> Lsn;

@@ -67,6 +67,8 @@ impl Store for MemoryStore {
 
     fn release(&self, _position: u64) {}
 
+    fn release_unlogged(&self, _positions: &[u64]) {}
+
     fn end(&self) -> Lsn {
         Lsn::default()
     }

@@ -87,13 +87,12 @@ impl History {
         let mut positions: Vec<u64> = survived.filter_map(Location::position).collect();
         positions.sort_unstable();
         let settled = Record::Settled { queue: self.number, positions: &positions };
-        if !positions.is_empty()
-            && self.store.append(&[settled], Sync::Later, &mut Vec::new()).is_err()
-        {
-            // The log still has it in the history, and so it has to stay in the log.
-            return;
+        if !positions.is_empty() {
+            // If the store has failed, the log still has them in the history at the next start.
+            drop(self.store.settle(&[settled], Sync::Later, &positions));
         }
-        forgotten.iter().filter_map(Location::position).for_each(|at| self.store.release(at));
+        let spilled = forgotten.iter().filter(|location| location.marks() & SPILLED != 0);
+        spilled.filter_map(Location::position).for_each(|at| self.store.release(at));
     }
 
     /// Takes back what it remembered before a restart.

@@ -40,7 +40,7 @@ use crate::fault::Fault;
 use crate::outbox::Outbox;
 use crate::stream::Stream;
 use crate::timers::{Timed, Timer, TimerKind, Timers};
-use crate::vhost::Vhost;
+use crate::vhost::{Vhost, store_fault};
 use crate::wakes::Wakes;
 use beside::Beside;
 use consumers::Consumers;
@@ -305,8 +305,15 @@ impl Queue {
         state.consumers.hand_over();
         state.had_consumer = true;
         self.active_consumers.store(state.consumers.len(), Ordering::Relaxed);
-        self.feed_and_settle(state, store, wakes)
-            .map_err(|error| Fault::internal_error(format_args!("queue '{}': {error}", self.name)))
+        self.feed_and_settle(state, store, wakes).map_err(|error| self.fault(error))
+    }
+
+    /// What a client hears when the store can't do what the queue needs.
+    pub(crate) fn fault(&self, error: StoreError) -> Fault {
+        match error {
+            StoreError::Full => store_fault(error),
+            other => Fault::internal_error(format_args!("queue '{}': {other}", self.name)),
+        }
     }
 
     /// Removes a consumer. Returns what has to be done for the queue without it.

@@ -40,8 +40,8 @@ impl Settling {
 }
 
 impl Queue {
-    /// Notes in the log that the queue is done with some messages, and lets go of them. Called
-    /// without the queue's lock.
+    /// Notes in the log that the queue is done with some messages, and lets go of them, even when the
+    /// disk is full. Called without the queue's lock, when it has them no more.
     pub(super) fn settle(
         &self,
         mut settling: Settling,
@@ -60,7 +60,7 @@ impl Queue {
                 (false, true) => &[returned],
                 (false, false) => &[returned, settled],
             };
-            store.append(records, sync, &mut Vec::new())?;
+            return store.settle(records, sync, &settling.positions);
         }
         settling.positions.iter().for_each(|position| store.release(*position));
         Ok(())
@@ -195,7 +195,7 @@ impl Queue {
         // Whether they may expire, nobody knows until their turn comes.
         self.watch_head(&mut state);
         drop(state);
-        // Without room for it, or if the store has failed, it is found once more at the next start.
+        // If the store has failed, it is found once more at the next start.
         drop(self.settle(settling, Sync::Later, store));
         messages
     }

@@ -104,10 +104,11 @@ impl Session {
     pub(super) fn get(&mut self, number: u16, get: &basic::Get<'_>) -> Result<(), Fault> {
         let queue = self.named_queue(number, clean_name(get.queue))?;
         self.refuse_for_streams("basic.get", &queue)?;
-        let internal =
-            |error| Fault::internal_error(format_args!("queue '{}': {error}", queue.name));
         let store = &*self.broker.store;
-        while queue.expire_before_poll(store, &mut self.wakes).map_err(internal)? {
+        while queue
+            .expire_before_poll(store, &mut self.wakes)
+            .map_err(|error| queue.fault(error))?
+        {
             self.broker.post_dead_letters(&mut self.wakes);
         }
         let mut undeliverable = false;
@@ -130,7 +131,7 @@ impl Session {
         if undeliverable {
             return Err(Fault::new(501, "a content header does not fit the negotiated frame_max"));
         }
-        if !got.map_err(internal)? {
+        if !got.map_err(|error| queue.fault(error))? {
             basic::GetEmpty {}.write_frame(number, self.outbox.lock().wire_mut().bytes_mut());
         }
         Ok(())

@@ -95,7 +95,13 @@ impl Session {
         let Some(transaction) = self.transaction(number) else { return Ok(()) };
         let Transaction { publishes, settled, .. } = std::mem::take(transaction);
         let mut remembered = Remembered::default();
-        let routed = self.route_pending(number, &publishes, &mut remembered)?;
+        let routed = match self.route_pending(number, &publishes, &mut remembered) {
+            Ok(routed) => routed,
+            Err(fault) => {
+                self.give_back(number, settled);
+                return Err(fault);
+            }
+        };
         let settled = self.without_dead_letters(number, settled);
         let settled_positions = self.settled_positions(number, &settled);
         let mut records = Vec::new();
@@ -122,7 +128,14 @@ impl Session {
         let mut lsn = Lsn::default();
         if !records.is_empty() {
             let store = &self.broker.store;
-            lsn = store.append(&records, Sync::Wanted, &mut locations).map_err(store_fault)?;
+            match store.append(&records, Sync::Wanted, &mut locations) {
+                Ok(end) => lsn = end,
+                Err(error) => {
+                    // What it has settled returns to the queues with the rest of the channel.
+                    self.give_back(number, settled);
+                    return Err(store_fault(error));
+                }
+            }
         }
         let mut locations = locations.into_iter();
         let refused = self.push_routed(number, &routed, &mut locations)?;
@@ -260,6 +273,11 @@ impl Session {
     pub(super) fn abandon_transaction(&mut self, number: u16) {
         let Some(transaction) = self.transaction(number) else { return };
         let Transaction { settled, .. } = std::mem::take(transaction);
+        self.give_back(number, settled);
+    }
+
+    /// Has deliveries wait for their acknowledgement again.
+    fn give_back(&self, number: u16, settled: Vec<(u64, Unacked, Settlement)>) {
         if let Some(channel) = self.outbox.lock().channel(number) {
             channel.unacked.put_back(settled.into_iter().map(|(tag, unacked, _)| (tag, unacked)));
         }

@@ -144,11 +144,7 @@ impl Stream {
                 None => wakes.push(&outbox),
             }
         }
-        match self.retain(now_ms, store) {
-            // The messages are in the log; the next ones will find room for this.
-            Err(StoreError::Full) => Ok(()),
-            retained => retained.map(drop),
-        }
+        self.retain(now_ms, store).map(drop)
     }
 
     /// Lets go of messages that came when the stream was gone, though the log has them for it.
@@ -157,8 +153,7 @@ impl Stream {
         let positions: Vec<u64> = held.filter_map(|location| location.position()).collect();
         if !positions.is_empty() {
             let record = Record::Settled { queue: self.id, positions: &positions };
-            store.append(&[record], Sync::Later, &mut Vec::new())?;
-            positions.iter().for_each(|position| store.release(*position));
+            store.settle(&[record], Sync::Later, &positions)?;
         }
         Ok(())
     }
@@ -174,8 +169,6 @@ impl Stream {
             }
             Record::Stream { queue: self.id, first_offset, pages: state.index.limits() }
         };
-        // First the log knows, then the messages may go.
-        store.append(&[record], Sync::Later, &mut Vec::new())?;
         let Record::Stream { first_offset, .. } = record else { return Ok(false) };
         let gone = {
             let mut state = self.state.lock();
@@ -183,7 +176,7 @@ impl Stream {
             self.first_offset.store(state.index.first_offset(), Ordering::Release);
             gone
         };
-        gone.into_iter().for_each(|position| store.release(position));
+        store.settle(&[record], Sync::Later, &gone)?;
         Ok(true)
     }
 
@@ -200,8 +193,7 @@ impl Stream {
     pub fn expire(&self, fired_ms: u64, now_ms: u64, store: &dyn Store) -> bool {
         let _order = self.lock_order();
         self.state.lock().timer.fired(fired_ms);
-        // A store that can't append has poisoned itself; its owner ends the broker. One without
-        // room has some again later.
+        // A store that can't append has poisoned itself; its owner ends the broker.
         self.retain(now_ms, store).unwrap_or(false)
     }
 

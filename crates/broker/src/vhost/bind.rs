@@ -133,7 +133,7 @@ impl Vhost {
         if removed.none_left && exchange.settings.auto_delete {
             self.remove_exchange(&exchange, &mut gone);
         }
-        self.forget(&gone)
+        self.forget(gone)
     }
 }
 

@@ -31,7 +31,7 @@ impl Vhost {
         }
         let mut gone = Gone::default();
         self.remove_exchange(&exchange, &mut gone);
-        self.forget(&gone)
+        self.forget(gone)
     }
 
     /// Removes an exchange and its bindings, and the auto-delete exchanges that it was the last
@@ -62,7 +62,7 @@ impl Vhost {
         wakes: &mut Wakes,
     ) -> Result<(), Fault> {
         let _write = self.write.lock();
-        let remains = queue.delete(condition)?;
+        let mut remains = queue.delete(condition)?;
         let mut gone = Gone::default();
         self.queue_is_gone(queue, &mut gone);
         self.change(|names| {
@@ -74,12 +74,12 @@ impl Vhost {
         for exchange in self.unbind_everywhere(queue.id, queue.sources.take(), &mut gone) {
             self.remove_exchange(&exchange, &mut gone);
         }
-        self.forget(&gone)?;
+        gone.positions.append(&mut remains.positions);
+        self.forget(gone)?;
         reply(remains.messages);
         for consumer in remains.consumers {
             cancel(&consumer, queue, wakes);
         }
-        remains.positions.iter().for_each(|position| self.store.release(*position));
         Ok(())
     }
 

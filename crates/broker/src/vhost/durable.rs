@@ -11,12 +11,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Definitions and queues that one operation removes, to be forgotten together.
-#[derive(Default)]
+#[derive(Default, Debug)]
 pub(super) struct Gone {
     keys: Vec<Vec<u8>>,
     queues: Vec<u64>,
     /// Positions in the log of messages that go with them, to be let go of once the log knows.
-    positions: Vec<u64>,
+    pub positions: Vec<u64>,
+}
+
+impl Gone {
+    fn records(&self) -> Vec<Record<'_>> {
+        let forgotten = self.keys.iter().map(|key| Record::Forgotten { key });
+        let dropped = self.queues.iter().map(|queue| Record::Dropped { queue: *queue });
+        forgotten.chain(dropped).collect()
+    }
 }
 
 impl Vhost {
@@ -38,8 +46,7 @@ impl Vhost {
             None => self.append_definition(&key, &value),
             Some(stream) => {
                 let records = [Record::Defined { key: &key, value: &value }, stream.record()];
-                let appended = self.store.append(&records, Sync::Wanted, &mut Vec::new());
-                appended.map(drop).map_err(store_fault)
+                self.append(&records).map_err(store_fault)
             }
         }
     }
@@ -76,8 +83,19 @@ impl Vhost {
     }
 
     fn append_definition(&self, key: &[u8], value: &[u8]) -> Result<(), Fault> {
-        let record = Record::Defined { key, value };
-        self.store.append(&[record], Sync::Wanted, &mut Vec::new()).map(drop).map_err(store_fault)
+        self.append(&[Record::Defined { key, value }]).map_err(store_fault)
+    }
+
+    /// Appends changes of the topology behind those that found no room before: a queue that has
+    /// another one's name shall not have its bindings after a restart.
+    fn append(&self, records: &[Record<'_>]) -> Result<(), StoreError> {
+        let mut unlogged = self.unlogged.lock();
+        let mut all = unlogged.records();
+        all.extend_from_slice(records);
+        self.store.append(&all, Sync::Wanted, &mut Vec::new())?;
+        drop(all);
+        *unlogged = Gone::default();
+        Ok(())
     }
 
     pub(super) fn exchange_is_gone(&self, exchange: &Exchange, gone: &mut Gone) {
@@ -110,16 +128,22 @@ impl Vhost {
         gone.keys.extend(self.durable_binding(source, destination, key));
     }
 
-    /// Tells the store what is gone, all at once.
-    pub(super) fn forget(&self, gone: &Gone) -> Result<(), Fault> {
-        let forgotten = gone.keys.iter().map(|key| Record::Forgotten { key });
-        let dropped = gone.queues.iter().map(|queue| Record::Dropped { queue: *queue });
-        let records: Vec<Record<'_>> = forgotten.chain(dropped).collect();
-        if !records.is_empty() {
-            let appended = self.store.append(&records, Sync::Wanted, &mut Vec::new());
-            appended.map_err(store_fault)?;
+    /// Tells the store what is gone, all at once; when there is room, if there is none now.
+    pub(super) fn forget(&self, mut gone: Gone) -> Result<(), Fault> {
+        let positions = std::mem::take(&mut gone.positions);
+        let records = gone.records();
+        let appended = if records.is_empty() { Ok(()) } else { self.append(&records) };
+        match appended {
+            Ok(()) => positions.iter().for_each(|position| self.store.release(*position)),
+            Err(StoreError::Full) => {
+                let mut unlogged = self.unlogged.lock();
+                unlogged.keys.append(&mut gone.keys);
+                unlogged.queues.append(&mut gone.queues);
+                drop(unlogged);
+                self.store.release_unlogged(&positions);
+            }
+            Err(failed) => return Err(store_fault(failed)),
         }
-        gone.positions.iter().for_each(|position| self.store.release(*position));
         Ok(())
     }
 
@@ -206,7 +230,7 @@ impl Vhost {
 
 pub(crate) fn store_fault(error: StoreError) -> Fault {
     match error {
-        StoreError::Full => Fault::new(506, "the disk is full"),
+        StoreError::Full => Fault::new(506, error),
         other => Fault::internal_error(other),
     }
 }

@@ -57,6 +57,8 @@ pub struct Vhost {
     limits: Mutex<Option<VhostLimits>>,
     connections: AtomicU64,
     policies: RwLock<Policies>,
+    /// What is gone without the log knowing it, for want of room.
+    unlogged: Mutex<durable::Gone>,
     store: Arc<dyn Store>,
     timers: Arc<Timers>,
     /// Queues that have no place in the namespace.
@@ -106,6 +108,7 @@ impl Vhost {
             limits: Mutex::new(None),
             connections: AtomicU64::new(0),
             policies: RwLock::default(),
+            unlogged: Mutex::default(),
             store: Arc::clone(store),
             timers: Arc::clone(timers),
             replies: ReplyQueues::default(),

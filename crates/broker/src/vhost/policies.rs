@@ -64,8 +64,8 @@ impl Broker {
             if policies.remove(kind, name) {
                 cleared = true;
                 let record = Record::Forgotten { key: &key };
-                let appended = self.store.append(&[record], Sync::Wanted, &mut Vec::new());
-                appended.map_err(PolicyError::Store)?;
+                let settled = self.store.settle(&[record], Sync::Wanted, &[]);
+                settled.map_err(PolicyError::Store)?;
             }
             Ok(())
         })?;

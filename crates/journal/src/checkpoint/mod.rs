@@ -2,12 +2,15 @@
 
 mod file;
 mod punch;
+mod unlogged;
+
+use unlogged::Unlogged;
 
 pub use file::{CheckpointReader, CheckpointWriter, FileError, SegmentEntry, Table};
 
 use crate::{
     CheckpointDone, CheckpointError, EachLive, Lsn, OpenMode, Usage, core::Core, disk::DiskFile,
-    names, upkeep::is_full,
+    names, segments::Segment, upkeep::is_full,
 };
 use std::{
     io::{self, Write},
@@ -30,6 +33,8 @@ pub struct Latest {
     dead_bytes: AtomicU64,
     /// The end of the log at which to look again whether there is much dead space.
     look_at: AtomicU64,
+    /// What only a later one stands for.
+    pub unlogged: Unlogged,
     /// It was said that the file system cannot punch holes.
     cannot_punch: AtomicBool,
 }
@@ -66,6 +71,28 @@ impl Core {
         }
     }
 
+    /// See [`Journal::release_unlogged`](crate::Journal::release_unlogged).
+    pub fn release_unlogged(&self, positions: &[u64]) {
+        let number = self.latest.unlogged.note(self.end());
+        for position in positions.iter().copied().map(Lsn) {
+            self.segments.await_checkpoint(position, number);
+            self.release(position);
+        }
+    }
+
+    /// See [`Journal::has_unlogged`](crate::Journal::has_unlogged).
+    pub fn has_unlogged(&self) -> bool {
+        self.latest.unlogged.is_any(self.latest.start())
+    }
+
+    /// Whether a segment is only kept for want of a checkpoint that stands for its releases.
+    fn a_segment_awaits_a_checkpoint(&self) -> bool {
+        let done = self.latest.unlogged.done();
+        let written = self.written();
+        let waits = |segment: &Segment| segment.live() == 0 && !segment.is_settled(done);
+        self.segments.before(written).iter().any(|segment| waits(segment))
+    }
+
     /// See [`Journal::usage`](crate::Journal::usage).
     pub fn usage(&self) -> Usage {
         let mut usage = Usage::default();
@@ -100,7 +127,8 @@ impl Core {
         // Without new dead space since the last one, another one would free nothing.
         let dead_since = dead.saturating_sub(self.latest.dead_bytes.load(Relaxed));
         let bound = if self.has_room() { self.options.dead_bytes + usage.live_bytes } else { 0 };
-        let wanted = dead > bound && dead_since >= self.options.segment_bytes;
+        let would_free = dead > bound && dead_since >= self.options.segment_bytes;
+        let wanted = would_free || (self.has_unlogged() && self.a_segment_awaits_a_checkpoint());
         if !wanted {
             self.latest.look_at.store(end + LOOK_AGAIN_BYTES, Relaxed);
         }
@@ -119,6 +147,7 @@ impl Core {
         if start < previous || start > self.end() {
             return Err(CheckpointError::BadStart(start));
         }
+        let number = self.latest.unlogged.begin();
         let holes = self.plan_holes(start, live);
         let path = self.dir.join(names::CHECKPOINT_BEING_WRITTEN);
         let mut written = self.write_checkpoint(&path, start, &holes, write);
@@ -138,6 +167,7 @@ impl Core {
         };
         self.install_checkpoint(&path, previous, start)?;
         self.latest.start.store(start.0, Relaxed);
+        self.latest.unlogged.finish(number);
         self.latest.size_bytes.store(size_bytes, Relaxed);
         let punched_bytes = self.punch(holes);
         if self.options.threads {

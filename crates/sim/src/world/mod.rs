@@ -4,6 +4,7 @@ mod delays;
 mod operations;
 
 use crate::client::{Client, PLAIN, Received, short};
+use crate::full::use_up_all_room;
 use crate::history::{History, Op, QueueState, State};
 use crate::start::{Start, checkpoint};
 use courser_broker::Broker;
@@ -30,6 +31,10 @@ pub struct World {
     history: History,
     next_id: u64,
     now_ms: u64,
+    /// The disk has been filled.
+    is_full: bool,
+    /// The end of the log before this step.
+    end_before: u64,
     verbose: bool,
 }
 
@@ -63,9 +68,19 @@ impl World {
             ..Options::default()
         };
         let spill_bytes = [0, 4096, u64::MAX][rng.below(3) as usize];
-        let history = History::default();
-        let (broker, next_id, now_ms) = (None, 1, 1_000_000);
-        World { rng, disk, options, spill_bytes, broker, history, next_id, now_ms, verbose }
+        World {
+            rng,
+            disk,
+            options,
+            spill_bytes,
+            broker: None,
+            history: History::default(),
+            next_id: 1,
+            now_ms: 1_000_000,
+            is_full: false,
+            end_before: 0,
+            verbose,
+        }
     }
 
     /// Lives a few lives.
@@ -103,6 +118,8 @@ impl World {
 
     /// Starts the broker and compares what it has with what it may have.
     fn start(&mut self) {
+        self.disk.set_capacity(u64::MAX);
+        self.is_full = false;
         let start = Start {
             options: self.options.clone(),
             spill_bytes: self.spill_bytes,
@@ -177,7 +194,12 @@ impl World {
     }
 
     fn step(&mut self) {
-        match self.rng.below(100) {
+        self.end_before = self.running().store.end().0;
+        match self.rng.below(102) {
+            100 => self.fill_the_disk(),
+            101 => self.give_room(),
+            // What waits for room is not what is looked at here.
+            39..=44 | 67..=69 | 74..=79 if self.is_full => {}
             0..=7 => self.declare(),
             8..=9 => self.delete(),
             10..=11 => self.bind(),
@@ -207,14 +229,40 @@ impl World {
             // The log did not take it any more: an acknowledgement that failed is not answered.
             return;
         }
+        if end == self.end_before && self.history.has_all(&ops) {
+            return;
+        }
+        if end == self.end_before && self.is_full && !failed {
+            self.tell(|| format!("without room: {ops:?}"));
+            return self.history.note_unlogged(ops);
+        }
         self.tell(|| format!("{end}: {ops:?}"));
         self.history.note(end, ops);
+    }
+
+    fn fill_the_disk(&mut self) {
+        self.tell(|| "the disk is full".into());
+        self.is_full = true;
+        use_up_all_room(&self.disk.clone(), &self.running().store);
+    }
+
+    fn give_room(&mut self) {
+        self.tell(|| "there is room".into());
+        self.is_full = false;
+        self.disk.set_capacity(u64::MAX);
+        self.running().store.journal().maintain_once();
     }
 
     fn checkpoint(&mut self) {
         let running = self.running();
         let made = checkpoint(&running.store, &running.broker);
+        let (end, failed) = (running.store.end().0, running.store.failure().is_some());
         self.tell(|| format!("checkpoint: {made}"));
+        if made {
+            self.history.checkpointed(end);
+        } else if failed {
+            self.history.checkpoint_failed();
+        }
     }
 
     /// Takes in what the broker sent. A confirm has to be right: everything before it is durable.
@@ -263,7 +311,7 @@ impl World {
     }
 
     fn stop_in_order(&mut self) {
-        if self.rng.one_in(2) {
+        if self.rng.one_in(2) || self.history.has_unlogged() {
             self.checkpoint();
         }
         let closed = self.running().store.journal().close().is_ok();

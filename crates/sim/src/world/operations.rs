@@ -66,7 +66,9 @@ impl World {
         let persistent = !self.rng.one_in(5);
         let fanout = self.rng.one_in(4);
         let mut messages = Vec::new();
-        for _ in 0..1 + self.rng.below(6) {
+        // What is refused is refused as a whole.
+        let most = if self.is_full { 1 } else { 6 };
+        for _ in 0..1 + self.rng.below(most) {
             let padding = if self.rng.one_in(20) { 9000 } else { self.rng.below(200) };
             // The number says whether the message survives.
             messages.push((self.next_id * 2 + u64::from(persistent), padding as usize));
@@ -81,7 +83,16 @@ impl World {
             ("", name.clone(), vec![name])
         };
         let published = self.running().client.publish(PLAIN, exchange, &key, &messages, persistent);
-        let Ok(confirm) = published else { return };
+        let Ok(confirm) = published else {
+            // That ends the connection.
+            let running = self.running();
+            running.client.reopen();
+            running.unconfirmed.clear();
+            running.unacked.clear();
+            let select = Method::ConfirmSelect(Default::default());
+            running.client.request(PLAIN, &select).expect("confirms are supported");
+            return;
+        };
         let end = self.running().store.end().0;
         // Only what went into the log has to be durable for its confirm.
         let due = if persistent && !queues.is_empty() { end } else { 0 };

@@ -91,6 +91,10 @@ impl Store for Watched {
         self.journal.release(position);
     }
 
+    fn release_unlogged(&self, positions: &[u64]) {
+        self.journal.release_unlogged(positions);
+    }
+
     fn end(&self) -> Lsn {
         self.journal.end()
     }

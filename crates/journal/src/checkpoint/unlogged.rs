@@ -1,0 +1,52 @@
+//! Changes of the owner that the log does not know, because there was no room for them.
+//!
+//! A checkpoint that begins after such a change is made without what the change has removed, and
+//! stands for it from then on. Until there is one, the last checkpoint and the log behind it have to
+//! stay as they are.
+
+use crate::Lsn;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+/// Which checkpoint stands for everything that the log does not know. Checkpoints are counted from
+/// the start; the number of none is zero.
+#[derive(Default)]
+pub struct Unlogged {
+    begun: AtomicU64,
+    done: AtomicU64,
+    /// The first checkpoint that stands for all changes so far, if it starts at `from` or later.
+    needed: AtomicU64,
+    from: AtomicU64,
+}
+
+impl Unlogged {
+    /// Notes a change that has taken effect in the owner's state, with the log ending at `end`.
+    /// Returns the number of the checkpoint that will stand for it.
+    pub fn note(&self, end: Lsn) -> u64 {
+        // One that has begun already may have looked at the state before.
+        let number = self.begun.load(SeqCst) + 1;
+        self.from.fetch_max(end.0, SeqCst);
+        self.needed.fetch_max(number, SeqCst);
+        number
+    }
+
+    /// A checkpoint begins: the owner's state is looked at from now on. Returns its number.
+    pub fn begin(&self) -> u64 {
+        self.begun.fetch_add(1, SeqCst) + 1
+    }
+
+    /// The checkpoint of this number counts from now on.
+    pub fn finish(&self, number: u64) {
+        self.done.store(number, SeqCst);
+    }
+
+    /// The last checkpoint that counts.
+    pub fn done(&self) -> u64 {
+        self.done.load(SeqCst)
+    }
+
+    /// Whether there are changes that neither the log nor the last checkpoint, which starts at
+    /// `start`, knows.
+    pub fn is_any(&self, start: Lsn) -> bool {
+        self.needed.load(SeqCst) > self.done() || self.from.load(SeqCst) > start.0
+    }
+}

@@ -1,0 +1,275 @@
+//! A disk on which there is no room left, not even for acknowledgements.
+
+use courser_broker::Broker;
+use courser_codec::{FieldTable, Method, ShortStr, basic, queue};
+use courser_journal::testing::FakeDisk;
+use courser_journal::{JournalStore, Lsn, Options};
+use courser_sim::{Client, PLAIN, Received, Start, TX, checkpoint, use_up_all_room};
+use courser_store::Store;
+use std::sync::Arc;
+
+type Running = (Arc<JournalStore>, Arc<Broker>, Client);
+
+const MESSAGES: u64 = 60;
+
+fn start(disk: &FakeDisk) -> Running {
+    start_with(false, disk)
+}
+
+fn start_with(threads: bool, disk: &FakeDisk) -> Running {
+    let options = Options { segment_bytes: 32 << 10, threads, ..Options::default() };
+    Start { options, ..Start::default() }.on(disk)
+}
+
+/// A broker with queue `q`, whose messages fill some segments, on a disk without any room.
+fn on_a_full_disk(disk: &FakeDisk) -> Running {
+    filled(disk, start(disk))
+}
+
+fn filled(disk: &FakeDisk, (store, broker, mut client): Running) -> Running {
+    declare_limited(&mut client, "q");
+    publish(&store, &mut client, 1..=MESSAGES);
+    use_up_all_room(disk, &store);
+    assert!(!store.has_room());
+    (store, broker, client)
+}
+
+/// A queue that counts how often messages return.
+fn declare_limited(client: &mut Client, name: &str) {
+    let arguments = FieldTable::new().with("x-delivery-limit", 5);
+    client.declare_with(name, &arguments).expect("declared");
+}
+
+fn publish(store: &JournalStore, client: &mut Client, ids: impl Iterator<Item = u64>) {
+    for id in ids {
+        client.publish(PLAIN, "", "q", &[(id, 2000)], true).expect("there is room");
+        store.journal().flush_once();
+        store.journal().maintain_once();
+    }
+}
+
+/// Gets a message and keeps it. Returns its tag and number.
+fn get(client: &mut Client, channel: u16) -> Option<(u64, u64)> {
+    let get = basic::Get { queue: ShortStr::from_static("q"), no_ack: false };
+    client.request(channel, &Method::BasicGet(get)).expect("it is taken even now");
+    client.receive().into_iter().find_map(|received| match received {
+        Received::Message { tag, id, .. } => Some((tag, id)),
+        _ => None,
+    })
+}
+
+fn ack(client: &mut Client, channel: u16, delivery_tag: u64) {
+    let ack = basic::Ack { delivery_tag, multiple: false };
+    client.request(channel, &Method::BasicAck(ack)).expect("it is taken even now");
+}
+
+fn ack_next(client: &mut Client, messages: u64) {
+    for _ in 0..messages {
+        let (tag, _) = get(client, PLAIN).expect("there is one");
+        ack(client, PLAIN, tag);
+    }
+}
+
+fn ready(broker: &Broker) -> usize {
+    let vhost = broker.vhost("/").expect("always there");
+    vhost.queue(b"q").expect("declared").status().ready
+}
+
+/// Ends a broker as the power does, and starts it again.
+fn crash(disk: &FakeDisk, running: Running) -> Running {
+    disk.lose_power();
+    drop(running);
+    start(disk)
+}
+
+fn give_room(disk: &FakeDisk, store: &JournalStore) {
+    disk.set_capacity(u64::MAX);
+    store.journal().maintain_once();
+    assert!(store.has_room());
+}
+
+#[test]
+fn acknowledgements_without_room_free_the_disk_by_the_next_checkpoint() {
+    let disk = FakeDisk::new(1);
+    let (store, broker, mut client) = on_a_full_disk(&disk);
+    let before = store.journal().usage();
+    let end = store.end();
+    ack_next(&mut client, MESSAGES / 2);
+    assert_eq!(client.take_all("q").expect("it is taken even now").len() as u64, MESSAGES / 2);
+    assert_eq!(store.end(), end, "there was room");
+    assert!(store.journal().has_unlogged() && store.journal().wants_checkpoint());
+    store.journal().maintain_once();
+    assert_eq!(store.journal().usage().segments, before.segments, "what says so is nowhere yet");
+    assert!(checkpoint(&store, &broker));
+    assert!(store.has_room() && !store.journal().has_unlogged());
+    assert!(store.journal().usage().segments < before.segments / 2);
+    publish(&store, &mut client, 100..=101);
+    let (_store, _broker, mut client) = crash(&disk, (store, broker, client));
+    assert_eq!(client.take_all("q").expect("declared"), [100, 101]);
+}
+
+#[test]
+fn a_crash_before_there_is_room_brings_back_what_it_could_not_log_and_loses_nothing() {
+    let disk = FakeDisk::new(2);
+    let (store, broker, mut client) = on_a_full_disk(&disk);
+    assert!(checkpoint(&store, &broker));
+    use_up_all_room(&disk, &store);
+    ack_next(&mut client, MESSAGES);
+    // All their segments lie before the checkpoint, which has the messages.
+    store.journal().maintain_once();
+    give_room(&disk, &store);
+    publish(&store, &mut client, 100..=100);
+    store.journal().maintain_once();
+    let (store, broker, mut client) = crash(&disk, (store, broker, client));
+    let expected: Vec<u64> = (1..=MESSAGES).chain([100]).collect();
+    assert_eq!(client.take_all("q").expect("declared"), expected);
+    assert!(checkpoint(&store, &broker));
+    assert!(store.journal().usage().segments <= 2);
+}
+
+#[test]
+fn a_checkpoint_does_not_stand_for_what_comes_while_it_is_written() {
+    let disk = FakeDisk::new(8);
+    let (store, broker, mut client) = on_a_full_disk(&disk);
+    let start = broker.checkpoint_start();
+    let made = store.journal().checkpoint(
+        Lsn(start.0),
+        &mut |each| broker.for_each_live(start, &mut |position| each(Lsn(position))),
+        &mut |out| {
+            broker.write_checkpoint(start, out)?;
+            ack_next(&mut client, MESSAGES);
+            Ok(())
+        },
+    );
+    assert!(made.is_ok() && store.journal().has_unlogged());
+    store.journal().maintain_once();
+    let (store, broker, client) = crash(&disk, (store, broker, client));
+    assert_eq!(ready(&broker) as u64, MESSAGES);
+    drop((client, store));
+}
+
+#[test]
+fn what_was_acknowledged_does_not_come_back_after_a_stop_on_the_full_disk() {
+    let disk = FakeDisk::new(3);
+    let (store, broker, mut client) = on_a_full_disk(&disk);
+    ack_next(&mut client, 10);
+    assert!(checkpoint(&store, &broker) && !store.journal().has_unlogged());
+    store.journal().close().expect("nothing fails");
+    drop((client, broker, store));
+    let (store, broker, mut client) = start(&disk);
+    assert_eq!(ready(&broker) as u64, MESSAGES - 10);
+    let expected: Vec<u64> = (11..=MESSAGES).collect();
+    assert_eq!(client.take_all("q").expect("declared"), expected);
+    assert!(checkpoint(&store, &broker) && store.has_room());
+}
+
+#[test]
+fn a_purge_and_returns_without_room_are_kept_by_a_checkpoint() {
+    let disk = FakeDisk::new(4);
+    let (store, broker, mut client) = on_a_full_disk(&disk);
+    let (_, first) = get(&mut client, PLAIN).expect("there is one");
+    let recover = Method::BasicRecover(basic::Recover { requeue: true });
+    client.request(PLAIN, &recover).expect("it is taken even now");
+    assert!(store.journal().has_unlogged());
+    assert!(checkpoint(&store, &broker));
+    use_up_all_room(&disk, &store);
+    let (store, broker, mut client) = crash(&disk, (store, broker, client));
+    assert_eq!(ready(&broker) as u64, MESSAGES);
+    assert_eq!(get(&mut client, PLAIN).map(|(_, id)| id), Some(first));
+    client.request(PLAIN, &recover).expect("there is room");
+    use_up_all_room(&disk, &store);
+    let purge = queue::Purge { queue: ShortStr::from_static("q"), nowait: false };
+    client.request(PLAIN, &Method::QueuePurge(purge)).expect("it is taken even now");
+    assert!(checkpoint(&store, &broker) && store.has_room());
+    let (_store, broker, _client) = crash(&disk, (store, broker, client));
+    assert_eq!(ready(&broker), 0);
+}
+
+#[test]
+fn a_refused_commit_leaves_its_acknowledgements_undone() {
+    let disk = FakeDisk::new(5);
+    let (store, broker, mut client) = on_a_full_disk(&disk);
+    let (tag, id) = get(&mut client, TX).expect("there is one");
+    ack(&mut client, TX, tag);
+    client.publish(TX, "", "q", &[(200, 20)], true).expect("kept for the commit");
+    let commit = client.request(TX, &Method::TxCommit(Default::default()));
+    let refused = commit.expect_err("there is no room").to_string();
+    assert_eq!(refused, "506 RESOURCE_ERROR - the disk of the broker's data folder is full");
+    // That ended the connection.
+    drop(client);
+    let mut client = Client::new(&broker);
+    assert_eq!(ready(&broker) as u64, MESSAGES);
+    assert_eq!(get(&mut client, PLAIN).map(|(_, id)| id), Some(id));
+    drop(store);
+}
+
+#[test]
+fn a_new_queue_does_not_inherit_what_a_deleted_one_had() {
+    let disk = FakeDisk::new(6);
+    let (store, broker, mut client) = on_a_full_disk(&disk);
+    give_room(&disk, &store);
+    let bind = queue::Bind {
+        queue: ShortStr::from_static("q"),
+        exchange: ShortStr::from_static("amq.fanout"),
+        ..Default::default()
+    };
+    client.request(PLAIN, &Method::QueueBind(bind)).expect("there is room");
+    assert!(checkpoint(&store, &broker));
+    use_up_all_room(&disk, &store);
+    let delete = queue::Delete { queue: ShortStr::from_static("q"), ..Default::default() };
+    client.request(PLAIN, &Method::QueueDelete(delete)).expect("it is taken even now");
+    assert!(client.declare("q", None).is_err());
+    give_room(&disk, &store);
+    client.declare("q", None).expect("there is room");
+    store.journal().flush_once();
+    disk.kill();
+    drop((client, broker, store));
+    let (store, broker, mut client) = start(&disk);
+    client.publish(PLAIN, "amq.fanout", "", &[(300, 20)], true).expect("there is room");
+    assert_eq!(ready(&broker), 0);
+    assert!(checkpoint(&store, &broker));
+    assert!(store.journal().usage().segments <= 2, "its messages are still held");
+}
+
+#[test]
+fn a_broker_starts_on_a_full_disk_and_its_consumers_free_it() {
+    let disk = FakeDisk::new(7);
+    let running = on_a_full_disk(&disk);
+    let (store, broker, mut client) = crash(&disk, running);
+    store.journal().maintain_once();
+    assert_eq!(ready(&broker) as u64, MESSAGES);
+    ack_next(&mut client, MESSAGES);
+    assert!(checkpoint(&store, &broker));
+    store.journal().maintain_once();
+    assert!(store.has_room());
+    publish(&store, &mut client, 100..=100);
+}
+
+#[test]
+fn a_checkpoint_is_called_for_when_it_would_free_something_or_there_is_room() {
+    let disk = FakeDisk::new(9);
+    let (store, broker, mut client) = filled(&disk, start_with(true, &disk));
+    let checkpoints = std::thread::spawn({
+        let (store, broker) = (Arc::clone(&store), Arc::clone(&broker));
+        move || {
+            while store.wait_for_checkpoint() {
+                checkpoint(&store, &broker);
+            }
+        }
+    });
+    let wait_for = |done: &dyn Fn() -> bool| {
+        let since = std::time::Instant::now();
+        while !done() {
+            assert!(since.elapsed().as_secs() < 60, "nobody has made a checkpoint");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    };
+    ack_next(&mut client, MESSAGES - 1);
+    wait_for(&|| store.has_room());
+    use_up_all_room(&disk, &store);
+    ack_next(&mut client, 1);
+    disk.set_capacity(u64::MAX);
+    wait_for(&|| !store.journal().has_unlogged());
+    store.stop_checkpoints();
+    checkpoints.join().expect("it does not panic");
+}
