@@ -20,6 +20,9 @@ RSpec.describe AMQ::Protocol::Basic do
     expect(described_class.encode_properties(0, type: nil)[12..]).to eq("\0\0")
     expect(described_class.encode_properties(0, "type" => "t", unknown: nil)[12..]).to eq("\x00\x20\x01t")
     expect { described_class.encode_properties(0, unknown: 1) }.to raise_error(NoMethodError, /encode_unknown/)
+    [:größe, "größe", "gr\xF6".b].each do |key|
+      expect { described_class.encode_properties(0, key => 1) }.to raise_error(NoMethodError, /encode_gr/)
+    end
     expect { described_class.encode_properties(0, timestamp: Time.now) }.to raise_error(TypeError)
     expect { described_class.encode_properties(0, type: "x" * 256) }.to raise_error(RangeError)
   end

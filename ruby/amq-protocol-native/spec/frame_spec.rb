@@ -30,6 +30,16 @@ RSpec.describe AMQ::Protocol::Frame do
     expect { described_class.encode(:method, nil, 0) }.to raise_error(RuntimeError, "Payload can't be nil")
   end
 
+  it "leaves frozen frames and methods as they are" do
+    frame = AMQ::Protocol::BodyFrame.new("payload", 1).freeze
+    expect { frame.channel = 2 }.to raise_error(FrozenError)
+    expect { frame.__send__(:initialize, "other", 2) }.to raise_error(FrozenError)
+    expect([frame.payload, frame.channel]).to eq(["payload", 1])
+    method = AMQ::Protocol::Basic::Ack.new(1, true).freeze
+    expect { method.__send__(:initialize, 2, false) }.to raise_error(FrozenError)
+    expect([method.delivery_tag, method.dup.delivery_tag, frame.dup.channel]).to eq([1, 1, 1])
+  end
+
   it "makes frames of the class that the type names" do
     { method: "MethodFrame", headers: "HeaderFrame", body: "BodyFrame", heartbeat: "HeartbeatFrame" }.each do |type, name|
       frame = described_class.new(type, "payload", 7)

@@ -62,6 +62,13 @@ RSpec.describe AMQ::Protocol::Parser do
     end
   end
 
+  it "cannot be copied" do
+    parser.feed(body(1, "x"))
+    expect { parser.dup }.to raise_error(TypeError, "cannot copy AMQ::Protocol::Parser")
+    expect { parser.clone }.to raise_error(TypeError)
+    expect(parser.next_frame.payload).to eq("x")
+  end
+
   it "has limits" do
     expect { described_class.new(body_max: 10).feed(deliver(1, "a") + header(1, 11)).next_command }
       .to raise_error(AMQ::Protocol::MalformedInputError, /body_max/)

@@ -103,6 +103,11 @@ RSpec.describe AMQ::URI do
 end
 
 RSpec.describe AMQ::Settings do
+  it "takes the default for a login that is nil" do
+    expect(described_class.configure(user: nil, pass: nil, host: "h")).to include(user: "guest", pass: "guest", host: "h")
+    expect(described_class.configure(user: nil, username: "a")[:user]).to eq("a")
+  end
+
   it "puts what is given over the defaults" do
     expect(described_class.configure(nil)).to include(host: "127.0.0.1", port: 5672, user: "guest", vhost: "/")
     expect(described_class.configure(username: "a", password: "b", host: "h")).to include(user: "a", pass: "b", host: "h", port: 5672)

@@ -32,6 +32,16 @@ RSpec.describe AMQ::Protocol::Table do
     expect(described_class.encode([["a", 1]])).to eq(described_class.encode("a" => 1))
   end
 
+  it "refuses what to_h makes no Hash of" do
+    [5, nil, [], "text"].each do |result|
+      impostor = Object.new.tap { |object| object.define_singleton_method(:to_h) { result } }
+      expect { described_class.encode(impostor) }.to raise_error(TypeError, "to_h has to give a Hash")
+      expect { AMQ::Protocol::Basic.encode_properties(1, impostor) }.to raise_error(TypeError, "to_h has to give a Hash")
+      expect { AMQ::Protocol::Basic::Publish.encode(1, "x", impostor, "e", "k", false, false, 4096) }.to raise_error(TypeError)
+      expect { AMQ::Protocol::Basic::Publish.encode(1, "x", { headers: impostor }, "e", "k", false, false, 4096) }.to raise_error(TypeError)
+    end
+  end
+
   it "cuts integers to 64 bits" do
     expect(round_trip(2**64 + 5)).to eq(5)
   end

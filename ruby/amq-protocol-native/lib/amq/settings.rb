@@ -54,7 +54,7 @@ module AMQ
     # @private
     def self.with_short_names(settings)
       long_names = { username: :user, password: :pass }
-      short = settings.reject { |name, _| long_names.key?(name) }
+      short = settings.reject { |name, value| long_names.key?(name) || (value.nil? && long_names.value?(name)) }
       long_names.each { |long, name| short[name] ||= settings[long] if settings[long] }
       short
     end

@@ -21,6 +21,9 @@ pub(crate) fn class() -> Option<Value> {
 pub(crate) fn to_wire(number: Value) -> Result<Decimal> {
     // Sign, digits of the fraction, base 10, exponent: 0.DIGITS * 10 ** EXPONENT.
     let split = call(number, "split", &[]);
+    if layout::kind(split) != layout::Kind::Array {
+        return Err(out_of_range());
+    }
     // SAFETY: `split` gives an array of four.
     let (sign, text, exponent) = unsafe {
         (api::rb_ary_entry(split, 0), api::rb_ary_entry(split, 1), api::rb_ary_entry(split, 3))

@@ -11,7 +11,7 @@ use crate::out::Out;
 use crate::ruby::api::{self, ST_CONTINUE, ST_STOP, Value};
 use crate::ruby::error::{Raise, Result, panicked};
 use crate::ruby::layout::{self, Kind};
-use crate::ruby::value::{Name, call, is_a, low_64_bits, small_number, to_s};
+use crate::ruby::value::{Name, call, expect_hash, is_a, low_64_bits, small_number, to_s};
 
 static TO_I: Name = Name::new("to_i");
 static VALUE: Name = Name::new("value");
@@ -81,7 +81,7 @@ pub(crate) fn put_table(out: &mut Out, table: Value) -> Result<()> {
             out.put_u32(0);
             Ok(())
         }
-        _ => put_hash(out, call(table, "to_h", &[]), 0),
+        _ => put_hash(out, expect_hash(table)?, 0),
     }
 }
 

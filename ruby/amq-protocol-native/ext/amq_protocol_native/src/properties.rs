@@ -10,9 +10,10 @@ use crate::encode::{put_short, put_table};
 use crate::out::Out;
 use crate::ruby::api::{self, ST_CONTINUE, ST_STOP, Value};
 use crate::ruby::error::{Raise, Result, ruby_method};
-use crate::ruby::layout::{self, Kind, NIL, UNDEF};
+use crate::ruby::layout::{self, NIL, UNDEF};
 use crate::ruby::value::{
-    call, define_singleton_method, expect_string, keep, low_64_bits, small, string, symbol, to_s,
+    call, define_singleton_method, expect_hash, expect_string, keep, low_64_bits, small, string,
+    symbol, text, to_s,
 };
 use crate::table::source;
 
@@ -67,12 +68,12 @@ struct Found {
 }
 
 impl Found {
-    fn in_hash(hash: Value, by_text: bool) -> Self {
-        let hash = if layout::kind(hash) == Kind::Hash { hash } else { call(hash, "to_h", &[]) };
+    fn in_hash(hash: Value, by_text: bool) -> Result<Self> {
+        let hash = expect_hash(hash)?;
         let mut found = Self { values: [UNDEF; COUNT], count: 0, unknown: UNDEF, by_text };
         // SAFETY: `hash` is a Hash, and `found` outlives the iteration.
         unsafe { api::rb_hash_foreach(hash, find, (&raw mut found).cast::<c_void>() as Value) };
-        found
+        Ok(found)
     }
 }
 
@@ -136,7 +137,7 @@ fn put_header(out: &mut Out, body_size: u64, found: &Found) -> Result<()> {
 
 /// Writes the payload of the content header of a publish: of `user_headers` what is a property.
 pub(crate) fn put_publish_header(out: &mut Out, body_size: u64, user_headers: Value) -> Result<()> {
-    let found = Found::in_hash(user_headers, false);
+    let found = Found::in_hash(user_headers, false)?;
     if found.count == 0 {
         return Err(Raise::runtime("Properties can not be empty!"));
     }
@@ -146,18 +147,16 @@ pub(crate) fn put_publish_header(out: &mut Out, body_size: u64, user_headers: Va
 /// Calls the method `encode_KEY`, which is not there: Ruby raises what it raises then.
 #[cold]
 fn call_missing(class: Value, key: Value) -> Value {
-    let text = to_s(key);
-    // SAFETY: the text is copied before Ruby code can run, and the copy is gone before anything is raised.
-    let text = String::from_utf8_lossy(unsafe { layout::octets(text) });
-    let name = symbol(&format!("encode_{text}"));
-    drop(text);
+    let key = to_s(key);
+    // SAFETY: the key is copied before Ruby code can run, and the copies are gone before anything is raised.
+    let name = text(&format!("encode_{}", String::from_utf8_lossy(unsafe { layout::octets(key) })));
     call(class, "__send__", &[name, NIL])
 }
 
 ruby_method! {
     fn encode_properties(arguments: 2..=2, class) {
         let body_size = low_64_bits(arguments[0]);
-        let found = Found::in_hash(arguments[1], true);
+        let found = Found::in_hash(arguments[1], true)?;
         if found.unknown != UNDEF {
             return Ok(call_missing(class, found.unknown));
         }

@@ -50,6 +50,13 @@ module AMQ
       private :configure
       alias << feed
 
+      # A copy would not have the octets and the contents that are still incomplete.
+      #
+      # @raise [TypeError]
+      def initialize_copy(_other)
+        raise TypeError, "cannot copy #{self.class}"
+      end
+
       # @yieldparam frame [FrameSubclass] Every frame that is there as a whole.
       def each_frame
         return to_enum(:each_frame) unless block_given?

@@ -30,8 +30,9 @@ ruby_method! {
 }
 
 fn set(object: Value, payload: Value, channel: Value) {
-    // SAFETY: the frame lives as long as its object, and the collector is told of both values.
+    // SAFETY: a frozen object raises; the frame lives as long as its object, and the collector is told of both values.
     unsafe {
+        api::rb_check_frozen(object);
         let frame = frame_of(object);
         frame.write(Frame { payload, channel, decoded: layout::UNDEF });
         tell_collector(object, payload);
@@ -64,8 +65,9 @@ ruby_method! {
 
 ruby_method! {
     pub(super) fn set_channel(arguments: 1..=1, object) {
-        // SAFETY: the frame lives as long as its object, and the collector is told of the value.
+        // SAFETY: a frozen object raises; the frame lives as long as its object, and the collector is told of the value.
         unsafe {
+            api::rb_check_frozen(object);
             (*frame_of(object)).channel = arguments[0];
             tell_collector(object, arguments[0]);
         }

@@ -321,8 +321,9 @@ pub(super) unsafe extern "C-unwind" fn initialize<const AT: usize>(
 
 fn set_attributes(object: Value, values: &[Value]) {
     let head = head_of(object);
-    // SAFETY: the block lives as long as the object, and the collector is told of each value.
+    // SAFETY: a frozen object raises; the block lives as long as the object, and the collector is told of each value.
     unsafe {
+        api::rb_check_frozen(object);
         for (attribute, value) in Head::attributes(head).iter_mut().zip(values) {
             *attribute = *value;
             tell_collector(object, *value);

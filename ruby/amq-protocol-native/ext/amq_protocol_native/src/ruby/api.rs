@@ -60,6 +60,7 @@ unsafe extern "C-unwind" {
         data: *mut c_void,
         kind: *const DataType,
     ) -> Value;
+    pub fn rb_check_frozen(object: Value);
     pub fn rb_check_typeddata(object: Value, kind: *const DataType) -> *mut c_void;
     pub fn rb_const_defined(module: Value, name: Id) -> c_int;
     pub fn rb_define_alloc_func(class: Value, alloc: unsafe extern "C-unwind" fn(Value) -> Value);

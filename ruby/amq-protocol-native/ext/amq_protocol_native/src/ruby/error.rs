@@ -40,6 +40,11 @@ impl Raise {
     }
 
     #[cold]
+    pub(crate) fn type_error(message: &str) -> Self {
+        Self::new(class_named(c"TypeError"), message)
+    }
+
+    #[cold]
     pub(crate) fn runtime(message: &str) -> Self {
         Self::new(class_named(c"RuntimeError"), message)
     }

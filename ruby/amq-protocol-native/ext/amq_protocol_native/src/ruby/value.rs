@@ -154,6 +154,19 @@ pub(crate) fn expect_string(mut value: Value) -> Value {
     unsafe { api::rb_string_value(&raw mut value) }
 }
 
+/// An argument that has to be a Hash, by `to_h` where it is none.
+#[inline]
+pub(crate) fn expect_hash(value: Value) -> Result<Value> {
+    if layout::kind(value) == Kind::Hash {
+        return Ok(value);
+    }
+    let hash = call(value, "to_h", &[]);
+    match layout::kind(hash) {
+        Kind::Hash => Ok(hash),
+        _ => Err(Raise::type_error("to_h has to give a Hash")),
+    }
+}
+
 /// Calls a method.
 pub(crate) fn call(object: Value, name: &str, arguments: &[Value]) -> Value {
     // SAFETY: the arguments are there for the call.
