@@ -17,7 +17,7 @@ type shown struct {
 
 // scan puts a stream through a scanner in pieces of up to size octets, and gives the records.
 func scan(stream []byte, size int) (records []shown, passed totals) {
-	queue := newQueue(1 << 30)
+	queue := newQueue(1 << 28)
 	s := scanner{queue: queue, connection: 7, bodyMax: 5, totals: &passed}
 	for rest := stream; len(rest) > 0; {
 		piece := rest[:min(size, len(rest))]
