@@ -184,6 +184,20 @@ func TestATableWriterWritesWhatAMapWould(t *testing.T) {
 	}
 }
 
+func TestAnEncodeErrorSaysWhatCannotBeWrittenAndWhy(t *testing.T) {
+	for want, failure := range map[string]*amqp.EncodeError{
+		"amqpcodec: cannot write: tables begun and ended do not match": {Cause: amqp.ErrUnbalancedTable},
+		"amqpcodec: cannot write a: b: too long":                       {Path: []string{"a", "b"}, Cause: amqp.ErrTooLong},
+		"amqpcodec: cannot write k: no field-table form for the type complex128": {
+			Path: []string{"k"}, Cause: amqp.ErrUnsupportedType, Type: "complex128",
+		},
+	} {
+		if failure.Error() != want {
+			t.Errorf("%q instead of %q", failure.Error(), want)
+		}
+	}
+}
+
 func TestATableWriterKeepsItsFirstError(t *testing.T) {
 	long := strings.Repeat("k", 256)
 	cases := map[string]struct {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // What can be wrong with octets that came in: the causes of a [DecodeError].
@@ -92,10 +93,10 @@ type EncodeError struct {
 // Error says path and cause.
 func (e *EncodeError) Error() string {
 	text := "amqpcodec: cannot write"
-	for _, part := range e.Path {
-		text += " " + part + ":"
+	if len(e.Path) > 0 {
+		text += " " + strings.Join(e.Path, ": ")
 	}
-	text += " " + e.Cause.Error()
+	text += ": " + e.Cause.Error()
 	if e.Type != "" {
 		text += " " + e.Type
 	}
