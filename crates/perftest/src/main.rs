@@ -1,5 +1,8 @@
 //! The `perftest` command.
 
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use courser_perftest::{Options, html, run, text};
@@ -8,6 +11,9 @@ use tokio::sync::mpsc;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// The exit code for options that make no sense, as clap has it.
+const BAD_OPTIONS: u8 = 2;
+
 #[tokio::main]
 async fn main() -> ExitCode {
     let options = match Options::parse_from_args(std::env::args_os()) {
@@ -15,21 +21,31 @@ async fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     let (json, html) = (options.json.clone(), options.html.clone());
+    // Better now than after an hour of measuring.
+    for path in [&json, &html].into_iter().flatten() {
+        let opened = OpenOptions::new().append(true).create(true).open(path);
+        if !is_fine(path, opened.map(drop)) {
+            return ExitCode::from(BAD_OPTIONS);
+        }
+    }
     let is_quiet = options.flags.quiet;
+    let (stop, interrupts) = interrupts();
     let line = move |line: &str| {
-        if !is_quiet {
-            println!("{line}");
+        // When nobody reads any more, as behind `| head`, the run ends as by Ctrl-C.
+        if !is_quiet && writeln!(std::io::stdout(), "{line}").is_err() {
+            let _ = stop.try_send(());
         }
     };
-    let report = match run(options, line, interrupts()).await {
+    let report = match run(options, line, interrupts).await {
         Ok(report) => report,
         Err(error) => {
             eprintln!("perftest: {error}");
-            return ExitCode::FAILURE;
+            let is_usage = error.is_of_options();
+            return if is_usage { ExitCode::from(BAD_OPTIONS) } else { ExitCode::FAILURE };
         }
     };
-    print!("{}", text::render(&report));
-    let mut is_good = report.is_good();
+    let printed = write!(std::io::stdout(), "{}", text::render(&report));
+    let mut is_good = report.is_good() && printed.is_ok();
     if let Some(path) = json {
         is_good &= write(&path, serde_json::to_string_pretty(&report));
     }
@@ -40,8 +56,10 @@ async fn main() -> ExitCode {
 }
 
 /// Every Ctrl-C: the first ends the run, the second also the wait for messages under way, the third everything.
-fn interrupts() -> mpsc::Receiver<()> {
+/// The sender ends the run likewise.
+fn interrupts() -> (mpsc::Sender<()>, mpsc::Receiver<()>) {
     let (sender, receiver) = mpsc::channel(4);
+    let stop = sender.clone();
     tokio::spawn(async move {
         for what in ["stopping; Ctrl-C again not to wait for messages under way", "not waiting"] {
             if tokio::signal::ctrl_c().await.is_err() {
@@ -54,13 +72,17 @@ fn interrupts() -> mpsc::Receiver<()> {
         let _ = tokio::signal::ctrl_c().await;
         std::process::exit(130);
     });
-    receiver
+    (stop, receiver)
 }
 
 /// Writes a file; says so if that fails.
-fn write(path: &std::path::Path, content: serde_json::Result<String>) -> bool {
-    let written =
-        content.map_err(std::io::Error::from).and_then(|content| std::fs::write(path, content));
+fn write(path: &Path, content: serde_json::Result<String>) -> bool {
+    let content = content.map_err(std::io::Error::from);
+    is_fine(path, content.and_then(|content| std::fs::write(path, content)))
+}
+
+/// Says so if a file can't be written.
+fn is_fine(path: &Path, written: std::io::Result<()>) -> bool {
     if let Err(error) = &written {
         eprintln!("perftest: cannot write {}: {error}", path.display());
     }

@@ -183,6 +183,11 @@ impl Options {
         if self.queues == 0 {
             return Err("--queues counts from 1".to_owned());
         }
+        if self.exchange.is_empty() && self.exchange_type != "direct" {
+            return Err("--exchange-type says nothing of the default exchange; \
+                        name another one with --exchange"
+                .to_owned());
+        }
         if self.size > 512 << 20 {
             return Err("no broker takes messages of more than 512 MiB".to_owned());
         }

@@ -19,6 +19,9 @@ use crate::setup::Setup;
 /// Why a run did not come about.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
+    /// The URI is none.
+    #[error("--uri: {0}")]
+    Uri(Error),
     /// The URI asks for TLS.
     #[error("--uri: perftest does not speak TLS; measure amqp://")]
     Tls,
@@ -30,6 +33,14 @@ pub enum RunError {
         /// What went wrong.
         source: Error,
     },
+}
+
+impl RunError {
+    /// Whether the options are to blame, and not the broker.
+    #[must_use]
+    pub fn is_of_options(&self) -> bool {
+        matches!(self, RunError::Uri(_) | RunError::Tls)
+    }
 }
 
 /// How often the course of the run is looked at.
@@ -46,7 +57,7 @@ pub async fn run(
     interrupts: mpsc::Receiver<()>,
 ) -> Result<Report, RunError> {
     let start_ns = now_ns();
-    let context = Context::new(options, start_ns).map_err(doing("--uri"))?;
+    let context = Context::new(options, start_ns).map_err(RunError::Uri)?;
     if context.uri.is_tls {
         return Err(RunError::Tls);
     }

@@ -15,6 +15,7 @@ pub struct Topology {
     pub consumed: Vec<usize>,
     binding_keys: Vec<String>,
     reaches_all: bool,
+    reaches_one: bool,
 }
 
 impl Topology {
@@ -49,9 +50,20 @@ impl Topology {
             },
             reaches_all: !is_default
                 && matches!(options.exchange_type.as_str(), "fanout" | "headers"),
+            reaches_one: !is_default
+                && matches!(
+                    options.exchange_type.as_str(),
+                    "x-consistent-hash" | "x-modulus-hash" | "x-random"
+                ),
             exchange: options.exchange.clone(),
             queues,
         }
+    }
+
+    /// Whether each message reaches one queue only, of which the exchange alone knows.
+    #[must_use]
+    pub fn reaches_one(&self) -> bool {
+        self.reaches_one
     }
 
     /// The key that this queue is bound with.

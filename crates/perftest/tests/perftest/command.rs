@@ -61,8 +61,42 @@ async fn its_exit_code_tells_what_has_happened() {
     let output = perftest(&["--uri", "amqp://127.0.0.1:1"]).await;
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("cannot connect"));
-    let output = perftest(&["--nonsense"]).await;
-    assert_eq!(output.status.code(), Some(2));
+    for options in [&["--nonsense"][..], &["--uri", "nonsense"], &["--uri", "amqps://localhost"]] {
+        assert_eq!(perftest(options).await.status.code(), Some(2), "{options:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_that_cannot_be_written_is_told_before_the_run() {
+    let broker = Broker::start(Faults::default()).await;
+    for option in ["--json", "--html"] {
+        let begun = Instant::now();
+        let output = perftest(&["--uri", &broker.uri, option, "/no/such/folder/report"]).await;
+        assert_eq!(output.status.code(), Some(2), "{option}");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(told.contains("cannot write /no/such/folder/report"), "{told}");
+        assert!(begun.elapsed() < Duration::from_secs(20), "nothing was measured");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_nobody_reads_ends_and_cleans_up() {
+    let broker = Broker::start(Faults::default()).await;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_perftest"))
+        .args(["--uri", &broker.uri, "--duration", "60s", "--rate", "100"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let begun = Instant::now();
+    let waiting = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap());
+    let output = waiting.await.unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(30));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "no panic");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(broker.queues().is_empty(), "the queue that was made is deleted");
 }
 
 #[cfg(unix)]

@@ -50,6 +50,28 @@ fn a_duplicate_does_not_stand_in_for_a_lost_message() {
 }
 
 #[test]
+fn an_exchange_that_chooses_one_queue_owes_each_message_once() {
+    for kind in ["x-consistent-hash", "x-modulus-hash", "x-random"] {
+        let ledger = ledger(&format!(
+            "perftest --exchange x --exchange-type {kind} --queues 3 --consumers 3 --routing-key 1"
+        ));
+        ledger.publishing(0, 30);
+        for queue in 0..3 {
+            let mut arrivals = Arrivals::new(&ledger, queue);
+            for number in (0..30).filter(|number| number % 3 == queue as u64 && *number != 7) {
+                arrivals.mark(&ledger, 0, number);
+            }
+            arrivals.flush(&ledger);
+        }
+        assert_eq!(ledger.expected(), 30, "{kind}");
+        assert_eq!(ledger.balance(), Balance { missing: 1, duplicates: 0 }, "{kind}");
+        ledger.excuse(0, 7..=7);
+        assert_eq!(ledger.expected(), 29, "{kind}");
+        assert_eq!(ledger.balance(), Balance::default(), "{kind}");
+    }
+}
+
+#[test]
 fn a_duplicate_at_another_consumer_is_one_too() {
     let ledger = ledger("perftest --consumers 2");
     ledger.publishing(0, 2);
