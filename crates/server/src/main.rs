@@ -25,7 +25,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
     after_help = "Examples:\n  courser\n  courser --listen 127.0.0.1:5673 --data-dir /var/lib/courser\n  \
                   courser --generate-config courser.yaml && courser --config courser.yaml\n  \
                   courser journal verify --data-dir /var/lib/courser\n\n\
-                  Every setting can also be given in the environment, as COURSER_<SECTION>_<KEY>:\n  \
+                  Settings can also be given in the environment, as COURSER_<SECTION>_<KEY>:\n  \
                   COURSER_AMQP_HEARTBEAT_S=30 courser"
 )]
 struct Arguments {
@@ -45,7 +45,7 @@ struct Arguments {
     data_dir: Option<PathBuf>,
 
     /// Listen here; may be given more than once [default: 127.0.0.1:5672]
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = parse_address)]
     listen: Vec<SocketAddr>,
 }
 
@@ -64,6 +64,11 @@ enum JournalCommand {
     Verify,
     /// Make a damaged journal one that starts again, and say what is lost by it
     Repair,
+}
+
+fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    let help = "an IP address and a port are wanted, such as 127.0.0.1:5672 or 0.0.0.0:5672";
+    text.parse().map_err(|_| help.to_owned())
 }
 
 fn main() -> ExitCode {

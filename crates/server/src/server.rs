@@ -59,7 +59,7 @@ pub enum StartError {
     Config(#[from] ConfigError),
     /// A vhost or policy of the configuration can't be had.
     #[error("configuration: policies: {0}")]
-    Policy(#[from] PolicyError),
+    Policy(PolicyError),
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
@@ -180,10 +180,13 @@ impl Server {
 /// Makes the vhosts that the configuration names, and has its policies followed.
 fn set_up(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
     let policies = config.all_policies()?;
+    // Asked before anything is changed.
+    config.check_vhosts_of_policies(|vhost| broker.vhost(vhost).is_some())?;
     for vhost in &config.vhosts {
-        broker.define_vhost(&vhost.name, vhost.limits()).map_err(PolicyError::Store)?;
+        let defined = broker.define_vhost(&vhost.name, vhost.limits()).map_err(PolicyError::Store);
+        defined.map_err(StartError::Policy)?;
     }
-    Ok(broker.configure_policies(policies)?)
+    broker.configure_policies(policies).map_err(StartError::Policy)
 }
 
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {

@@ -147,7 +147,8 @@ fn set_from_environment(
     Ok(())
 }
 
-/// The text of a variable as the kind of value that it replaces; lists are separated by commas.
+/// The text of a variable as the kind of value that it replaces; lists of texts are
+/// separated by commas.
 fn parse(current: &Value, text: &str) -> Result<Value, String> {
     let text = text.trim();
     match current {
@@ -160,6 +161,10 @@ fn parse(current: &Value, text: &str) -> Result<Value, String> {
             .parse::<u64>()
             .map(Value::from)
             .map_err(|_| format!("'{text}' is not a whole number from 0 on")),
+        // A list of sections; they are all empty by default.
+        Value::Array(items) if !items.first().is_some_and(Value::is_string) => {
+            Err("a variable can't hold it: set it in a file, and name that with --config".into())
+        }
         Value::Array(_) => {
             Ok(text.split(',').map(|item| Value::from(item.trim())).collect::<Vec<_>>().into())
         }

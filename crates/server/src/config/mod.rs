@@ -17,6 +17,9 @@ use std::path::{Path, PathBuf};
 /// The commented file that `--generate-config` writes: every key with its default.
 pub const TEMPLATE: &str = include_str!("template.yaml");
 
+/// The least that the log's buffer holds.
+const BUFFER_BYTES_MIN: usize = 64 << 10;
+
 /// All settings of a broker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -173,6 +176,22 @@ impl Default for Config {
     }
 }
 
+impl Log {
+    /// Refuses a level that there is not: the log's filter would take it for the name of a module,
+    /// and say nothing any more.
+    fn check(&self) -> Result<(), ConfigError> {
+        let levels = ["off", "error", "warn", "info", "debug", "trace"];
+        for directive in self.level.split(',') {
+            let level = directive.rsplit_once('=').map_or(directive, |(_, level)| level).trim();
+            if !levels.iter().any(|known| level.eq_ignore_ascii_case(known)) {
+                let why = format!("names the level '{level}'; there are {}", levels.join(", "));
+                return Err(ConfigError::invalid("log.level", &why));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Config {
     /// The settings from `file` (if any) and the variables of `environment` that concern Courser.
     pub fn load(
@@ -209,9 +228,14 @@ impl Config {
         if !(1 << 20..=1 << 30).contains(&self.journal.segment_bytes) {
             return wrong("journal.segment_bytes", "must be from 1048576 to 1073741824");
         }
+        // A log that may hold next to nothing waits for the disk for ever.
+        if self.journal.buffer_bytes < BUFFER_BYTES_MIN {
+            return wrong("journal.buffer_bytes", "must be at least 65536");
+        }
         if self.journal.spare_segments < 3 {
             return wrong("journal.spare_segments", "must be at least 3");
         }
+        self.log.check()?;
         policies::check_vhosts(&self.vhosts)?;
         self.all_policies().map(drop)
     }

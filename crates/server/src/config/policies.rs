@@ -1,6 +1,6 @@
 //! Vhosts and policies as the configuration names them.
 
-use super::ConfigError;
+use super::{Config, ConfigError};
 use courser_broker::{ApplyTo, Policy, PolicyError, PolicyKind, VhostLimits};
 use courser_codec::{FieldTable, FieldValue};
 use serde::{Deserialize, Serialize};
@@ -113,6 +113,27 @@ pub(super) fn policies(
         }
     }
     Ok(all)
+}
+
+impl Config {
+    /// Refuses policies for vhosts that are neither in the configuration nor there already, as
+    /// `is_there` says.
+    pub(crate) fn check_vhosts_of_policies(
+        &self,
+        is_there: impl Fn(&str) -> bool,
+    ) -> Result<(), ConfigError> {
+        let lists = [("policies", &self.policies), ("operator_policies", &self.operator_policies)];
+        for (list, policies) in lists {
+            for (nth, PolicySettings { vhost, .. }) in policies.iter().enumerate() {
+                if !is_there(vhost) && !self.vhosts.iter().any(|known| known.name == *vhost) {
+                    let key = format!("{list}[{nth}].vhost");
+                    let why = format!("is '{vhost}', which there is not; name it in vhosts, too");
+                    return Err(ConfigError::invalid(&key, &why));
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 pub(super) fn check_vhosts(vhosts: &[VhostSettings]) -> Result<(), ConfigError> {

@@ -45,6 +45,14 @@ fn bad_arguments_are_refused() {
 }
 
 #[test]
+fn an_address_that_is_none_is_answered_with_one() {
+    for address in ["5673", ":5673", "localhost:5673", "127.0.0.1"] {
+        let error = failed(&Process::run(&["--listen", address]));
+        assert!(error.contains("such as 127.0.0.1:5672"), "{error}");
+    }
+}
+
+#[test]
 fn a_generated_configuration_is_the_template_and_never_overwrites() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("new.yaml");

@@ -122,6 +122,9 @@ fn a_bad_value_is_refused_with_its_file_and_key() {
         ("amqp: {max_message_bytes: 536870913}", "amqp.max_message_bytes"),
         ("amqp: {handshake_timeout_ms: 0}", "amqp.handshake_timeout_ms"),
         ("listen: []", "listen"),
+        ("log: {level: loud}", "log.level names the level 'loud'"),
+        ("log: {level: 'info,courser=verbose'}", "log.level names the level 'verbose'"),
+        ("log: {level: ''}", "log.level"),
         ("auth: {user: ''}", "auth.user"),
     ] {
         let error = refused(file);
@@ -177,7 +180,7 @@ fn every_key_can_be_set_by_its_variable() {
     for path in paths {
         let name = format!("COURSER{}", path.replace('/', "_").to_uppercase());
         // A value that is wrong in whatever it is for, but for those that take any text.
-        let takes_text = ["/data_dir", "/auth/user", "/auth/password", "/log/level"];
+        let takes_text = ["/data_dir", "/auth/user", "/auth/password"];
         let loaded = load(None, &[(&name, "\u{1}")]);
         assert_eq!(loaded.is_ok(), takes_text.contains(&&*path), "{name}");
     }
@@ -197,6 +200,25 @@ fn a_bad_variable_is_refused_by_its_name() {
     refused_variable("COURSER_AMQP_CHANNEL_MAX", "0");
     refused_variable("COURSER_LISTEN", "nowhere");
     refused_variable("COURSER_AUTH_LOOPBACK_ONLY", "perhaps");
+}
+
+#[test]
+fn a_list_of_sections_is_for_a_file_only() {
+    for name in ["VHOSTS", "POLICIES", "OPERATOR_POLICIES", "GATEWAY_ENDPOINTS"] {
+        for value in ["[{name: a}]", ""] {
+            let error = refused_variable(&format!("COURSER_{name}"), value);
+            assert!(error.contains("--config"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_log_that_could_hold_nothing_is_refused() {
+    for bytes in [0, 3, 65_535] {
+        let error = refused(&format!("journal: {{buffer_bytes: {bytes}}}"));
+        assert!(error.contains("journal.buffer_bytes must be at least 65536"), "{error}");
+    }
+    loaded("journal: {buffer_bytes: 65536}");
 }
 
 #[test]

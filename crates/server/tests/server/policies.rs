@@ -128,6 +128,22 @@ async fn sighup_replaces_policies_and_a_mistake_keeps_them() {
 }
 
 #[tokio::test]
+async fn a_policy_for_a_vhost_that_there_is_not_changes_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let vhost = |most: u64| format!("vhosts: [{{ name: a, max_connections: {most} }}]\n");
+    let config = written(&folder, &vhost(1));
+    let broker = start(&folder, &config);
+    let policies = "operator_policies:\n  - { name: p, pattern: q, definition: { expires: 1 } }\n  \
+                    - { name: p, vhost: b, pattern: q, definition: { expires: 1 } }\n";
+    written(&folder, &format!("{}{policies}", vhost(2)));
+    broker.signal("HUP");
+    wait_for_log(&folder, "operator_policies[1].vhost is 'b', which there is not");
+    let _first = open(&broker, "a").await.expect("a connection");
+    let Err(refused) = open(&broker, "a").await else { panic!("the limit is still 1") };
+    assert!(refused.to_string().contains("limit (1) is reached"), "{refused}");
+}
+
+#[tokio::test]
 async fn the_example_of_the_documentation_does_what_it_says() {
     let (_, rest) = DOCUMENTED.split_once("```yaml\n").expect("an example");
     let (example, _) = rest.split_once("```").expect("its end");
