@@ -6,11 +6,13 @@ use anyhow::Context;
 use clap::Parser;
 use courser::{Config, ConfigError, Server, TEMPLATE, banner};
 use courser_journal::{RealDisk, tools};
-use std::io::{self, ErrorKind, IsTerminal};
+use std::convert::Infallible;
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 #[global_allocator]
@@ -107,6 +109,8 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         .with_env_filter(filter)
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
+        // It would say in the log that nobody reads the log, and panic for it.
+        .log_internal_errors(false)
         .init();
     open_files::raise_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -129,12 +133,19 @@ fn settings(arguments: &Arguments) -> Result<Config, ConfigError> {
 
 /// Runs the broker until it is told to stop; a second signal stops it at once.
 async fn serve(config: Config, arguments: &Arguments) -> anyhow::Result<()> {
+    // From here on these wait until the broker has started; without anybody who listens they would
+    // end it.
+    let hangups = signal(SignalKind::hangup())?;
+    let user1s = signal(SignalKind::user_defined1())?;
     let server = Server::start(config.clone()).await?;
-    println!("{}", banner(&server, &config));
+    // Whoever reads the banner may send a signal at once.
+    let mut stops = Stops::listen()?;
+    // A broker that nobody looks at serves all the same.
+    let _ = writeln!(io::stdout(), "{}", banner(&server, &config));
     tokio::select! {
-        signal = stop_signal() => tracing::info!(signal = signal?, "stopping: telling clients"),
-        error = reload_on_hangup(&server, config, arguments) => return Err(error.into()),
-        error = count_on_usr1(&server) => return Err(error.into()),
+        signal = stops.next() => tracing::info!(signal, "stopping: telling clients"),
+        never = reload_on_hangup(hangups, &server, config, arguments) => match never {},
+        never = count_on_usr1(user1s, &server) => match never {},
         reason = server.failed() => {
             tracing::error!(%reason, "the journal has failed: nothing can be confirmed any more");
             anyhow::bail!("the journal has failed: {reason}");
@@ -142,25 +153,18 @@ async fn serve(config: Config, arguments: &Arguments) -> anyhow::Result<()> {
     }
     tokio::select! {
         stopped = server.stop() => stopped.map_err(anyhow::Error::msg)?,
-        again = stop_signal() => {
-            let signal = again?;
-            tracing::warn!(signal, "stopping at once");
-        }
+        signal = stops.next() => tracing::warn!(signal, "stopping at once"),
     }
     Ok(())
 }
 
-/// Reads the settings again whenever SIGHUP comes. Returns only if it can't listen for that.
+/// Reads the settings again whenever SIGHUP comes.
 async fn reload_on_hangup(
+    mut hangups: Signal,
     server: &Server,
     mut current: Config,
     arguments: &Arguments,
-) -> io::Error {
-    let kind = tokio::signal::unix::SignalKind::hangup();
-    let mut hangups = match tokio::signal::unix::signal(kind) {
-        Ok(hangups) => hangups,
-        Err(error) => return error,
-    };
+) -> Infallible {
     loop {
         if hangups.recv().await.is_none() {
             std::future::pending::<()>().await;
@@ -191,16 +195,10 @@ async fn reload_on_hangup(
     }
 }
 
-/// Writes to the log what the gateway has counted, whenever SIGUSR1 comes. Returns only if it can't
-/// listen for that.
-async fn count_on_usr1(server: &Server) -> io::Error {
-    let kind = tokio::signal::unix::SignalKind::user_defined1();
-    let mut signals = match tokio::signal::unix::signal(kind) {
-        Ok(signals) => signals,
-        Err(error) => return error,
-    };
+/// Writes to the log what the gateway has counted, whenever SIGUSR1 comes.
+async fn count_on_usr1(mut user1s: Signal, server: &Server) -> Infallible {
     loop {
-        if signals.recv().await.is_none() {
+        if user1s.recv().await.is_none() {
             std::future::pending::<()>().await;
         }
         match server.gateway() {
@@ -210,11 +208,24 @@ async fn count_on_usr1(server: &Server) -> io::Error {
     }
 }
 
-async fn stop_signal() -> anyhow::Result<&'static str> {
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted.map(|()| "SIGINT").map_err(Into::into),
-        _ = terminate.recv() => Ok("SIGTERM"),
+/// The signals that stop the broker.
+struct Stops {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Stops {
+    fn listen() -> io::Result<Self> {
+        let terminate = signal(SignalKind::terminate())?;
+        Ok(Stops { terminate, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    /// The name of the next one.
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.interrupt.recv() => "SIGINT",
+            _ = self.terminate.recv() => "SIGTERM",
+        }
     }
 }
 
@@ -248,8 +259,7 @@ fn look_into_journal(command: JournalCommand, config: &Config) -> anyhow::Result
 
 fn generate_config(path: &Path) -> anyhow::Result<()> {
     let file = std::fs::File::create_new(path);
-    let written =
-        file.and_then(|mut file| std::io::Write::write_all(&mut file, TEMPLATE.as_bytes()));
+    let written = file.and_then(|mut file| file.write_all(TEMPLATE.as_bytes()));
     written.with_context(|| format!("can't write {}", path.display()))?;
     println!("Wrote {0}. Edit it, then: courser --config {0}", path.display());
     Ok(())

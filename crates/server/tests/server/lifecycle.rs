@@ -1,6 +1,8 @@
 //! Starting and stopping: clients are told, names are free again, nothing is left behind.
 
 use crate::support::{Client, Heard, Process, TestServer};
+use std::io::Write;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 
@@ -61,6 +63,38 @@ async fn sigterm_and_sigint_stop_the_command_cleanly() {
         assert!(broker.wait().success());
         drop(Process::start(&folder));
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn signals_are_heard_before_anybody_can_have_read_the_banner() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    // All that it holds: the banner has to wait.
+    writer.write_all(&[b' '; 64 << 10]).expect("written");
+    let mut command = Process::command();
+    command.args(["--listen", "127.0.0.1:0"]).current_dir(folder.path());
+    let mut broker = command.stdout(writer).stderr(Stdio::null()).spawn().expect("it runs");
+    drop(command);
+    // SIGHUP, SIGINT and SIGTERM, as a mask of what has a handler.
+    let wanted = 1 | 1 << 1 | 1 << 14;
+    let heard = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", broker.id()));
+        let status = status.expect("a running process");
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("a mask");
+        u64::from_str_radix(mask.trim(), 16).expect("a number") & wanted == wanted
+    };
+    let start = Instant::now();
+    while !heard() {
+        assert!(start.elapsed() < Duration::from_secs(30), "nobody listens to signals");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let id = broker.id().to_string();
+    let sent = Command::new("kill").args(["-TERM", &id]).status().expect("kill runs");
+    assert!(sent.success());
+    // That nobody reads the banner after all is no reason to fail.
+    drop(reader);
+    assert!(broker.wait().expect("its end").success());
 }
 
 #[tokio::test]
