@@ -1,5 +1,7 @@
 //! What can be set about a journal.
 
+use std::time::Duration;
+
 const MIB: u64 = 1 << 20;
 
 /// Sizes and bounds of a [`Journal`](crate::Journal).
@@ -26,6 +28,9 @@ pub struct Options {
     /// them is for batches with [`AppendMode::reserve`](crate::AppendMode), and the room of
     /// another one for a checkpoint.
     pub spare_segments: usize,
+    /// Without a new segment for this long, one of the spare ones beyond [`Options::spare_segments`],
+    /// which a burst has left, is given back to the file system; another one after as long again.
+    pub quiet: Duration,
     /// Whether the journal runs its own two threads. Without them the owner drives it by
     /// [`Journal::flush_once`](crate::Journal::flush_once) and
     /// [`Journal::maintain_once`](crate::Journal::maintain_once), and calls that would block do
@@ -43,6 +48,7 @@ impl Default for Options {
             checkpoint_after_bytes: 256 * MIB,
             dead_bytes: 1024 * MIB,
             spare_segments: 3,
+            quiet: Duration::from_secs(30),
             threads: true,
         }
     }

@@ -44,9 +44,14 @@ impl Core {
     /// The maintenance thread.
     pub fn run_upkeep(&self) {
         loop {
-            let mut upkeep = self.upkeep.lock();
-            while !upkeep.wanted && !upkeep.stop && self.failed.get().is_none() {
-                if self.has_room() {
+            // Asked first: the log's lock is never taken under this one. Only this thread makes more.
+            let has_excess = self.log.lock().spares.len() > self.spares_wanted();
+            let (mut upkeep, mut is_quiet) = (self.upkeep.lock(), false);
+            while !upkeep.wanted && !upkeep.stop && self.failed.get().is_none() && !is_quiet {
+                if self.has_room() && has_excess {
+                    let quiet = self.options.quiet;
+                    is_quiet = self.upkeep_work.wait_for(&mut upkeep, quiet).timed_out();
+                } else if self.has_room() {
                     self.upkeep_work.wait(&mut upkeep);
                 } else if self.upkeep_work.wait_for(&mut upkeep, FULL_RETRY).timed_out() {
                     upkeep.wanted = true;
@@ -57,7 +62,25 @@ impl Core {
             }
             upkeep.wanted = false;
             drop(upkeep);
+            if is_quiet {
+                self.give_back_a_spare();
+            }
             self.maintain_once();
+        }
+    }
+
+    /// Removes a spare file if there are more than are always kept.
+    fn give_back_a_spare(&self) {
+        let _only_one = self.upkeeping.lock();
+        let mut log = self.log.lock();
+        if log.spares.len() <= self.spares_wanted() {
+            return;
+        }
+        let spare = log.spares.remove(0);
+        drop(log);
+        let path = self.dir.join(names::spare(spare.number));
+        if let Err(error) = self.disk.remove(&path) {
+            self.fail("remove", &path, error);
         }
     }
 

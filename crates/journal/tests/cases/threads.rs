@@ -12,7 +12,7 @@ use std::{
         atomic::{AtomicBool, Ordering::Relaxed},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 const THREADS: u64 = 3;
@@ -131,4 +131,35 @@ fn many_threads_agree_with_what_a_loss_of_power_leaves() {
             assert!(next.is_none_or(|next| next >= durable), "seed {seed}");
         }
     }
+}
+
+/// Fills some segments, has all of them freed, and waits until `are_enough` of how many spare ones
+/// there are.
+fn burst(quiet: Duration, are_enough: fn(u64) -> bool) {
+    let disk = FakeDisk::new(1);
+    let segment_bytes = options().segment_bytes;
+    let checkpoint_after_bytes = 8 * segment_bytes;
+    let options = Options { quiet, checkpoint_after_bytes, ..options() };
+    let recovery = Journal::open(&dir(), options, Arc::new(disk)).unwrap();
+    recovery.replay(&mut |_| Ok::<(), String>(()), &mut |_| {}).unwrap();
+    let journal = recovery.start().unwrap();
+    let mut batch = Batch::new();
+    for _ in 0..300 {
+        batch.push(&[&[1; 1000]]);
+        journal.append(&mut batch, AppendMode { sync: true, reserve: false }).unwrap();
+        batch.clear();
+    }
+    journal.checkpoint(journal.end(), &mut |_| {}, &mut |_| Ok(())).unwrap();
+    let since = Instant::now();
+    while !are_enough(journal.usage().spare_bytes / segment_bytes) || journal.usage().segments > 2 {
+        assert!(since.elapsed() < Duration::from_secs(60), "{:?}", journal.usage());
+        thread::sleep(Duration::from_millis(1));
+    }
+    journal.close().unwrap();
+}
+
+#[test]
+fn spare_segments_that_a_burst_leaves_are_kept_and_given_back_when_it_is_quiet() {
+    burst(Duration::from_secs(60), |spares| spares > 8);
+    burst(Duration::from_millis(5), |spares| spares == 3);
 }
