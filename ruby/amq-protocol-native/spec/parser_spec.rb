@@ -62,6 +62,11 @@ RSpec.describe AMQ::Protocol::Parser do
     end
   end
 
+  it "refuses methods that only clients send" do
+    publish = AMQ::Protocol::Basic::Publish.encode(1, "x", { priority: 1 }, "e", "k", false, false, 4096)
+    expect { described_class.new.feed(publish.first.encode).next_command }.to raise_error(AMQ::Protocol::MalformedInputError, /only clients/)
+  end
+
   it "cannot be copied" do
     parser.feed(body(1, "x"))
     expect { parser.dup }.to raise_error(TypeError, "cannot copy AMQ::Protocol::Parser")

@@ -42,6 +42,16 @@ RSpec.describe AMQ::Protocol::Table do
     end
   end
 
+  it "reads one String in many threads, decimals too, and leaves it unlocked" do
+    encoded = described_class.encode((1..20).to_h { |i| ["k#{i}", BigDecimal("1.5")] })
+    [encoded.dup, encoded.dup.freeze].each do |string|
+      threads = Array.new(8) { Thread.new { Array.new(300) { described_class.decode(string).size }.sum } }
+      expect(threads.map(&:value)).to all(eq(6000))
+    end
+    described_class.decode(encoded)
+    expect((encoded << "more").bytesize).to be > 4
+  end
+
   it "cuts integers to 64 bits" do
     expect(round_trip(2**64 + 5)).to eq(5)
   end

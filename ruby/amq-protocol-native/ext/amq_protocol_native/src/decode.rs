@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_long};
 use std::mem::MaybeUninit;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use courser_codec::{Array, Decimal, MAX_NESTING, Table, Value as Wire};
 
@@ -9,7 +10,7 @@ use crate::decimal;
 use crate::keys;
 use crate::ruby::api::{self, Value};
 use crate::ruby::error::{Raise, Result};
-use crate::ruby::layout::{FALSE, NIL, TRUE};
+use crate::ruby::layout::{FALSE, NIL, TRUE, is_truthy};
 use crate::ruby::value::{integer, small, string, unsigned};
 
 /// Values that are handed to Ruby at once: 64 entries of a table.
@@ -160,23 +161,30 @@ unsafe extern "C-unwind" {
         finally: unsafe extern "C-unwind" fn(Value) -> Value,
         finally_argument: Value,
     ) -> Value;
+    fn rb_obj_frozen_p(object: Value) -> Value;
     fn rb_str_locktmp(string: Value) -> Value;
     fn rb_str_unlocktmp(string: Value) -> Value;
 }
 
+/// Strings that are locked, and for how many threads that read them: Ruby's own lock can be had once only.
+static LOCKED: Mutex<Vec<(Value, usize)>> = Mutex::new(Vec::new());
+
+fn locked() -> MutexGuard<'static, Vec<(Value, usize)>> {
+    LOCKED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A BigDecimal. Making one is the one step that calls Ruby's methods, and so the one during which another thread could
-/// change the string that is being read: it is locked meanwhile.
+/// change the string that is being read: it is locked meanwhile, unless it is frozen.
 #[inline(never)]
 fn decimal_from(number: Decimal, source: Source) -> Value {
-    if source.string == NIL {
+    // SAFETY: any object may be asked.
+    if source.string == NIL || is_truthy(unsafe { rb_obj_frozen_p(source.string) }) {
         return decimal::from_wire(number);
     }
     let mut number = number;
+    lock(source.string);
     // SAFETY: `number` outlives the call, and the string is unlocked whatever happens.
-    unsafe {
-        rb_str_locktmp(source.string);
-        rb_ensure(locked_decimal, (&raw mut number) as Value, unlock, source.string)
-    }
+    unsafe { rb_ensure(locked_decimal, (&raw mut number) as Value, unlock, source.string) }
 }
 
 unsafe extern "C-unwind" fn locked_decimal(number: Value) -> Value {
@@ -184,7 +192,28 @@ unsafe extern "C-unwind" fn locked_decimal(number: Value) -> Value {
     decimal::from_wire(unsafe { *(number as *const Decimal) })
 }
 
+/// Locks a string, or counts one more that reads it. Only one Ractor has a string that is not frozen, and no other
+/// thread of it runs in here: the guard is gone before anything is raised.
+fn lock(string: Value) {
+    if let Some((_, readers)) = locked().iter_mut().find(|(one, _)| *one == string) {
+        *readers += 1;
+        return;
+    }
+    // SAFETY: raises when somebody else has locked the string.
+    unsafe { rb_str_locktmp(string) };
+    locked().push((string, 1));
+}
+
 unsafe extern "C-unwind" fn unlock(string: Value) -> Value {
-    // SAFETY: it was locked right before.
-    unsafe { rb_str_unlocktmp(string) }
+    let mut locked = locked();
+    if let Some(at) = locked.iter().position(|(one, _)| *one == string) {
+        locked[at].1 -= 1;
+        if locked[at].1 == 0 {
+            locked.swap_remove(at);
+            drop(locked);
+            // SAFETY: `lock` has locked it.
+            unsafe { rb_str_unlocktmp(string) };
+        }
+    }
+    NIL
 }

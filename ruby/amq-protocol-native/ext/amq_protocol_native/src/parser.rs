@@ -210,6 +210,9 @@ impl Parser {
         if self.content.method != NIL {
             return Err(Raise::malformed("a method came where a content was due"));
         }
+        if method::of_payload(payload).is_some_and(|(_, at)| !METHODS[at].decodes) {
+            return Err(Raise::malformed("a method came that only clients send"));
+        }
         let method = method::decode_payload(payload, BINARY)?;
         if method::of_payload(payload).is_some_and(|(_, at)| METHODS[at].content) {
             self.content = Content { channel: self.content.channel, method, ..NO_CONTENT };
