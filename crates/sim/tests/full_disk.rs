@@ -273,3 +273,31 @@ fn a_checkpoint_is_called_for_when_it_would_free_something_or_there_is_room() {
     store.stop_checkpoints();
     checkpoints.join().expect("it does not panic");
 }
+
+#[test]
+fn a_stream_lets_go_of_what_is_too_old_without_room() {
+    let disk = FakeDisk::new(10);
+    let (store, broker, mut client) = start(&disk);
+    broker.set_time(1000);
+    let stream = FieldTable::new().with("x-queue-type", "stream").with("x-max-age", "10s");
+    client.declare_with("s", &stream).expect("declared");
+    for id in 1..=MESSAGES {
+        client.publish(PLAIN, "", "s", &[(id, 2000)], true).expect("there is room");
+        broker.tick(1000 + id * 1000);
+        store.journal().flush_once();
+        store.journal().maintain_once();
+    }
+    assert!(checkpoint(&store, &broker));
+    use_up_all_room(&disk, &store);
+    let before = store.journal().usage().segments;
+    let now_ms = 1_000_000;
+    while broker.tick(now_ms).is_some_and(|next_ms| next_ms <= now_ms) {}
+    assert!(store.journal().has_unlogged(), "it keeps what is too old");
+    store.journal().maintain_once();
+    assert_eq!(store.journal().usage().segments, before);
+    assert!(checkpoint(&store, &broker));
+    assert!(store.has_room());
+    let (_store, broker, _client) = crash(&disk, (store, broker, client));
+    let vhost = broker.vhost("/").expect("always there");
+    assert!(vhost.queue(b"s").expect("declared").status().ready <= 1);
+}
