@@ -4,6 +4,7 @@ use crate::support::{Client, Heard, Process, TestServer};
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 const SHUTDOWN: &str =
@@ -95,6 +96,23 @@ fn signals_are_heard_before_anybody_can_have_read_the_banner() {
     // That nobody reads the banner after all is no reason to fail.
     drop(reader);
     assert!(broker.wait().expect("its end").success());
+}
+
+#[tokio::test]
+async fn a_broker_whose_log_nobody_reads_serves_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let mut command = Process::command();
+    command.args(["--listen", "127.0.0.1:0"]).current_dir(folder.path());
+    command.env("COURSER_LOG_LEVEL", "debug").stderr(writer);
+    let broker = Process::start_with(command);
+    drop(reader);
+    for _ in 0..3 {
+        let mut client = Client::connect(broker.address).await;
+        client.stream.write_all(&[3, 0, 1, 0x7f, 0xff, 0xff, 0xff]).await.expect("sent");
+        let heard = client.next().await;
+        assert!(matches!(&heard, Heard::Closed(501, _)), "what is logged is told: {heard:?}");
+    }
 }
 
 #[tokio::test]
