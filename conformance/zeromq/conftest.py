@@ -1,5 +1,6 @@
 """A broker with a gateway, and clients of both sides."""
 
+import itertools
 import logging
 import os
 import random
@@ -114,7 +115,8 @@ def peers():
     def make(kind, port=None, subscribe=None, host="127.0.0.1", address=None, **options):
         peer = context.socket(kind)
         made.append(peer)  # Python closes what nobody refers to.
-        peer.linger, peer.rcvtimeo, peer.sndtimeo = 0, 5000, 5000
+        # Long enough for a machine that has much else to do.
+        peer.linger, peer.rcvtimeo, peer.sndtimeo = 0, 20_000, 5000
         for name, value in options.items():
             setattr(peer, name, value)
         for prefix in subscribe or []:
@@ -154,6 +156,23 @@ def take(channel, queue, count, seconds=10):
         else:
             time.sleep(0.01)
     return taken
+
+
+marks = itertools.count()
+
+
+def until_it_flows(send, receive):
+    """Sends marks until they come through, and takes those that are on their way. `receive` may be a socket."""
+    if isinstance(receive, zmq.Socket):
+        peer = receive
+        receive = lambda: peer.recv_multipart()[-1] if peer.poll(200) else None
+    for _ in range(100):
+        mark = b"mark %d" % next(marks)
+        send(mark)
+        while (got := receive()) is not None:
+            if got == mark:
+                return
+    raise AssertionError("nothing comes through")
 
 
 def eventually(condition, seconds=10):

@@ -8,7 +8,7 @@ import pika
 import pytest
 import zmq
 
-from conftest import eventually, free_port, take
+from conftest import eventually, free_port, take, until_it_flows
 
 FRAMES = [[b"one"], [b"a", b"b", b"c"], [b"", b"", b""], [b"\x00\xff" * 10, b"body"], [b"x" * 5000, b"y" * 70000, b""],
           [b"%d" % n for n in range(512)]]
@@ -135,7 +135,12 @@ def test_sub_publishes_with_the_first_frame_as_routing_key(broker, peers, port):
     queue = channel.queue_declare("", exclusive=True).method.queue
     channel.queue_bind(queue, "amq.topic", "#")
     pub = peers(zmq.PUB, port)
-    time.sleep(0.5)
+
+    def arrived():
+        taken = take(channel, queue, 1, seconds=0.2)
+        return taken[0][2] if taken else None
+
+    until_it_flows(lambda mark: pub.send_multipart([b"weather.mark", mark]), arrived)
     pub.send_multipart([b"sports.news", b"no"])
     pub.send_multipart([b"weather.bern", b"rain"])
     pub.send(b"weather.alone")
@@ -150,7 +155,8 @@ def test_xpub_gives_subscribers_exactly_what_begins_with_their_prefix(broker, pe
 """).connect().channel()
     wide = peers(zmq.SUB, port, subscribe=[b""])
     narrow = peers(zmq.SUB, port, subscribe=[b"a.bc", b"z"])
-    time.sleep(0.5)
+    for key, sub in [("a.bc", narrow), ("z", narrow), ("mark", wide)]:
+        until_it_flows(lambda mark: channel.basic_publish("amq.topic", key, mark), sub)
     keys = ["a.b", "a.bc", "a.bcd.e", "b", "zoo", ""]
     for key in keys:
         channel.basic_publish("amq.topic", key, b"body")
@@ -174,17 +180,17 @@ def test_xpub_stops_what_nobody_subscribes_to_any_more(broker, peers, port):
     assert not is_routed()
     first = peers(zmq.SUB, port, subscribe=[b"a."])
     second = peers(zmq.SUB, port, subscribe=[b"a."])
-    eventually(is_routed)
-    time.sleep(0.3)
+    send = lambda mark: channel.basic_publish("amq.topic", "a.b", mark)
+    until_it_flows(send, first)
+    until_it_flows(send, second)
     first.close()
     time.sleep(0.3)
     assert is_routed()
     second.unsubscribe(b"a.")
     eventually(lambda: not is_routed())
-    peers(zmq.SUB, port, subscribe=[b"a."])
-    third = peers(zmq.SUB, port, subscribe=[b"a."])
-    eventually(is_routed)
-    time.sleep(0.3)
+    third, fourth = (peers(zmq.SUB, port, subscribe=[b"a."]) for _ in range(2))
+    until_it_flows(send, third)
+    until_it_flows(send, fourth)
     third.unsubscribe(b"a.")
     time.sleep(0.3)
     assert is_routed()
@@ -221,7 +227,7 @@ def test_messages_of_sub_leave_xpub_as_they_came(broker, peers, port):
 """)
     sub = peers(zmq.SUB, out, subscribe=[b""])
     pub = peers(zmq.PUB, port)
-    time.sleep(0.7)
+    until_it_flows(lambda mark: pub.send_multipart([b"mark", mark]), sub)
     for frames in FRAMES:
         pub.send_multipart(frames)
     assert [sub.recv_multipart() for _ in FRAMES] == FRAMES
@@ -294,7 +300,6 @@ def test_a_python_push_a_ruby_sub_and_a_pika_consumer_exchange_messages(broker, 
     - {{socket: xpub, bind: "tcp://127.0.0.1:{out}", exchange: amq.topic}}
 """).connect().channel()
     queue = channel.queue_declare("", exclusive=True).method.queue
-    channel.queue_bind(queue, "amq.topic", "sensors.#")
     ruby = gem("""
         ZMQ::Context.open do |context|
           sub = context.open(:sub, connect: ARGV[0], subscribe: 'sensors.')
@@ -304,7 +309,17 @@ def test_a_python_push_a_ruby_sub_and_a_pika_consumer_exchange_messages(broker, 
         end
     """, f"tcp://127.0.0.1:{out}")
     assert ruby.stdout.readline() == "ready\n"
-    time.sleep(0.5)
+
+    def is_bound():
+        """Asks with a key that the binding matches and the subscription does not."""
+        try:
+            return channel.basic_publish("amq.topic", "sensors", b"", mandatory=True) or True
+        except pika.exceptions.UnroutableError:
+            return False
+
+    channel.confirm_delivery()
+    eventually(is_bound)
+    channel.queue_bind(queue, "amq.topic", "sensors.#")
     peers(zmq.PUSH, port).send(b"open")
     [(method, _, body)] = take(channel, queue, 1)
     assert (method.routing_key, body) == ("sensors.door", b"open")

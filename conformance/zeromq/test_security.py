@@ -6,7 +6,7 @@ import pytest
 import zmq
 from zmq.auth.thread import ThreadAuthenticator
 
-from conftest import eventually, take
+from conftest import eventually, take, until_it_flows
 
 SERVER, CLIENT, STRANGER = (zmq.curve_keypair() for _ in range(3))
 
@@ -122,7 +122,7 @@ def test_an_endpoint_that_connects_shows_its_key(broker, server):
       {client_keys(CLIENT)}
 """).connect().channel()
     channel.queue_bind("tasks", "amq.topic", "a.#")
-    time.sleep(1)
+    until_it_flows(lambda mark: pub.send_multipart([b"a.", mark]), pull)
     for number in range(1000):
         pub.send_multipart([b"a.%d" % number, bytes(1000)])
     assert [pull.recv_multipart()[0] for _ in range(1000)] == [b"a.%d" % number for number in range(1000)]

@@ -1,5 +1,7 @@
 """What goes wrong: queues and exchanges that vanish, sizes over the bounds, addresses in use, peers that misbehave."""
 
+import contextlib
+import re
 import signal
 import socket
 import threading
@@ -13,13 +15,21 @@ from conftest import eventually, free_port, take
 from test_requests import ask
 
 
-def work_on(worker):
-    """Answers requests until the socket is closed."""
-    try:
-        while True:
-            worker.send(worker.recv().upper())
-    except zmq.ZMQError:
-        pass
+@contextlib.contextmanager
+def at_work(worker):
+    """Answers requests meanwhile, in a thread that nobody closes the socket under."""
+    stop = threading.Event()
+
+    def work():
+        while not stop.is_set():
+            if worker.poll(50):
+                worker.send(worker.recv().upper())
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    yield
+    stop.set()
+    thread.join()
 
 
 def waiting(channel, queue):
@@ -54,6 +64,28 @@ def test_a_queue_that_was_deleted_is_made_again_and_what_came_meanwhile_is_in_it
     assert [body for body in bodies if body != b"first"] == [b"%d" % number for number in range(100)]
 
 
+def test_what_a_full_queue_refuses_waits_in_order_and_is_not_tried_all_the_time(broker, peers, port):
+    channel = broker.start("    []\n").connect().channel()
+    channel.queue_declare("tasks", durable=True, arguments={"x-max-length": 10, "x-overflow": "reject-publish"})
+    broker.stop()
+    channel = broker.start(f"""
+    - {{socket: pull, bind: "tcp://127.0.0.1:{port}", queue: tasks}}
+""").connect().channel()
+    push = peers(zmq.PUSH, port)
+    for number in range(300):
+        push.send(b"%d" % number)
+    bodies = []
+    while len(bodies) < 15:
+        eventually(lambda: waiting(channel, "tasks") == 10)
+        bodies += [int(body) for _, _, body in take(channel, "tasks", 1)]
+    assert bodies == list(range(15))
+    time.sleep(2)
+    broker.process.send_signal(signal.SIGUSR1)
+    refused = eventually(lambda: re.search(r"refused (\d+)", broker.said()))
+    # All of them once, and then a few every 100 ms.
+    assert int(refused[1]) < 1000
+
+
 def test_push_router_and_dealer_go_on_after_their_queue_was_deleted(broker, peers, port):
     out, workers = free_port(), free_port()
     channel = broker.start(f"""
@@ -63,7 +95,6 @@ def test_push_router_and_dealer_go_on_after_their_queue_was_deleted(broker, peer
 """).connect().channel()
     pull = peers(zmq.PULL, out, rcvtimeo=2000)
     asker = peers(zmq.REQ, port, rcvtimeo=2000, req_relaxed=1, req_correlate=1)
-    threading.Thread(target=work_on, args=(peers(zmq.REP, workers, rcvtimeo=-1),), daemon=True).start()
     for deleted in ["tasks", "work"]:
         channel.queue_delete(deleted)
 
@@ -81,7 +112,8 @@ def test_push_router_and_dealer_go_on_after_their_queue_was_deleted(broker, peer
         except zmq.Again:
             return False
 
-    eventually(answers, seconds=30)
+    with at_work(peers(zmq.REP, workers)):
+        eventually(answers, seconds=30)
     eventually(delivers, seconds=30)
 
 

@@ -4,6 +4,9 @@ use crate::config::{ConfigError, EndpointConfig, SocketKind, everything};
 use crate::security::Security;
 use omq_tokio::endpoint::{Endpoint, Host};
 
+/// Octets of a name in AMQP, and of one in PLAIN.
+const NAME_BYTES_MAX: usize = 255;
+
 impl EndpointConfig {
     /// Refuses what could not work.
     ///
@@ -18,6 +21,7 @@ impl EndpointConfig {
         }
         self.check_address()?;
         self.check_target()?;
+        self.check_names()?;
         self.mechanism()?;
         self.check_accounts()?;
         for (key, value) in [
@@ -48,6 +52,12 @@ impl EndpointConfig {
             Ok(Endpoint::Ipc(_)) => true,
             _ => return wrong("is no address: tcp://HOST:PORT or ipc://PATH is expected"),
         };
+        if self.connect.is_some()
+            && let Ok(Endpoint::Tcp { host, port, .. }) = &endpoint
+            && (*host == Host::Wildcard || *port == 0)
+        {
+            return wrong("is nothing to connect to: a host and a port are needed");
+        }
         if !is_local && self.security == Security::Null && !self.allow_null {
             return wrong(
                 "can be reached from other machines: set security, or allow_null: true to let anybody in",
@@ -83,6 +93,39 @@ impl EndpointConfig {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses names that nothing can have.
+    fn check_names(&self) -> Result<(), ConfigError> {
+        let wrong = |problem: String| Err(ConfigError::new(problem));
+        if self.queue.as_deref() == Some("") {
+            return wrong("queue is empty".into());
+        }
+        if self.exchange.as_deref() == Some("") {
+            return wrong("exchange is empty: the default exchange is not for endpoints".into());
+        }
+        if self.subscribe.is_empty() {
+            return wrong("subscribe is empty: nothing would come ([\"\"] is everything)".into());
+        }
+        let logins = self.logins();
+        let names = [("queue", &self.queue), ("exchange", &self.exchange)];
+        let names = names.into_iter().filter_map(|(key, name)| Some((key, name.as_ref()?)));
+        let vhosts = logins.iter().map(|login| ("vhost", &login.vhost));
+        for (key, name) in names.chain([("routing_key", &self.routing_key)]).chain(vhosts) {
+            if name.len() > NAME_BYTES_MAX {
+                let size_bytes = name.len();
+                return wrong(format!("{key} has {size_bytes} octets; 255 are possible"));
+            }
+        }
+        if let Security::Plain { users, username, password } = &self.security {
+            let given = users.iter().flat_map(|(name, user)| [name, &user.secret]);
+            if given.chain(username).chain(password).any(|text| text.len() > NAME_BYTES_MAX) {
+                return wrong(
+                    "security: PLAIN has room for 255 octets of name and password".into(),
+                );
+            }
+        }
+        Ok(())
     }
 
     /// Where peers work as different users or in different vhosts, it has to be known which peer a message is of.

@@ -183,6 +183,10 @@ pub fn endpoints<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<EndpointConfi
     let read = |(index, settings): (usize, Map<String, Value>)| {
         known_keys(&settings)
             .and_then(|()| {
+                let mut settings = settings;
+                if let Some(security) = settings.get_mut("security") {
+                    tidy(security)?;
+                }
                 serde_json::from_value(Value::Object(settings))
                     .map_err(|error| ConfigError::new(error.to_string()))
             })
@@ -203,6 +207,24 @@ fn known_keys(settings: &Map<String, Value>) -> Result<(), ConfigError> {
         }
         _ => format!("unknown key '{unknown}'; there are {}", KEYS.join(", ")),
     }))
+}
+
+/// Makes YAML's null the mechanism of that name, and refuses what would not be looked at.
+fn tidy(security: &mut Value) -> Result<(), ConfigError> {
+    let Value::Object(settings) = security else {
+        let expected = "security: a mapping with 'mechanism' is expected: null, plain or curve";
+        return Err(ConfigError::new(expected));
+    };
+    if settings.get("mechanism") == Some(&Value::Null) {
+        settings.insert("mechanism".into(), "null".into());
+    }
+    let is_null = settings.get("mechanism").is_some_and(|mechanism| mechanism == "null");
+    match settings.keys().find(|key| is_null && *key != "mechanism") {
+        Some(key) => Err(ConfigError::new(format!(
+            "security.{key} is not for the mechanism null, which lets everybody in"
+        ))),
+        None => Ok(()),
+    }
 }
 
 impl EndpointConfig {

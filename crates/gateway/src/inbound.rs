@@ -25,6 +25,8 @@ const KEY_BYTES_MAX: usize = 255;
 
 /// A message as it is published, kept until it is confirmed.
 struct Parcel {
+    /// In the order in which they came.
+    number: u64,
     key: String,
     mapped: Mapped,
 }
@@ -39,8 +41,9 @@ impl Parcel {
 struct Inbound<'a> {
     link: &'a Link,
     intake: Intake,
-    /// What has to be published again.
+    /// What has to be published again, in the order in which it came.
     again: VecDeque<Parcel>,
+    last: u64,
 }
 
 /// An open channel, and what is under way on it.
@@ -53,11 +56,14 @@ struct Flight {
     unconfirmed_bytes: usize,
     /// When refused messages may be published again.
     retry_at: Instant,
+    /// Messages that may be under way. One after a refusal: while a queue is full, more would be refused too, or get in
+    /// before those that were sent earlier. Each that is taken makes room for one more.
+    window: usize,
 }
 
 /// Carries messages from the socket to the broker until the gateway stops.
 pub(crate) async fn run(link: Link, intake: Intake) {
-    let mut inbound = Inbound { link: &link, intake, again: VecDeque::new() };
+    let mut inbound = Inbound { link: &link, intake, again: VecDeque::new(), last: 0 };
     while let Err(error) = inbound.serve().await {
         if !link.may_retry(&error).await {
             break;
@@ -74,11 +80,16 @@ impl Inbound<'_> {
     async fn serve(&mut self) -> Result<(), LinkError> {
         let mut flight = self.take_off().await?;
         let done = self.fly(&mut flight).await;
-        // What was under way comes before what had to wait.
-        for (parcel, _) in flight.unconfirmed.drain(..).rev() {
-            self.again.push_front(parcel);
+        for (parcel, _) in flight.unconfirmed.drain(..) {
+            self.keep(parcel);
         }
         done
+    }
+
+    /// Keeps a message for another attempt.
+    fn keep(&mut self, parcel: Parcel) {
+        let at = self.again.partition_point(|other| other.number < parcel.number);
+        self.again.insert(at, parcel);
     }
 
     async fn take_off(&self) -> Result<Flight, LinkError> {
@@ -104,11 +115,11 @@ impl Inbound<'_> {
             unconfirmed: VecDeque::new(),
             unconfirmed_bytes: 0,
             retry_at: Instant::now(),
+            window: self.link.config.high_water_messages as usize,
         })
     }
 
     async fn fly(&mut self, flight: &mut Flight) -> Result<(), LinkError> {
-        let most = self.link.config.high_water_messages as usize;
         let most_bytes = self.link.config.high_water_bytes;
         let stopped = self.link.stopped();
         tokio::pin!(stopped);
@@ -117,7 +128,8 @@ impl Inbound<'_> {
             if nothing_left && flight.unconfirmed.is_empty() && self.again.is_empty() {
                 return Ok(());
             }
-            let has_room = flight.unconfirmed.len() < most && flight.unconfirmed_bytes < most_bytes;
+            let has_room =
+                flight.unconfirmed.len() < flight.window && flight.unconfirmed_bytes < most_bytes;
             let may_retry = flight.retry_at <= Instant::now();
             if has_room
                 && may_retry
@@ -178,7 +190,7 @@ impl Inbound<'_> {
     }
 
     /// Addresses a message. `None` if it cannot be carried.
-    fn parcel(&self, frames: &[Bytes]) -> Option<Parcel> {
+    fn parcel(&mut self, frames: &[Bytes]) -> Option<Parcel> {
         let config = &self.link.config;
         let is_sub = config.socket == SocketKind::Sub;
         let key = match (&config.queue, is_sub) {
@@ -186,7 +198,8 @@ impl Inbound<'_> {
             (None, true) => routing_key(frames.first()?),
             (None, false) => config.routing_key.clone(),
         };
-        Some(Parcel { key, mapped: to_amqp(frames, is_sub)? })
+        self.last += 1;
+        Some(Parcel { number: self.last, key, mapped: to_amqp(frames, is_sub)? })
     }
 
     /// Publishes a message, and keeps it until it is confirmed.
@@ -210,7 +223,7 @@ impl Inbound<'_> {
                 Ok(())
             }
             Err(error) => {
-                self.again.push_back(parcel);
+                self.keep(parcel);
                 Err(error.into())
             }
         }
@@ -222,11 +235,13 @@ impl Inbound<'_> {
         flight.unconfirmed_bytes -= parcel.size_bytes();
         if answer.is_ack() {
             Metrics::add(&self.link.metrics.published, 1);
+            let most = self.link.config.high_water_messages as usize;
+            flight.window = (flight.window + 1).min(most);
             return;
         }
         Metrics::add(&self.link.metrics.refused, 1);
-        self.again.push_back(parcel);
-        flight.retry_at = Instant::now() + REFUSED_PAUSE;
+        self.keep(parcel);
+        (flight.retry_at, flight.window) = (Instant::now() + REFUSED_PAUSE, 1);
     }
 }
 

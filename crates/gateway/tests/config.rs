@@ -67,6 +67,73 @@ fn what_a_socket_has_no_use_for_is_refused() {
     }
 }
 
+#[test]
+fn a_name_that_nothing_can_have_is_refused_at_the_start() {
+    let (at, long) = ("tcp://127.0.0.1:1", "x".repeat(256));
+    let plain = |name: &str, secret: &str| json!({"mechanism": "plain", "users": {name: secret}});
+    for (wrong, why) in [
+        (json!({"socket": "pull", "bind": at, "queue": ""}), "queue is empty"),
+        (json!({"socket": "pull", "bind": at, "queue": long}), "queue has 256 octets"),
+        (json!({"socket": "sub", "bind": at, "exchange": long}), "exchange has 256 octets"),
+        (json!({"socket": "xpub", "bind": at, "exchange": ""}), "exchange is empty"),
+        (json!({"socket": "sub", "bind": at, "exchange": ""}), "exchange is empty"),
+        (
+            json!({"socket": "sub", "bind": at, "exchange": "e", "subscribe": []}),
+            "subscribe is empty",
+        ),
+        (
+            json!({"socket": "pull", "bind": at, "exchange": "e", "routing_key": long}),
+            "routing_key has 256 octets",
+        ),
+        (
+            json!({"socket": "pull", "bind": at, "queue": "q", "vhost": long}),
+            "vhost has 256 octets",
+        ),
+        (
+            json!({"socket": "pull", "bind": at, "queue": "q", "security": plain(&long, "")}),
+            "PLAIN",
+        ),
+        (
+            json!({"socket": "pull", "bind": at, "queue": "q", "security": plain("a", &long)}),
+            "PLAIN",
+        ),
+    ] {
+        let refused = read(wrong.clone());
+        assert!(refused.clone().is_err_and(|error| error.contains(why)), "{wrong}: {refused:?}");
+    }
+}
+
+#[test]
+fn an_endpoint_that_connects_needs_a_host_and_a_port() {
+    for wrong in ["tcp://127.0.0.1:*", "tcp://127.0.0.1:0", "tcp://*:5555"] {
+        let refused =
+            read(json!({"socket": "pull", "connect": wrong, "queue": "q", "allow_null": true}));
+        assert!(
+            refused.is_err_and(|error| error.contains("a host and a port are needed")),
+            "{wrong}"
+        );
+    }
+    assert!(read(json!({"socket": "pull", "bind": "tcp://127.0.0.1:*", "queue": "q"})).is_ok());
+}
+
+#[test]
+fn users_beside_the_mechanism_null_are_refused_and_yamls_null_is_the_mechanism() {
+    let with = |security: Value| {
+        read(json!({"socket": "pull", "bind": "tcp://127.0.0.1:1", "queue": "q", "security": security}))
+            .map(|endpoint| endpoint.security)
+    };
+    assert_eq!(with(json!({"mechanism": null})), Ok(Security::Null));
+    assert_eq!(with(json!({"mechanism": "null"})), Ok(Security::Null));
+    for mechanism in [Value::Null, json!("null")] {
+        let refused = with(json!({"mechanism": mechanism, "users": {"a": "b"}}));
+        assert!(
+            refused
+                .is_err_and(|error| error.contains("security.users is not for the mechanism null"))
+        );
+    }
+    assert!(with(json!("plain")).is_err_and(|error| error.contains("a mapping with 'mechanism'")));
+}
+
 /// The keys of ZeroMQ's documentation.
 const PUBLIC: &str = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7";
 const SECRET: &str = "JTKVSB%%)wK0E.X)V>+}o?pNmC{O&4W4b!Ni{Lh6";
