@@ -27,9 +27,11 @@ def at_work(worker):
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
-    yield
-    stop.set()
-    thread.join()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 def waiting(channel, queue):
