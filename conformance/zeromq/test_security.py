@@ -109,7 +109,7 @@ def client_keys(pair, server=SERVER):
 def test_an_endpoint_that_connects_shows_its_key(broker, server):
     server.auth.configure_curve_callback(credentials_provider=Allowed([CLIENT[0]]))
     curve = {"curve_server": True, "curve_secretkey": SERVER[1], "curve_publickey": SERVER[0]}
-    pub, in_port = server(zmq.PUB, **curve)
+    pub, in_port = server(zmq.PUB, sndhwm=0, **curve)
     pull, out_port = server(zmq.PULL, **curve)
     channel = broker.start(f"""
     - socket: sub
