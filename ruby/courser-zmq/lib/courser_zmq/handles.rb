@@ -63,7 +63,7 @@ module ZMQ
     # @param socket [SocketHandle]
     def remove(socket)
       @sockets.delete(socket.pointer.address)
-      start_termination if @dropped && @sockets.empty? && !Lifecycle.exiting
+      start_termination if @dropped && @sockets.empty? && !Lifecycle::Finish.begun
     end
 
     # Terminates the context: closes those of its sockets that nobody can be using, then waits for the others to be
@@ -97,12 +97,26 @@ module ZMQ
       [ZMQ.exit_linger_ms, @longest_linger_ms].max
     end
 
+    # @return [Array<Thread>] those that use its sockets
+    def users
+      @sockets.values.map(&:owner)
+    end
+
+    # @return [Thread, nil] the one that terminates it already
+    attr_reader :terminator
+
     # Closes idle sockets at the end of the program.
-    #
-    # @return [Thread, nil] the one that terminates the context; nil when sockets are left in use
-    def finish
+    def close_at_exit
       idle_sockets.each(&:close_at_exit)
-      start_termination if @sockets.empty?
+    end
+
+    # Terminates it at the end of the program, unless sockets are left in use.
+    def terminate_at_exit
+      return unless @sockets.values.all?(&:released?) && take_right
+
+      # On MRI, whoever interrupts this wants it to end; a JVM signals its threads for reasons of its own.
+      loop { break unless LibZMQ.terminate_context(pointer) == -1 && FFI.errno == EINTR && Lifecycle::JRUBY }
+      Lifecycle.unregister(self)
     end
 
     private
@@ -171,7 +185,7 @@ module ZMQ
 
     # @return [Boolean] whether it may be closed from this thread
     def idle?
-      !busy && !waiting? && (owner == Thread.current || !owner.alive?)
+      !busy && !waiting? && (owner == Thread.current || ended?(owner))
     end
 
     # @return [Integer] 0 or -1
@@ -194,7 +208,7 @@ module ZMQ
     # Closes it because the program ends: then even an infinite LINGER has a limit.
     def close_at_exit
       self.linger_ms = ZMQ.exit_linger_ms if !own_linger || linger_ms.negative?
-      close
+      close_for_context
     end
 
     # The program has set LINGER.
@@ -206,6 +220,11 @@ module ZMQ
     end
 
     private
+
+    # @return [Boolean] whether a thread runs no more Ruby code
+    def ended?(thread)
+      !thread.alive? || (thread == Thread.main && Lifecycle::Finish.begun)
+    end
 
     def waiting?
       @socket.waiting?

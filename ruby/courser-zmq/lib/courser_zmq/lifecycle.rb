@@ -51,11 +51,12 @@ module ZMQ
 
     @contexts = shared_hash
     @dropped = Queue.new
-    @exiting = false
 
     class << self
-      # @return [Boolean] whether the program is ending
-      attr_reader :exiting
+      # @return [Array<ContextHandle>] the live contexts
+      def contexts
+        @contexts.values.to_a
+      end
 
       # @return [ContextHandle, nil] the live context at an address
       def context_at(address)
@@ -65,6 +66,7 @@ module ZMQ
       # @param handle [ContextHandle]
       def register(handle)
         @contexts[handle.pointer.address] = handle
+        Finish.arm if Finish.near
       end
 
       # @param handle [ContextHandle]
@@ -76,24 +78,19 @@ module ZMQ
       #
       # @param handle [Handle]
       def drop(handle)
-        return if @exiting || handle.released?
+        return if Finish.begun || handle.released?
 
         @dropped << handle
         @reaper = Thread.new { reap } unless @reaper&.alive?
-      end
-
-      # Ends what is left when the program ends. Sockets that another live thread may be using are left to the system.
-      def finish
-        @exiting = true
-        contexts = @contexts.values.to_a
-        deadline = Deadline.after_ms((contexts.map(&:exit_limit_ms).max || 0) + 500)
-        contexts.map(&:finish).compact.each { |thread| thread.join(deadline.remaining) }
+      rescue ThreadError
+        nil # the program is about to end
       end
 
       # Makes a child process forget its parent's sockets and contexts: libzmq's threads do not exist in it.
       def abandon
         @reaper = nil
         @dropped.clear
+        Finish.abandon
         return if @contexts.empty?
 
         @contexts.clear
@@ -142,7 +139,5 @@ module ZMQ
     else
       [Process.singleton_class, Kernel.singleton_class, Kernel].each { |place| place.prepend(OldForkHook) }
     end
-
-    at_exit { finish }
   end
 end
