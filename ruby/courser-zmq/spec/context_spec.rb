@@ -214,4 +214,12 @@ RSpec.describe ZMQ::Context do
       expect { context.open(999) }.to raise_error(ZMQ::ContextError)
     end
   end
+
+  it 'gives no socket after its termination was interrupted, and can be waited for again' do
+    own = ZMQ::Context.new
+    socket = ZMQ::Socket.new(own, ZMQ::PUSH).set!(linger: 1000).connect!(dead_endpoint)
+    socket.send_string('unsent')
+    expect { Timeout.timeout(0.2) { own.terminate } }.to raise_error(Timeout::Error)
+    expect([own.pointer, own.socket(ZMQ::PUSH), own.terminate, own.terminate]).to eq([nil, nil, 0, 0])
+  end
 end

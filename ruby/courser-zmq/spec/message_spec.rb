@@ -193,6 +193,14 @@ RSpec.describe ZMQ::Message do
   end
 
   describe '#gets' do
+    it 'is asked for by name' do
+      first, second = connected(ZMQ::PAIR, ZMQ::PAIR, transport: :tcp)
+      first.send_string('a')
+      message = second.receive_into(ZMQ::Message.new, timeout: 5)
+      expect([message.gets(:'Socket-Type'), message.gets('Nonsense'), message.gets(nil)]).to eq(['PAIR', nil, nil])
+      message.close
+    end
+
     it 'tells about the peer' do
       first, second = connected(ZMQ::PULL, ZMQ::PUSH, transport: :tcp)
       second.send_string('a')

@@ -46,6 +46,12 @@ RSpec.describe ZMQ::Poller do
       expect(poller.size).to eq(3)
     end
 
+    it 'waits very long where it is told to' do
+      poller = described_class.new
+      poller.register_readable(new_socket(ZMQ::PULL))
+      expect { Timeout.timeout(0.1) { poller.poll(1 << 40) } }.to raise_error(Timeout::Error)
+    end
+
     it 'asks a pollable for its socket once' do
       pollable = double('pollable')
       expect(pollable).to receive(:socket).once.and_return(FFI::MemoryPointer.new(4))

@@ -101,6 +101,11 @@ RSpec.describe 'proxies' do
       expect(front.receive(timeout: 5)).to eq('c')
     end
 
+    it 'refuses what is no socket, and commands when it is not running' do
+      expect { described_class.new(nil, front) }.to raise_error(ArgumentError)
+      expect { described_class.new(front, back).pause }.to raise_error(ThreadError)
+    end
+
     it 'counts' do
       3.times { pusher << 'hello' }
       3.times { puller.receive(timeout: 5) }

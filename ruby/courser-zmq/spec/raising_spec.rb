@@ -57,6 +57,22 @@ RSpec.describe ZMQ::Socket::Raising do
       expect { requester << 'b' }.to raise_error(ZMQ::SocketError, &:efsm?)
     end
 
+    it 'refuses a closed message, also with a timeout' do
+      socket = new_socket(ZMQ::PAIR)
+      closed = ZMQ::Message.new('a').tap(&:close)
+      [nil, 0.1].each do |timeout|
+        expect { socket.send_message(closed, timeout: timeout) }
+          .to raise_error(ZMQ::SocketError) { |e| expect(e.error_code).to eq(ZMQ::EFAULT) }
+      end
+    end
+
+    it 'waits for as long as it may, which may be very long' do
+      socket = new_socket(ZMQ::PULL)
+      [1e9, Float::INFINITY].each do |timeout|
+        expect { Timeout.timeout(0.1) { socket.receive(timeout: timeout) } }.to raise_error(Timeout::Error)
+      end
+    end
+
     it 'wants at least one part, and strings' do
       expect { first.send_message }.to raise_error(ArgumentError)
       expect { first.send_message(nil) }.to raise_error(TypeError)

@@ -202,6 +202,16 @@ RSpec.describe 'sending and receiving with result codes' do
       expect(receive_now(receiver)).to be_nil
     end
 
+    it 'send nothing where one of them cannot be sent' do
+      first, second = connected(ZMQ::PAIR, ZMQ::PAIR)
+      closed = ZMQ::Message.new('b').tap(&:close)
+      expect { first.send_strings(['a', nil]) }.to raise_error(TypeError)
+      expect { first.send_message('a', 7) }.to raise_error(TypeError)
+      expect([first.sendmsgs([ZMQ::Message.new('a'), closed]), ZMQ::Util.errno]).to eq([-1, ZMQ::EFAULT])
+      first.send_strings(%w[c d])
+      expect(second.receive_message(timeout: 5)).to eq(%w[c d])
+    end
+
     it 'keep messages apart' do
       sender.send_strings(%w[a b])
       sender.send_string('c')

@@ -108,6 +108,13 @@ RSpec.describe ZMQ::Socket do
       expect([second.connect(endpoint), second.disconnect(endpoint), first.unbind(endpoint)]).to eq([0, 0, 0])
     end
 
+    it 'refuse what is no endpoint' do
+      socket = new_socket(ZMQ::PAIR)
+      %i[bind connect unbind disconnect].each do |operation|
+        [nil, 7, :a].each { |wrong| expect { socket.public_send(operation, wrong) }.to raise_error(TypeError) }
+      end
+    end
+
     it 'return -1 and tell why' do
       socket = new_socket(ZMQ::PULL)
       failures = { bind: 'nonsense', connect: 'foo://x', unbind: 'tcp://127.0.0.1:1', disconnect: 'tcp://127.0.0.1:1' }

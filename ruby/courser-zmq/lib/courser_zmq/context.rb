@@ -7,7 +7,7 @@ module ZMQ
   class Context
     include Uncopied
 
-    # @return [FFI::Pointer, nil] libzmq's context, nil once terminated
+    # @return [FFI::Pointer, nil] libzmq's context, nil once terminated or about to be
     attr_reader :context
     # @return [Integer]
     attr_reader :io_threads
@@ -59,11 +59,12 @@ module ZMQ
     #
     # @return [Integer] 0 or -1
     def terminate
-      return 0 unless @context
+      return 0 unless @handle
 
+      @context = nil # its memory goes also when this wait is interrupted
       rc = @handle.terminate
       ObjectSpace.undefine_finalizer(self)
-      @context = nil
+      @handle = nil
       rc
     end
 
@@ -117,7 +118,7 @@ module ZMQ
     # Forgets the context in a child process.
     # @api private
     def abandon
-      @context = nil
+      @context = @handle = nil
     end
 
     # The finalizer. Made here so that it does not hold the object it is for.

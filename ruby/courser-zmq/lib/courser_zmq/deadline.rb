@@ -5,9 +5,14 @@ module ZMQ
   #
   # @api private
   class Deadline
-    # @param milliseconds [Integer, nil] from now; nil or negative is never
+    # What C functions take at most.
+    INT_MAX = (1 << 31) - 1
+    private_constant :INT_MAX
+
+    # @param milliseconds [Numeric, nil] from now; nil, negative or infinite is never
     def self.after_ms(milliseconds)
-      new(milliseconds.nil? || milliseconds.negative? ? nil : now_ms + milliseconds)
+      never = milliseconds.nil? || milliseconds.negative? || milliseconds.infinite?
+      new(never ? nil : now_ms + milliseconds)
     end
 
     # @param seconds [Numeric, nil] from now; nil is never
@@ -23,11 +28,12 @@ module ZMQ
       @at_ms = at_ms
     end
 
-    # @return [Integer] whole milliseconds until then, rounded up; 0 when it has passed, -1 when it never comes
+    # @return [Integer] whole milliseconds until then, rounded up, but no more than a C int can tell; 0 when it has
+    #   passed, -1 when it never comes
     def remaining_ms
       return -1 unless @at_ms
 
-      [(@at_ms - Deadline.now_ms).ceil, 0].max
+      (@at_ms - Deadline.now_ms).ceil.clamp(0, INT_MAX)
     end
 
     # @return [Float, nil] seconds until then, at most `most`; nil when it never comes and there is no such limit

@@ -104,7 +104,7 @@ module ZMQ
     #
     # @return [String, nil] nil when the message does not have it
     def gets(property)
-      LibZMQ.zmq_msg_gets(@pointer, property) if @pointer
+      LibZMQ.zmq_msg_gets(@pointer, property.to_s) if @pointer
     end
 
     # @return [Boolean] whether the message it belongs to has further parts

@@ -51,25 +51,25 @@ module ZMQ
     # @param address [String] such as "tcp://127.0.0.1:5555"
     # @return [Integer] 0 or -1
     def bind(address)
-      code(LibZMQ.zmq_bind(@socket, address))
+      code(LibZMQ.zmq_bind(@socket, text(address)))
     end
 
     # @param address [String]
     # @return [Integer] 0 or -1
     def connect(address)
-      code(LibZMQ.zmq_connect(@socket, address))
+      code(LibZMQ.zmq_connect(@socket, text(address)))
     end
 
     # @param endpoint [String]
     # @return [Integer] 0 or -1
     def unbind(endpoint)
-      code(LibZMQ.zmq_unbind(@socket, endpoint))
+      code(LibZMQ.zmq_unbind(@socket, text(endpoint)))
     end
 
     # @param endpoint [String]
     # @return [Integer] 0 or -1
     def disconnect(endpoint)
-      code(LibZMQ.zmq_disconnect(@socket, endpoint))
+      code(LibZMQ.zmq_disconnect(@socket, text(endpoint)))
     end
 
     # Reports what happens to the socket's connections.
@@ -132,6 +132,11 @@ module ZMQ
       @native = @socket.address
       @handle = SocketHandle.new(self, @socket, ContextHandle.of(context))
       ObjectSpace.define_finalizer(self, self.class.dropper(@handle))
+    end
+
+    # libzmq ends the process where it gets no endpoint at all.
+    def text(endpoint)
+      endpoint.nil? ? raise(TypeError, 'no implicit conversion of nil into String') : endpoint
     end
 
     # @return [Integer] a result code, with the right error where the socket was closed by its context

@@ -41,6 +41,7 @@ module ZMQ
     # @param frontend [Socket]
     # @param backend [Socket]
     # @param capture [Socket, nil] gets a copy of every message
+    # @raise [ArgumentError] when one of them is no socket
     # @raise [NotSupportedError] when libzmq has no steerable proxy
     def initialize(frontend, backend, capture: nil)
       unless LibZMQ.respond_to?(:zmq_proxy_steerable)
@@ -48,12 +49,17 @@ module ZMQ
       end
 
       @sockets = [frontend, backend, capture]
+      return if [frontend, backend, *capture].all?(Socket)
+
+      raise ArgumentError, 'a proxy works between ZMQ::Sockets'
     end
 
     # Starts passing messages.
     #
     # @return [self]
     def start
+      raise ThreadError, 'the proxy runs already' if @thread
+
       context = @sockets.first.handle.context.pointer
       endpoint = "inproc://courser-zmq-proxy-#{object_id}"
       @far = Socket.new(context, PAIR)
@@ -100,6 +106,8 @@ module ZMQ
     # @param seconds [Numeric, nil] at most
     # @return [self, nil] nil when the time was up
     def join(seconds = nil)
+      return self unless @thread
+
       @thread.join(seconds) && self
     end
 
@@ -118,6 +126,8 @@ module ZMQ
     end
 
     def command(name)
+      raise ThreadError, 'the proxy is not running' unless @thread
+
       @near.send_message(name, timeout: ANSWER_TIMEOUT)
       self
     end

@@ -43,6 +43,7 @@ module ZMQ
       def send_message(*parts, timeout: nil)
         raise ArgumentError, 'a message has at least one part' if parts.empty?
 
+        check_strings(parts.grep_v(Message))
         deadline = timeout && Deadline.after(timeout)
         last = parts.size - 1
         parts.each_with_index { |part, index| send_part(part, index == last ? 0 : SNDMORE, deadline) }
@@ -140,8 +141,12 @@ module ZMQ
 
       def dispatch_message(message, flags, deadline)
         uninterrupted('zmq_msg_send') do
-          deadline ? occupied { dispatch_until(message.address, flags, deadline) } : sendmsg(message, flags)
+          deadline && !message.closed? ? send_until(message, flags, deadline) : sendmsg(message, flags)
         end
+      end
+
+      def send_until(message, flags, deadline)
+        occupied { dispatch_until(message.address, flags, deadline) }
       end
 
       def fetch_within(pointer, deadline)

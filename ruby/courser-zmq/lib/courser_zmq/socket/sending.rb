@@ -39,6 +39,7 @@ module ZMQ
       # @param flags [Integer] {DONTWAIT} or 0
       # @return [Integer] bytes of the last part, or -1
       def send_strings(parts, flags = 0)
+        check_strings(parts) if parts
         send_parts(parts, flags) { |part, part_flags| send_string(part, part_flags) }
       end
 
@@ -48,6 +49,8 @@ module ZMQ
       # @param flags [Integer] {DONTWAIT} or 0
       # @return [Integer] bytes of the last part, or -1
       def sendmsgs(parts, flags = 0)
+        return Util.fail_with(EFAULT) unless parts.nil? || parts.all?(&:address)
+
         send_parts(parts, flags) { |part, part_flags| sendmsg(part, part_flags) }
       end
 
@@ -71,6 +74,14 @@ module ZMQ
         *first, last = parts
         first.each { |part| return -1 if yield(part, flags | SNDMORE) == -1 }
         yield(last, flags)
+      end
+
+      # Refuses what cannot be sent before the first part of its message has gone: the others would be lacking, and the
+      # next message would be taken for them.
+      def check_strings(parts)
+        return if parts.all?(String)
+
+        raise TypeError, "no implicit conversion of #{parts.grep_v(String).first.class} into String"
       end
 
       # Goes on where an attempt to send without blocking failed.
