@@ -62,6 +62,21 @@ RSpec.describe 'the end of a program' do
     expect(puller.receive(timeout: 5)).to eq('a')
   end
 
+  it 'lets threads that it ends terminate the context', :mri do
+    ends(<<~CODE)
+      ready = Queue.new
+      Thread.new do
+        socket = context.socket(ZMQ::PULL)
+        ready << true
+        sleep
+      ensure
+        socket.close
+        context.terminate
+      end
+      ready.pop
+    CODE
+  end
+
   it 'leaves sockets to the at_exit handlers, also to one that was there before' do
     puller = new_socket(ZMQ::PULL)
     place = puller.bind!('tcp://127.0.0.1:*')

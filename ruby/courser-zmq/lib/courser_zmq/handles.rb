@@ -30,6 +30,12 @@ module ZMQ
     rescue ThreadError
       false
     end
+
+    # @return [nil]
+    def return_right
+      @right << true
+      nil
+    end
   end
 
   # A libzmq context, and the sockets that live in it. A context that the program dropped ends once its last socket has
@@ -138,6 +144,9 @@ module ZMQ
       # A thread of its own, because no signal meant for the caller may end the call in it: interrupted just after it
       # succeeded, nobody would know, and a second call would be one on freed memory.
       @terminator = Thread.new { terminate_now }
+    rescue ThreadError
+      # The main thread has ended, so no thread can be made: {Lifecycle::Finish} sees to the context.
+      return_right
     end
 
     def terminate_now
