@@ -22,7 +22,11 @@ async fn main() -> ExitCode {
     };
     let (json, html) = (options.json.clone(), options.html.clone());
     // Better now than after an hour of measuring.
+    let mut made = Vec::new();
     for path in [&json, &html].into_iter().flatten() {
+        if !path.exists() {
+            made.push(path.clone());
+        }
         let opened = OpenOptions::new().append(true).create(true).open(path);
         if !is_fine(path, opened.map(drop)) {
             return ExitCode::from(BAD_OPTIONS);
@@ -40,6 +44,8 @@ async fn main() -> ExitCode {
         Ok(report) => report,
         Err(error) => {
             eprintln!("perftest: {error}");
+            // Nothing is in them, and nobody looks for them.
+            made.iter().for_each(|path| drop(std::fs::remove_file(path)));
             let is_usage = error.is_of_options();
             return if is_usage { ExitCode::from(BAD_OPTIONS) } else { ExitCode::FAILURE };
         }
@@ -55,24 +61,39 @@ async fn main() -> ExitCode {
     if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Every Ctrl-C: the first ends the run, the second also the wait for messages under way, the third everything.
+/// Every Ctrl-C and SIGTERM: the first ends the run, the second also the wait for messages under way, the third everything.
 /// The sender ends the run likewise.
 fn interrupts() -> (mpsc::Sender<()>, mpsc::Receiver<()>) {
     let (sender, receiver) = mpsc::channel(4);
     let stop = sender.clone();
     tokio::spawn(async move {
         for what in ["stopping; Ctrl-C again not to wait for messages under way", "not waiting"] {
-            if tokio::signal::ctrl_c().await.is_err() {
+            if asked_to_stop().await.is_err() {
                 return;
             }
             eprintln!("{what}");
             // The run may be over already.
             let _ = sender.send(()).await;
         }
-        let _ = tokio::signal::ctrl_c().await;
+        let _ = asked_to_stop().await;
         std::process::exit(130);
     });
     (stop, receiver)
+}
+
+#[cfg(unix)]
+async fn asked_to_stop() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted,
+        _ = terminate.recv() => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+async fn asked_to_stop() -> std::io::Result<()> {
+    tokio::signal::ctrl_c().await
 }
 
 /// Writes a file; says so if that fails.

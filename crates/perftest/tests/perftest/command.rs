@@ -79,6 +79,16 @@ async fn a_report_that_cannot_be_written_is_told_before_the_run() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_cannot_begin_leaves_no_report() {
+    let name = format!("perftest-none-{}.json", std::process::id());
+    let report = std::env::temp_dir().join(name);
+    let output =
+        perftest(&["--uri", "amqp://127.0.0.1:1", "--json", report.to_str().unwrap()]).await;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!report.exists());
+}
+
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_nobody_reads_ends_and_cleans_up() {
@@ -101,7 +111,14 @@ async fn a_run_that_nobody_reads_ends_and_cleans_up() {
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
-async fn ctrl_c_prints_the_report_so_far() {
+async fn ctrl_c_and_sigterm_print_the_report_so_far() {
+    for signal in ["-INT", "-TERM"] {
+        stop_with(signal).await;
+    }
+}
+
+#[cfg(unix)]
+async fn stop_with(signal: &str) {
     let broker = Broker::start(Faults::default()).await;
     let child = Command::new(env!("CARGO_BIN_EXE_perftest"))
         .args(["--uri", &broker.uri, "--duration", "60s", "--rate", "100"])
@@ -112,7 +129,7 @@ async fn ctrl_c_prints_the_report_so_far() {
     tokio::time::sleep(Duration::from_millis(1500)).await;
     let begun = Instant::now();
     let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
     let waiting = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap());
     let output = waiting.await.unwrap();
     assert!(begun.elapsed() < Duration::from_secs(10));
@@ -121,5 +138,6 @@ async fn ctrl_c_prints_the_report_so_far() {
         text.contains("s, interrupted\n") && text.contains("Consumer latency:\n  min: "),
         "{text}"
     );
-    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(output.status.code(), Some(0), "{signal}");
+    assert!(broker.queues().is_empty(), "the queue that was made is deleted");
 }
