@@ -43,8 +43,8 @@ class Perf
     'x' * size_bytes
   end
 
-  # Yields how many rounds to do next, until `rounds` are done. JRuby compiles what is called often, and not a loop while
-  # it runs.
+  # Yields how many rounds to do next, until `rounds` are done. JRuby compiles what is called often, and not a loop
+  # while it runs.
   def in_slices(rounds)
     while rounds.positive?
       slice = [rounds, SLICE].min

@@ -29,11 +29,7 @@ module ZMQ
       # @param source [Message, FFI::Pointer]
       # @return [Integer] 0 or -1
       def copy(source)
-        if source.is_a?(Message)
-          source = source.pointer
-        elsif !source.is_a?(FFI::Pointer) && source.respond_to?(:pointer)
-          source = source.pointer
-        end
+        source = source.pointer if !source.is_a?(FFI::Pointer) && source.respond_to?(:pointer)
         return Util.fail_with(EFAULT) unless @pointer && source
 
         # libzmq would first release what it is to copy.
