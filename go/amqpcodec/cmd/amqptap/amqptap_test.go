@@ -268,7 +268,10 @@ func TestTheCommandLineIsExplainedAndChecked(t *testing.T) {
 		{"--broker=http://nowhere", "amqp:// or amqps://"},
 		{"--broker=amqp://", "no address of a broker"},
 		{"--only=[", "no pattern"},
+		{"--only=nosuch.method", `no method is called "nosuch.method"`},
 		{"--body=100000", "at most 65536"},
+		{"--body=-5", "at least -1"},
+		{"--broker=localhost:1x", "--broker: lookup tcp/1x"},
 		{"--max-connections=0", "at least 1"},
 		{"--listen=256.0.0.1:1", "listen tcp"},
 	} {

@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/signal"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -128,8 +129,8 @@ func parse(arguments []string) (*settings, error) {
 		return nil, errors.New("--max-connections is at least 1")
 	}
 	const bodyMax = 64 * 1024
-	if s.options.BodyMax > bodyMax {
-		return nil, fmt.Errorf("--body is at most %d", bodyMax)
+	if s.options.BodyMax < -1 || s.options.BodyMax > bodyMax {
+		return nil, fmt.Errorf("--body is at least -1 and at most %d", bodyMax)
 	}
 	if s.only != "" {
 		s.options.Only = strings.Split(s.only, ",")
@@ -138,10 +139,31 @@ func parse(arguments []string) (*settings, error) {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return nil, fmt.Errorf("--only: %q is no pattern", pattern)
 		}
+		if !showsAnything(pattern) {
+			return nil, fmt.Errorf("--only: no method is called %q, nor is it header, body or heartbeat", pattern)
+		}
 	}
 	var err error
 	s.target, s.options.Dial, err = dialer(s.broker)
 	return &s, err
+}
+
+// showsAnything reports whether there is a frame that a pattern takes.
+func showsAnything(pattern string) bool {
+	names := []string{"header", "body", "heartbeat"}
+	for class := amqpcodec.MethodID(10); class <= 90; class++ {
+		for method := amqpcodec.MethodID(10); method <= 130; method++ {
+			name := (class<<16 | method).String()
+			// A number that no method has is told as one.
+			if !strings.Contains(name, " ") {
+				names = append(names, name)
+			}
+		}
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
+		matches, _ := path.Match(pattern, name)
+		return matches
+	})
 }
 
 type dial = func(context.Context) (net.Conn, error)
@@ -149,7 +171,11 @@ type dial = func(context.Context) (net.Conn, error)
 // dialer returns which broker an address names, and how to connect to it. User, password and path are the client's to say.
 func dialer(broker string) (target string, dial dial, err error) {
 	if !strings.Contains(broker, "://") {
-		if _, _, err := net.SplitHostPort(broker); err != nil {
+		_, port, err := net.SplitHostPort(broker)
+		if err == nil {
+			_, err = net.LookupPort("tcp", port)
+		}
+		if err != nil {
 			return "", nil, fmt.Errorf("--broker: %w", err)
 		}
 		return broker, plain(broker), nil
