@@ -58,6 +58,17 @@ RSpec.describe 'interrupts' do
     end
   end
 
+  it 'end when a socket is closed that was handed to the waiting thread' do
+    puller, pusher = connected(ZMQ::PULL, ZMQ::PUSH)
+    later = Thread.new { sleep(0.1) && pusher.send_string('a') }
+    puller.receive
+    later.join
+    thread = Thread.new { [puller.recv_string(+''), ZMQ::Util.errno] }
+    sleep 0.2
+    puller.close
+    expect(thread.join(1.5)&.value).to eq([-1, ZMQ::ENOTSOCK])
+  end
+
   it 'do not lose the messages that come at the same time' do
     puller, pusher = connected(ZMQ::PULL, ZMQ::PUSH, transport: :tcp)
     total = 400

@@ -68,7 +68,7 @@ module ZMQ
 
       # @return [Thread, nil] who waits on the socket
       def occupant
-        @waiting ? @handle.owner : @handle.watcher
+        @waiter || @handle.watcher
       end
 
       def wake(thread)

@@ -14,7 +14,7 @@ module ZMQ
 
       # @return [Boolean] whether a thread is inside a call that waits on this socket
       def waiting?
-        @waiting
+        !@waiter.nil?
       end
 
       # @return [Boolean] whether a message was put aside for the next receive
@@ -29,7 +29,7 @@ module ZMQ
         @eager = true # whether the next receive is to try without blocking, and nothing was put aside
         @direct_waits = 0 # how many of the next receives wait at once
         @kept = nil # a message put aside
-        @waiting = false
+        @waiter = nil # the thread that is inside a call that waits
       end
 
       # Receives one part into the `zmq_msg_t` at `msg`, waiting if it has to and may.

@@ -97,10 +97,10 @@ module ZMQ
       # Says for as long as the block runs that this thread waits on the socket.
       def occupied
         @handle.owner = Thread.current if @handle
-        @waiting = true
+        @waiter = Thread.current
         yield
       ensure
-        @waiting = false
+        @waiter = nil
       end
     end
   end

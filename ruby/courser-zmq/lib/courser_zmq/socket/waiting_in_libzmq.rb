@@ -20,14 +20,14 @@ module ZMQ
       # @return [Integer] as `zmq_msg_recv`
       def fetch_when_there(msg)
         Native.zmq_msg_move(msg, Native::BLANK)
-        @waiting = true
+        @waiter = Thread.current
         rc = if Waiting::FIBERS.current_scheduler
                fetch_until(msg, deadline_of(RCVTIMEO))
              else
                Native.wait_recv(msg, @native, 0)
              end
       ensure
-        @waiting = false
+        @waiter = nil
         keep(msg) if rc.nil? && arrived?(msg)
       end
 
@@ -38,10 +38,10 @@ module ZMQ
       def dispatch_when_possible(msg, flags)
         return dispatch_until(msg, flags, deadline_of(SNDTIMEO)) if Waiting::FIBERS.current_scheduler
 
-        @waiting = true
+        @waiter = Thread.current
         Native.wait_send(msg, @native, flags)
       ensure
-        @waiting = false
+        @waiter = nil
       end
     end
   end

@@ -39,11 +39,11 @@ module ZMQ
         return fetch_until(msg, deadline_of(RCVTIMEO)) if @handed_out || Waiting::FIBERS.current_scheduler
 
         @sliced ||= cut_down(RCVTIMEO)
-        @waiting = true
+        @waiter = Thread.current
         rc = Native.wait_recv(msg, @native, 0)
         rc == -1 && try_again? ? fetch_until(msg, deadline_after_slice(RCVTIMEO)) : rc
       ensure
-        @waiting = false
+        @waiter = nil
       end
 
       # Sends once there is room; SNDTIMEO limits the wait.
@@ -54,11 +54,11 @@ module ZMQ
         return dispatch_until(msg, flags, deadline_of(SNDTIMEO)) if @handed_out || Waiting::FIBERS.current_scheduler
 
         cut_down(SNDTIMEO)
-        @waiting = true
+        @waiter = Thread.current
         rc = Native.wait_send(msg, @native, flags)
         rc == -1 && try_again? ? dispatch_until(msg, flags, deadline_after_slice(SNDTIMEO)) : rc
       ensure
-        @waiting = false
+        @waiter = nil
       end
 
       # @return [Boolean] whether that was possible, now or before
