@@ -175,6 +175,15 @@ def until_it_flows(send, receive):
     raise AssertionError("nothing comes through")
 
 
+def is_routed(channel, key):
+    """Whether some queue takes what is published to `amq.topic` with this key. The channel is in confirm mode."""
+    try:
+        channel.basic_publish("amq.topic", key, b"", mandatory=True)
+        return True
+    except pika.exceptions.UnroutableError:
+        return False
+
+
 def eventually(condition, seconds=10):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -8,7 +8,7 @@ import pika
 import pytest
 import zmq
 
-from conftest import eventually, free_port, take, until_it_flows
+from conftest import eventually, free_port, is_routed, take, until_it_flows
 
 FRAMES = [[b"one"], [b"a", b"b", b"c"], [b"", b"", b""], [b"\x00\xff" * 10, b"body"], [b"x" * 5000, b"y" * 70000, b""],
           [b"%d" % n for n in range(512)]]
@@ -170,14 +170,7 @@ def test_xpub_stops_what_nobody_subscribes_to_any_more(broker, peers, port):
 """).connect().channel()
     channel.confirm_delivery()
 
-    def is_routed():
-        try:
-            channel.basic_publish("amq.topic", "a.b", b"", mandatory=True)
-            return True
-        except pika.exceptions.UnroutableError:
-            return False
-
-    assert not is_routed()
+    assert not is_routed(channel, "a.b")
     first = peers(zmq.SUB, port, subscribe=[b"a."])
     second = peers(zmq.SUB, port, subscribe=[b"a."])
     send = lambda mark: channel.basic_publish("amq.topic", "a.b", mark)
@@ -185,15 +178,15 @@ def test_xpub_stops_what_nobody_subscribes_to_any_more(broker, peers, port):
     until_it_flows(send, second)
     first.close()
     time.sleep(0.3)
-    assert is_routed()
+    assert is_routed(channel, "a.b")
     second.unsubscribe(b"a.")
-    eventually(lambda: not is_routed())
+    eventually(lambda: not is_routed(channel, "a.b"))
     third, fourth = (peers(zmq.SUB, port, subscribe=[b"a."]) for _ in range(2))
     until_it_flows(send, third)
     until_it_flows(send, fourth)
     third.unsubscribe(b"a.")
     time.sleep(0.3)
-    assert is_routed()
+    assert is_routed(channel, "a.b")
 
 
 def test_xpub_forgets_what_peers_wanted_that_went_away(broker, peers, port):
@@ -204,17 +197,10 @@ def test_xpub_forgets_what_peers_wanted_that_went_away(broker, peers, port):
     stays = peers(zmq.SUB, port, subscribe=[b"stays."])
     goes = peers(zmq.SUB, port, sndhwm=0, subscribe=[b"t%d." % number for number in range(2000)])
 
-    def is_routed(key):
-        try:
-            channel.basic_publish("amq.topic", key, b"", mandatory=True)
-            return True
-        except pika.exceptions.UnroutableError:
-            return False
-
     # More than there are bindings for, so everything is bound.
-    eventually(lambda: is_routed("nobody.wants.it"))
+    eventually(lambda: is_routed(channel, "nobody.wants.it"))
     goes.close()
-    eventually(lambda: not is_routed("nobody.wants.it") and not is_routed("t1."))
+    eventually(lambda: not is_routed(channel, "nobody.wants.it") and not is_routed(channel, "t1."))
     channel.basic_publish("amq.topic", "stays.here", b"")
     assert stays.recv_multipart()[0] == b"stays.here"
 

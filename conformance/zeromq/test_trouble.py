@@ -11,7 +11,7 @@ import pika
 import pytest
 import zmq
 
-from conftest import eventually, free_port, take
+from conftest import eventually, free_port, is_routed, take
 from test_requests import ask
 
 
@@ -189,19 +189,12 @@ def test_after_sixty_six_thousand_subscriptions_only_those_are_bound_that_are_le
 """).connect().channel()
     channel.confirm_delivery()
 
-    def is_routed(key):
-        try:
-            channel.basic_publish("amq.topic", key, b"", mandatory=True)
-            return True
-        except pika.exceptions.UnroutableError:
-            return False
-
     sub = peers(zmq.SUB, port, sndhwm=0, subscribe=[b"t%d." % number for number in range(66_000)])
-    eventually(lambda: is_routed("other"), seconds=60)
+    eventually(lambda: is_routed(channel, "other"), seconds=60)
     for number in range(1, 66_000):
         sub.unsubscribe(b"t%d." % number)
-    eventually(lambda: not is_routed("other"), seconds=120)
-    assert is_routed("t0.x") and not is_routed("t1.x")
+    eventually(lambda: not is_routed(channel, "other"), seconds=120)
+    assert is_routed(channel, "t0.x") and not is_routed(channel, "t1.x")
 
 
 def test_a_peer_with_more_subscriptions_than_there_is_room_for_is_disconnected(broker, peers, port):
