@@ -21,14 +21,15 @@ logging.getLogger("pika").setLevel(logging.CRITICAL)
 
 def free_port():
     """A port that nobody listens at, and that the system gives to nobody who only connects."""
-    while True:
+    for _ in range(1000):
         port = random.randrange(10_000, 32_000)
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
                 return port
             except OSError:
-                pass
+                continue
+    raise OSError("no free port was found")
 
 
 class Broker:
