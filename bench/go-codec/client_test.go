@@ -55,7 +55,7 @@ func (w *wire) Read(p []byte) (int, error) {
 
 var startOk = methodPrefix(amqp.ConnectionStartOkID)
 
-// Write answers the methods of a handshake, found by their first octets. Publishes are let through without a look.
+// Write answers the methods of a handshake, found by their first bytes. Publishes are let through without a look.
 func (w *wire) Write(p []byte) (int, error) {
 	size := len(p)
 	if len(p) >= 8 && string(p[:4]) == "AMQP" {

@@ -9,7 +9,7 @@ import (
 	amqp "courser/amqpcodec"
 )
 
-// frameOf is a method frame on channel 1 with zero octets.
+// frameOf is a method frame on channel 1 with zero bytes.
 func frameOf(payload int) amqp.Frame {
 	return amqp.Frame{Type: amqp.FrameMethod, Channel: 1, Payload: make([]byte, payload)}
 }
@@ -106,7 +106,7 @@ func write(size int) row {
 	}
 }
 
-// readMany takes 256 frames of 64 octets through a buffered reader.
+// readMany takes 256 frames of 64 bytes through a buffered reader.
 func readMany() row {
 	value := frameOf(64)
 	input, source := bytes.Repeat(value.AppendTo(nil), 256), bytes.NewReader(nil)

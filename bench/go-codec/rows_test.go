@@ -95,7 +95,7 @@ func encoding(name string, value appender) row {
 	}
 }
 
-// BenchmarkCopy is the yardstick: 1 KiB, and as many octets as bench/codec's stream of publishes has.
+// BenchmarkCopy is the yardstick: 1 KiB, and as many bytes as bench/codec's stream of publishes has.
 func BenchmarkCopy(b *testing.B) {
 	copying := func(size int) func(*testing.B) {
 		return func(b *testing.B) {

@@ -147,7 +147,7 @@ func decodeInto() row {
 	}}
 }
 
-// decodeCopy reads to an owned table: a copy of the octets, whose entries are views of it.
+// decodeCopy reads to an owned table: a copy of the bytes, whose entries are views of it.
 func decodeCopy() row {
 	input := encodedTable(five)
 	return row{name: "decode-copy/5", fresh: func(b *testing.B) {

@@ -33,8 +33,10 @@ def free_port():
 class Broker:
     """Runs in a folder of its own: settings in `courser.yaml`, everything it keeps in `data`, its log beside it."""
 
-    def __init__(self, binary, folder, port):
-        self.binary, self.folder, self.port = binary, Path(folder), port
+    def __init__(self, binary, folder, port, disk=None):
+        """`disk` is a `lossy.Mounted`, on which the data are then, and whose power goes with every stop."""
+        self.binary, self.folder, self.port, self.disk = binary, Path(folder), port, disk
+        self.losses = 0
         self.log_path = self.folder / "broker.log"
         self.process = None
         self.ready_s = 0.1
@@ -42,12 +44,17 @@ class Broker:
         self.configure()
 
     @property
+    def data(self):
+        # Not at the top: that the folders above have their names is up to the broker too.
+        return Path(self.disk.folder) / "srv" / "data" if self.disk else self.folder / "data"
+
+    @property
     def journal(self):
-        return self.folder / "data" / "journal"
+        return self.data / "journal"
 
     def configure(self, memory_high_bytes=0, log="info,courser=debug", **journal):
         """`journal` are settings of its section."""
-        lines = [f"listen: ['127.0.0.1:{self.port}']", f"data_dir: {self.folder / 'data'}"]
+        lines = [f"listen: ['127.0.0.1:{self.port}']", f"data_dir: {self.data}"]
         lines += ["limits:", f"  memory_high_bytes: {memory_high_bytes}", "log:", f"  level: {log}"]
         if journal:
             lines += ["journal:", *(f"  {key}: {value}" for key, value in journal.items())]
@@ -93,9 +100,18 @@ class Broker:
     def kill(self):
         """As a crash of the process does: nothing is said, nothing is finished."""
         if self.process is not None:
+            if self.disk:
+                self.disk.tell("off")
             self.process.kill()
             self.process.wait()
             self.process = None
+            self.lose_power()
+
+    def lose_power(self):
+        """With what was not synced; a process that still runs could not change anything since the power went."""
+        if self.disk:
+            self.losses += 1
+            self.disk.tell(f"on {self.losses}")
 
     def stop(self):
         """SIGTERM, and it has to end by itself without an error."""
@@ -105,6 +121,7 @@ class Broker:
         except subprocess.TimeoutExpired:
             raise BrokerError(f"the broker still runs {STOP_TIMEOUT_S} s after SIGTERM") from None
         self.process = None
+        self.lose_power()
         if code != 0:
             raise BrokerError(f"the broker ended with {code} after SIGTERM: {self.last_line()}")
 
@@ -122,16 +139,19 @@ class Broker:
             log.seek(offset)
             text = log.read()
         lines = text.decode(errors="replace").splitlines()
-        return [line for line in lines if " ERROR " in line or "panicked" in line], offset + len(text)
+        # Without power there is no disk, and the broker says so.
+        off = "Input/output error" if self.disk else None
+        found = [line for line in lines if " ERROR " in line or "panicked" in line]
+        return [line for line in found if off is None or off not in line], offset + len(text)
 
     def keep(self, name):
         """A copy of the data as it is now; the last copy of this name is replaced."""
         copy = self.folder / name
         shutil.rmtree(copy, ignore_errors=True)
-        subprocess.run(["cp", "-r", "--sparse=always", self.folder / "data", copy], check=True)
+        subprocess.run(["cp", "-r", "--sparse=always", self.data, copy], check=True)
         return copy
 
     def start_over(self):
         """Forgets all data."""
         self.kill()
-        shutil.rmtree(self.folder / "data", ignore_errors=True)
+        shutil.rmtree(self.data.parent if self.disk else self.data, ignore_errors=True)

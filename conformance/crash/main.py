@@ -19,6 +19,8 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=5, help="default 5; a long run has 50 or more")
     parser.add_argument("--seed", type=int, default=None, help="repeats the choices of a run, though not its moments")
     parser.add_argument("--seconds-per-round", type=float, default=2.0, help="the longest time under load, default 2")
+    parser.add_argument("--power", action="store_true", help="the power goes too: what was not synced is lost (needs root)")
+    parser.add_argument("--lie", action="store_true", help="with --power: syncs do nothing, and messages have to be missed")
     parser.add_argument("--no-faults", action="store_true", help="only the rounds")
     given = parser.parse_args()
     if not 0 < given.seconds_per_round <= 10:
@@ -36,15 +38,16 @@ def keep_failed(broker, name, problems):
     print(f"     kept: {kept}: broker.log; data as it is now; at-the-stop: data as the last round left it", flush=True)
 
 
-def run_faults(binary, port):
+def run_faults(binary, port, power):
     """Gives (passed, failed)."""
     import faults
 
     results = []
-    for test in faults.ALL:
+    for test in faults.WITHOUT_POWER if power else faults.ALL:
         folder = CACHE / "faults"
         shutil.rmtree(folder, ignore_errors=True)
-        broker = Broker(binary, folder, port)
+        disk = mounted(folder / "disk") if power else None
+        broker = Broker(binary, folder, port, disk)
         try:
             test(broker)
             results.append(True)
@@ -55,7 +58,19 @@ def run_faults(binary, port):
             keep_failed(broker, test.__name__, str(error))
         finally:
             broker.kill()
+            if disk:
+                disk.close()
     return results.count(True), results.count(False)
+
+
+def mounted(folder):
+    """A disk whose power can go."""
+    import lossy
+
+    try:
+        return lossy.Mounted(folder)
+    except OSError as error:
+        sys.exit(f"--power needs root and /dev/fuse, to mount a file system: {error}")
 
 
 def run_rounds(given, seed, port):
@@ -65,7 +80,8 @@ def run_rounds(given, seed, port):
     passed = failed = 0
     folder = CACHE / "rounds"
     shutil.rmtree(folder, ignore_errors=True)
-    broker = Broker(given.binary, folder, port)
+    disk = mounted(folder / "disk") if given.power else None
+    broker = Broker(given.binary, folder, port, disk)
     try:
         rounds = Rounds(broker, seed, given.seconds_per_round)
         for number in range(1, given.rounds + 1):
@@ -80,8 +96,13 @@ def run_rounds(given, seed, port):
                 print(f"   FAIL {number}/{given.rounds} with --seed {seed}: {text}", flush=True)
                 keep_failed(broker, f"seed-{seed}-round-{number}", text)
                 rounds.begin_anew()
+            if given.lie:
+                # From the second round on: what is confirmed in it has to be missed.
+                disk.tell("lie")
     finally:
         broker.kill()
+        if disk:
+            disk.close()
     return passed, failed
 
 
@@ -95,9 +116,12 @@ def main():
     os.environ["COURSER_TEST_URI"] = f"amqp://guest:guest@127.0.0.1:{port}/%2F"
     passed = failed = 0
     if not given.no_faults:
-        passed, failed = run_faults(given.binary, port)
+        passed, failed = run_faults(given.binary, port, given.power)
     print(f"   {given.rounds} rounds with --seed {seed}", flush=True)
     more_passed, more_failed = run_rounds(given, seed, port)
+    if given.lie:
+        # The test of the test.
+        more_passed, more_failed = (1, 0) if more_failed else (0, 1)
     passed, failed = passed + more_passed, failed + more_failed
     print(f"{passed} passed, {failed} failed")
     sys.exit(failed > 0)

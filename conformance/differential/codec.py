@@ -10,7 +10,7 @@ import struct
 METHOD, HEADER, BODY, HEARTBEAT = 1, 2, 3, 8
 PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 
-# Name: class id, method id, then its fields, `name:type`; types are bit, octet (o), short (h), long (l), longlong (q),
+# Name: class id, method id, then its fields, `name:type`; types are bit, byte (o), short (h), long (l), longlong (q),
 # shortstr (s), longstr (S) and table (t). `_` stands for a reserved short.
 METHODS = {
     "connection.start": (10, 10, "major:o minor:o properties:t mechanisms:S locales:S"),

@@ -132,6 +132,4 @@ def headers(g):
                 made[name] = g.pick(("a", 1, [1, "q1"], {"q1": 1}))
     if g.some(0.05):
         made["x-recent-history-no-store"] = g.pick((True, False, "true"))
-    if g.some(0.02):
-        made["x-death"] = g.pick((1, [], [{"queue": "q1", "reason": "expired", "count": ["@", "l", 1]}]))
     return made

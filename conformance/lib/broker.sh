@@ -1,49 +1,36 @@
-# Starts and stops the broker under test: ours, or RabbitMQ from Debian as the reference. Sourced.
+# Starts and stops the broker under test: ours, or RabbitMQ as the reference (rabbitmq.sh). Sourced.
 # Each start sets `broker_pid`, `broker_uri` and `broker_log`; `stop_broker` belongs in an exit trap.
+
+. "$(dirname "${BASH_SOURCE[0]}")/rabbitmq.sh"
 
 broker_pid=
 broker_uri=
 broker_log=
 epmd_pid=
 
-# start_courser BINARY FOLDER [OPTION...]: our broker on a free port, with its data and log in FOLDER.
+# build_courser: what cargo makes of the sources; sets COURSER_TEST_BINARY.
+build_courser() {
+    local root
+    need cargo "install Rust from https://rustup.rs"
+    say "building courser"
+    root=$(dirname "${BASH_SOURCE[0]}")/../..
+    (cd "$root" && cargo build --quiet --profile quick -p courser) || die "the broker does not build"
+    COURSER_TEST_BINARY=$(cd "$root" && cargo metadata --no-deps --format-version 1 |
+        python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/quick/courser
+    export COURSER_TEST_BINARY
+}
+
+# start_courser BINARY FOLDER [OPTION...]: our broker, with its data and log in FOLDER, on a free port or on
+# COURSER_TEST_PORT.
 start_courser() {
     local binary=$1 folder=$2 port
     shift 2
-    port=$(free_port)
+    port=${COURSER_TEST_PORT:-$(free_port)}
     broker_log=$folder/broker.log
     broker_uri=amqp://guest:guest@127.0.0.1:$port/%2F
     "$binary" --listen "127.0.0.1:$port" --data-dir "$folder/data" "$@" >"$broker_log" 2>&1 &
     broker_pid=$!
     wait_for_broker 30
-}
-
-# start_rabbitmq FOLDER [PLUGINS [SETTING]]: a node of its own beside any that runs on this machine: own ports, own
-# name, own epmd, all files in FOLDER, only the plug-ins on that are named (separated by commas).
-start_rabbitmq() {
-    local folder=$1 plugins=${2:-} setting=${3:-} port dist_port epmd_port home=/usr/lib/rabbitmq
-    [[ -x $home/bin/rabbitmq-server ]] || debian_packages rabbitmq-server
-    port=$(free_port) dist_port=$(free_port) epmd_port=$(free_port)
-    broker_log=$folder/broker.log
-    broker_uri=amqp://guest:guest@127.0.0.1:$port/%2F
-    mkdir -p "$folder/home"
-    # The largest message is a setting: the reference gets the figure that the suite expects.
-    printf '%s\n' "listeners.tcp.1 = 127.0.0.1:$port" "$setting" \
-        "max_message_size = ${COURSER_AMQP_MAX_MESSAGE_BYTES:-16777216}" \
-        'log.console = true' 'log.console.level = warning' 'log.file = false' >"$folder/rabbitmq.conf"
-    echo "[$plugins]." >"$folder/enabled_plugins"
-    export ERL_EPMD_PORT=$epmd_port ERL_EPMD_ADDRESS=127.0.0.1
-    epmd >/dev/null 2>&1 &
-    epmd_pid=$!
-    env HOME="$folder/home" \
-        RABBITMQ_NODENAME="courser-reference-$port@localhost" RABBITMQ_DIST_PORT="$dist_port" \
-        RABBITMQ_MNESIA_BASE="$folder/mnesia" RABBITMQ_LOG_BASE="$folder/log" \
-        RABBITMQ_PID_FILE="$folder/pid" RABBITMQ_CONF_ENV_FILE=/dev/null \
-        RABBITMQ_CONFIG_FILE="$folder/rabbitmq.conf" RABBITMQ_ADVANCED_CONFIG_FILE="$folder/none" \
-        RABBITMQ_ENABLED_PLUGINS_FILE="$folder/enabled_plugins" RABBITMQ_GENERATED_CONFIG_DIR="$folder/generated" \
-        "$home/bin/rabbitmq-server" >"$broker_log" 2>&1 &
-    broker_pid=$!
-    wait_for_broker 90
 }
 
 # wait_for_broker SECONDS: until it answers the protocol header, or its process ends, or the time is over.
@@ -56,7 +43,7 @@ wait_for_broker() {
     done
 }
 
-# probe_broker URI: prints its product and version as it announces them, `RabbitMQ 3.10.8`.
+# probe_broker URI: prints its product and version as it announces them, `RabbitMQ 4.3.6`.
 probe_broker() { python3 "$(dirname "${BASH_SOURCE[0]}")/probe.py" "$1"; }
 
 show_broker_log() {

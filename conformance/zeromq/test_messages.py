@@ -115,7 +115,7 @@ def test_an_alarm_of_the_broker_holds_senders_back_and_nothing_is_lost(broker, p
     channel = broker.start(f"""
     - {{socket: pull, bind: "tcp://127.0.0.1:{port}", queue: tasks, high_water_messages: 10, persistent: false}}
 limits:
-  memory_high_bytes: 1000
+  memory_high_bytes: 100000
 """).connect().channel()
     push = peers(zmq.PUSH, port, sndhwm=10, sndtimeo=1000)
     sent = 0

@@ -315,5 +315,5 @@ def test_sigusr1_writes_what_was_counted_to_the_log(broker, peers, port):
     peers(zmq.PUSH, port).send(b"nobody wants it")
     eventually(lambda: "no queue takes a message" in broker.said())
     broker.process.send_signal(signal.SIGUSR1)
-    eventually(lambda: "gateway: so far" in broker.said() and "received 1 (15 octets)" in broker.said())
+    eventually(lambda: "gateway: so far" in broker.said() and "received 1 (15 bytes)" in broker.said())
     assert channel.is_open

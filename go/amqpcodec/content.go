@@ -2,14 +2,14 @@ package amqpcodec
 
 import "encoding/binary"
 
-// contentHeaderSize is how many octets of a content header stand before the property flags.
+// contentHeaderSize is how many bytes of a content header stand before the property flags.
 const contentHeaderSize = 12
 
 // A ContentHeader goes before a message's body, as the payload of a header frame (section 4.2.6.1 of the specification).
 type ContentHeader struct {
 	// ClassID is the class of the method that the content belongs to; [ClassBasic] is the only one that has contents.
 	ClassID uint16
-	// BodySize is how many octets all body frames hold together.
+	// BodySize is how many bytes all body frames hold together.
 	BodySize uint64
 	// Properties say what the message is.
 	Properties Properties
@@ -19,14 +19,14 @@ type ContentHeader struct {
 type ContentHeaderView struct {
 	// ClassID is the class of the method that the content belongs to.
 	ClassID uint16
-	// BodySize is how many octets all body frames hold together.
+	// BodySize is how many bytes all body frames hold together.
 	BodySize uint64
 	// Properties are the flags and the values behind them, as they lie in the payload.
 	Properties RawProperties
 }
 
 // Parse reads the payload of a header frame. Properties are checked to be all there, but headers are not looked into.
-// The error is a [DecodeError]: of a payload cut short, a weight, flags without a meaning, or octets behind the last
+// The error is a [DecodeError]: of a payload cut short, a weight, flags without a meaning, or bytes behind the last
 // property.
 func (h *ContentHeaderView) Parse(payload []byte) error {
 	if err := checkContentHeader(payload); err != nil {

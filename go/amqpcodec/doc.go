@@ -1,14 +1,14 @@
 // Package amqpcodec reads and writes AMQP 0-9-1 with RabbitMQ's additions: frames, all methods, content headers with
-// their properties, and field tables. It is for proxies, test tools and servers: it knows the octets, not the
+// their properties, and field tables. It is for proxies, test tools and servers: it knows the bytes, not the
 // conversation, and does no I/O but in [Reader] and [Writer]. It needs nothing but the standard library.
 //
 // # Views and owned values
 //
 // What is read comes in one of two forms, and the name says which:
 //
-//   - A view aliases the octets it was read from and costs no allocation: [ParseFrame], [Reader.Next], the types whose
+//   - A view aliases the bytes it was read from and costs no allocation: [ParseFrame], [Reader.Next], the types whose
 //     name ends in View ([BasicDeliverView], [TableView], [PropertiesView]), [RawProperties], [Value] and [Entry]. A
-//     view is good as long as those octets are not written to; a frame of a [Reader] until its next call.
+//     view is good as long as those bytes are not written to; a frame of a [Reader] until its next call.
 //   - An owned value shares nothing with the input: the types without View ([BasicDeliver], [Properties],
 //     [ContentHeader]), everything that has an UnmarshalBinary, and [TableView.Map], which gives map[string]any.
 //
@@ -19,7 +19,7 @@
 //
 // Whatever can be written has AppendBinary (encoding.BinaryAppender), which appends to a buffer that the caller lends
 // and allocates only when that is too small. Methods and content headers also have AppendFrame, for a whole frame. A
-// value can be impossible to write: a short string holds 255 octets at most, a map may hold a type that the protocol
+// value can be impossible to write: a short string holds 255 bytes at most, a map may hold a type that the protocol
 // lacks. That is an [EncodeError], and the buffer is then returned as it was. AppendTo is the same without a second
 // result, for values that are known to be fine; it panics where AppendBinary fails.
 //

@@ -12,7 +12,7 @@ import (
 // int and uint, uint64 (all as 64 signed bits), []string, [Value], [TableView], [ArrayView], and named types of maps
 // from string to any and of slices of any. The order of the entries is the map's, that is, none.
 //
-// An error is an [EncodeError]: a type without a form, a key of more than 255 octets, a number that does not fit, or
+// An error is an [EncodeError]: a type without a form, a key of more than 255 bytes, a number that does not fit, or
 // nesting deeper than [MaxNesting], which a map that contains itself has. dst is then returned as it was.
 func AppendMap(dst []byte, table map[string]any) ([]byte, error) {
 	written, err := appendMap(withRoom(dst, 4, guess(table)), table, 0)
@@ -59,7 +59,7 @@ func appendArray(dst []byte, elements []any, level int) ([]byte, error) {
 	return patchLength(dst, start)
 }
 
-// patchLength fills in the four octets at start with how many follow them.
+// patchLength fills in the four bytes at start with how many follow them.
 func patchLength(dst []byte, start int) ([]byte, error) {
 	size := len(dst) - start - 4
 	if !fitsLong(size) {

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// What can be wrong with octets that came in: the causes of a [DecodeError].
+// What can be wrong with bytes that came in: the causes of a [DecodeError].
 var (
 	// ErrTruncated: the input ends before the value does, or a length says more than there is.
 	ErrTruncated = errors.New("input ends within a value")
-	// ErrTrailingOctets: octets are left behind the last field.
+	// ErrTrailingOctets: bytes are left behind the last field.
 	ErrTrailingOctets = errors.New("octets behind the last field")
 	// ErrUnknownClass: no class has this number.
 	ErrUnknownClass = errors.New("unknown class")
@@ -25,20 +25,20 @@ var (
 	ErrUnknownPropertyFlags = errors.New("unknown property flags")
 	// ErrNonZeroWeight: a content header's weight is not 0.
 	ErrNonZeroWeight = errors.New("content weight is not 0")
-	// ErrUnknownFrameType: the first octet is none of the frame types.
+	// ErrUnknownFrameType: the first byte is none of the frame types.
 	ErrUnknownFrameType = errors.New("unknown frame type")
 	// ErrFrameTooLarge: the frame is larger than the connection allows.
 	ErrFrameTooLarge = errors.New("frame is larger than frame_max")
-	// ErrBadFrameEnd: something else stands where the octet behind a frame should be.
+	// ErrBadFrameEnd: something else stands where the byte behind a frame should be.
 	ErrBadFrameEnd = errors.New("frame does not end with 0xce")
 )
 
-// ErrTooDeep is the cause when tables and arrays are nested deeper than [MaxNesting], in octets or in a value to be written.
+// ErrTooDeep is the cause when tables and arrays are nested deeper than [MaxNesting], in bytes or in a value to be written.
 var ErrTooDeep = errors.New("tables nested deeper than " + strconv.Itoa(MaxNesting))
 
 // What can be wrong with a value that is to be written: the causes of an [EncodeError], beside [ErrTooDeep].
 var (
-	// ErrTooLong: more octets than the length before them can say: 255 for a short string and a key, else 4 GiB.
+	// ErrTooLong: more bytes than the length before them can say: 255 for a short string and a key, else 4 GiB.
 	ErrTooLong = errors.New("too long")
 	// ErrUnsupportedType: a Go type that field tables have no form for.
 	ErrUnsupportedType = errors.New("no field-table form for the type")
@@ -48,9 +48,9 @@ var (
 	ErrUnbalancedTable = errors.New("tables begun and ended do not match")
 )
 
-// A DecodeError says where octets are not what they should be, and why.
+// A DecodeError says where bytes are not what they should be, and why.
 type DecodeError struct {
-	// Offset in octets from the start of the slice that was to be read; in a [Reader], from the start of the frame.
+	// Offset in bytes from the start of the slice that was to be read; in a [Reader], from the start of the frame.
 	Offset int
 	// Cause is one of this package's errors, for [errors.Is].
 	Cause error
@@ -116,7 +116,7 @@ func within(part string, err error) error {
 	return encode
 }
 
-// tooLong is the error for a field that has more octets than its length can say.
+// tooLong is the error for a field that has more bytes than its length can say.
 func tooLong(path ...string) error { return &EncodeError{Path: path, Cause: ErrTooLong} }
 
 // must is how an AppendTo reports what its AppendBinary returns as an error.
@@ -143,12 +143,12 @@ func truncatedIn(input, rest []byte, sizes ...int) error {
 	return truncated(input, rest)
 }
 
-// trailing is the error for octets that are left when everything is read.
+// trailing is the error for bytes that are left when everything is read.
 func trailing(input, rest []byte) error {
 	return &DecodeError{Offset: len(input) - len(rest), Cause: ErrTrailingOctets}
 }
 
-// shifted moves an error's offset, for a reader of the octets around those that it counts in.
+// shifted moves an error's offset, for a reader of the bytes around those that it counts in.
 func shifted(err error, octets int) error {
 	var decode *DecodeError
 	if !errors.As(err, &decode) {

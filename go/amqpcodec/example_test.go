@@ -78,7 +78,7 @@ func ExampleReader() {
 	}
 	// Output:
 	// delivery 7 of "jobs"
-	// 5 octets of text/plain
+	// 5 bytes of text/plain
 	// hello
 	// a heartbeat
 }
@@ -108,7 +108,7 @@ func ExampleWriter_AvailableBuffer() {
 	if err := writer.Flush(); err != nil {
 		log.Fatal(err)
 	}
-	// Output: 108 octets wait
+	// Output: 108 bytes wait
 }
 
 // Any method, without knowing its type.
@@ -174,7 +174,7 @@ func ExampleTableWriter() {
 	}
 	start := amqp.ConnectionStartView{VersionMinor: 9, ServerProperties: table, Mechanisms: []byte("PLAIN")}
 	fmt.Println(len(start.AppendTo(nil)), "octets")
-	// Output: 74 octets
+	// Output: 74 bytes
 }
 
 // An error says where and why.

@@ -7,7 +7,7 @@ type FieldKind uint8
 
 // The kinds of fields.
 const (
-	// KindBit is a truth value; consecutive ones share an octet.
+	// KindBit is a truth value; consecutive ones share a byte.
 	KindBit FieldKind = iota + 1
 	// KindOctet is a number of 8 bits.
 	KindOctet
@@ -17,7 +17,7 @@ const (
 	KindLong
 	// KindLongLong is a number of 64 bits.
 	KindLongLong
-	// KindShortString is up to 255 octets.
+	// KindShortString is up to 255 bytes.
 	KindShortString
 	// KindLongString is up to 4 GiB.
 	KindLongString
@@ -27,7 +27,7 @@ const (
 	KindTimestamp
 )
 
-// fieldSizes has the octets of numbers by kind.
+// fieldSizes has the bytes of numbers by kind.
 var fieldSizes = [...]uint8{KindBit: 1, KindOctet: 1, KindShort: 2, KindLong: 4, KindLongLong: 8, KindTimestamp: 8}
 
 // A Field is a field of a method, or a property, for programs that treat all of them alike: what it is called, and its
@@ -47,7 +47,7 @@ func (f Field) Uint64() uint64 { return f.number }
 // Bool returns the value of a bit.
 func (f Field) Bool() bool { return f.number != 0 }
 
-// Bytes returns the octets of a string of either kind, or the encoded entries of a table. They alias the input.
+// Bytes returns the bytes of a string of either kind, or the encoded entries of a table. They alias the input.
 func (f Field) Bytes() []byte { return f.data }
 
 // Table returns the value of a table.
@@ -58,7 +58,7 @@ type fieldInfo struct {
 	name     string
 	kind     FieldKind
 	reserved bool
-	// bit is the place of a bit in its octet; that in place 0 begins an octet.
+	// bit is the place of a bit in its byte; that in place 0 begins a byte.
 	bit uint8
 }
 
@@ -93,7 +93,7 @@ func ParseFields(payload []byte) iter.Seq2[Field, error] {
 	}
 }
 
-// cutField takes a field off the front of b. Of a bit it returns the whole octet, which is bits for all but the first.
+// cutField takes a field off the front of b. Of a bit it returns the whole byte, which is bits for all but the first.
 func cutField(info *fieldInfo, b []byte, bits uint64) (field Field, rest []byte, ok bool) {
 	field = Field{Name: info.name, Kind: info.kind}
 	switch {

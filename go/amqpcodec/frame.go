@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// FrameHeaderSize is how many octets stand before a frame's payload: type, channel, size of the payload.
+	// FrameHeaderSize is how many bytes stand before a frame's payload: type, channel, size of the payload.
 	FrameHeaderSize = 7
-	// FrameOverhead is how many octets a frame has beside its payload: the header and the end.
+	// FrameOverhead is how many bytes a frame has beside its payload: the header and the end.
 	FrameOverhead = FrameHeaderSize + 1
 )
 
@@ -38,10 +38,10 @@ type Frame struct {
 }
 
 // ParseFrame reads the frame that src begins with. It returns the frame, whose payload is a view of src, and how many
-// octets that was; 0 without an error means that the frame is not all there yet. frameMax is the largest frame in
-// octets that is taken, overhead included; 0 is no limit.
+// bytes that was; 0 without an error means that the frame is not all there yet. frameMax is the largest frame in
+// bytes that is taken, overhead included; 0 is no limit.
 //
-// What can never become a frame is refused as early as its first octets show it.
+// What can never become a frame is refused as early as its first bytes show it.
 func ParseFrame(src []byte, frameMax uint32) (frame Frame, n int, err error) {
 	if len(src) < FrameHeaderSize {
 		if len(src) > 0 && !FrameType(src[0]).known() {
@@ -72,7 +72,7 @@ func refuseFrame(src []byte, size uint64) error {
 	return &DecodeError{Offset: 0, Cause: ErrFrameTooLarge, Found: size}
 }
 
-// Size returns how many octets the frame has on the wire.
+// Size returns how many bytes the frame has on the wire.
 func (f *Frame) Size() int { return FrameOverhead + len(f.Payload) }
 
 // AppendTo appends the frame. It panics when the payload has more than 4 GiB; type and limit are the caller's to mind.
@@ -122,7 +122,7 @@ func AppendHeartbeat(dst []byte) []byte {
 	return append(dst, byte(FrameHeartbeat), 0, 0, 0, 0, 0, 0, FrameEnd)
 }
 
-// AppendBody appends a message's body as body frames of at most frameMax octets each, overhead included. 0 is no limit;
+// AppendBody appends a message's body as body frames of at most frameMax bytes each, overhead included. 0 is no limit;
 // a limit that leaves no room for a payload is taken as [FrameMinSize]. An empty body has no frames.
 func AppendBody(dst []byte, channel uint16, body []byte, frameMax uint32) []byte {
 	room := bodyRoom(frameMax)
@@ -137,7 +137,7 @@ func AppendBody(dst []byte, channel uint16, body []byte, frameMax uint32) []byte
 	return dst
 }
 
-// bodyRoom is how many octets of a body go into one frame.
+// bodyRoom is how many bytes of a body go into one frame.
 func bodyRoom(frameMax uint32) int {
 	switch {
 	case frameMax == 0:

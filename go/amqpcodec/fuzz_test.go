@@ -11,7 +11,7 @@ import (
 	amqp "courser/amqpcodec"
 )
 
-// Any octets must give a value or an error, never a panic; all ways of reading them must agree; and what was read must
+// Any bytes must give a value or an error, never a panic; all ways of reading them must agree; and what was read must
 // be read the same again when it is written. Beside the vectors, testdata/fuzz has what the fuzzer found worth keeping.
 
 func FuzzFrames(f *testing.F) {

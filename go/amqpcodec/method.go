@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// A MethodID is a class and a method of it: the four octets that a method frame's payload begins with, the class in the
+// A MethodID is a class and a method of it: the four bytes that a method frame's payload begins with, the class in the
 // upper 16 bits.
 type MethodID uint32
 
@@ -53,7 +53,7 @@ type Method interface {
 type MethodView interface {
 	Method
 	// Parse reads the payload of a method frame that holds this very method; strings and tables become views of it.
-	// The error, a [DecodeError], is that of another method, of fields that are cut short, or of octets behind them.
+	// The error, a [DecodeError], is that of another method, of fields that are cut short, or of bytes behind them.
 	// Tables are not looked into. After an error the fields have no meaning.
 	Parse(payload []byte) error
 }

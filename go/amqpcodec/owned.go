@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// smallTable is a table in octets that is not worth the counting of its entries.
+// smallTable is a table in bytes that is not worth the counting of its entries.
 const smallTable = 128
 
 // An owner turns what is encoded in one slice into owned values. The strings that it gives out are parts of one copy of

@@ -46,7 +46,7 @@ func unknownFlags(flags PropertyFlags) error {
 	return &DecodeError{Cause: ErrUnknownPropertyFlags, Found: uint64(flags &^ knownPropertyFlags)}
 }
 
-// propertySize is how many octets the value has that b begins with, and whether they are all there.
+// propertySize is how many bytes the value has that b begins with, and whether they are all there.
 func propertySize(kind FieldKind, b []byte) (size int, ok bool) {
 	switch kind {
 	case KindShortString:
@@ -92,7 +92,7 @@ func (p RawProperties) Validate() error {
 	return nil
 }
 
-// find returns the octets from a property's value on, and its offset, 0 when the property is not there.
+// find returns the bytes from a property's value on, and its offset, 0 when the property is not there.
 func (p RawProperties) find(flag PropertyFlags) (rest []byte, offset int) {
 	flags := p.Flags()
 	if flags&flag == 0 {

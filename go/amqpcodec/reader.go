@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// DefaultFrameMax is the largest frame in octets that a [Reader] takes and a [Writer] makes until SetFrameMax says
+	// DefaultFrameMax is the largest frame in bytes that a [Reader] takes and a [Writer] makes until SetFrameMax says
 	// what the peers settled on: what RabbitMQ and most clients propose.
 	DefaultFrameMax = 131072
 
@@ -17,7 +17,7 @@ const (
 )
 
 // A Reader reads frames from a stream through a buffer. The buffer grows, up to the largest frame allowed, when a frame
-// needs it and its octets have come; a size alone allocates nothing.
+// needs it and its bytes have come; a size alone allocates nothing.
 type Reader struct {
 	source   io.Reader
 	buf      []byte
@@ -31,7 +31,7 @@ type Reader struct {
 // NewReader returns a Reader with a buffer of the default size, 32 KiB.
 func NewReader(source io.Reader) *Reader { return NewReaderSize(source, defaultBufferSize) }
 
-// NewReaderSize returns a Reader with a buffer of the given size in octets, at least [FrameMinSize].
+// NewReaderSize returns a Reader with a buffer of the given size in bytes, at least [FrameMinSize].
 func NewReaderSize(source io.Reader, size int) *Reader {
 	return &Reader{source: source, buf: make([]byte, max(size, FrameMinSize)), frameMax: DefaultFrameMax}
 }
@@ -41,7 +41,7 @@ func (r *Reader) Reset(source io.Reader) {
 	*r = Reader{source: source, buf: r.buf, frameMax: DefaultFrameMax}
 }
 
-// SetFrameMax sets the largest frame in octets that is taken, overhead included; 0 is no limit.
+// SetFrameMax sets the largest frame in bytes that is taken, overhead included; 0 is no limit.
 func (r *Reader) SetFrameMax(frameMax uint32) { r.frameMax = frameMax }
 
 // Next returns the next frame. Its payload lies in the reader's buffer and is good until the next call.
@@ -78,8 +78,8 @@ func (r *Reader) All() iter.Seq2[Frame, error] {
 	}
 }
 
-// ReadProtocolHeader reads the 8 octets that a client sends first, and a server that does not know that version. The
-// error is as for [Reader.Next]; what the octets say is the caller's to look at: see [ProtocolHeader].
+// ReadProtocolHeader reads the 8 bytes that a client sends first, and a server that does not know that version. The
+// error is as for [Reader.Next]; what the bytes say is the caller's to look at: see [ProtocolHeader].
 func (r *Reader) ReadProtocolHeader() (header [8]byte, err error) {
 	for r.err == nil {
 		if r.end-r.start >= len(header) {
@@ -92,13 +92,13 @@ func (r *Reader) ReadProtocolHeader() (header [8]byte, err error) {
 	return header, r.err
 }
 
-// Buffered returns how many octets were read from the stream and not returned yet.
+// Buffered returns how many bytes were read from the stream and not returned yet.
 func (r *Reader) Buffered() int { return r.end - r.start }
 
-// Offset returns where in the stream the next frame begins, in octets.
+// Offset returns where in the stream the next frame begins, in bytes.
 func (r *Reader) Offset() int64 { return r.offset }
 
-// fill reads more octets behind those that are there, or sets the error.
+// fill reads more bytes behind those that are there, or sets the error.
 func (r *Reader) fill() {
 	switch {
 	case r.start == r.end:
@@ -138,7 +138,7 @@ func (r *Reader) frameSize() uint64 {
 	return uint64(binary.BigEndian.Uint32(r.buf[r.start+3:])) + FrameOverhead
 }
 
-// ReadFrame reads one frame from a stream and not an octet more. The payload goes into the frame's present payload slice
+// ReadFrame reads one frame from a stream and not a byte more. The payload goes into the frame's present payload slice
 // as far as that has room. frameMax and the errors are as for [ParseFrame] and [Reader.Next]. A [Reader] needs far
 // fewer reads.
 func ReadFrame(source io.Reader, frame *Frame, frameMax uint32) error {
@@ -167,7 +167,7 @@ func ReadFrame(source io.Reader, frame *Frame, frameMax uint32) error {
 	return nil
 }
 
-// readPayload reads size octets, into buf as far as that has room. What is missing grows as the octets come.
+// readPayload reads size bytes, into buf as far as that has room. What is missing grows as the bytes come.
 func readPayload(source io.Reader, buf []byte, size uint64) ([]byte, error) {
 	const step = 64 * 1024
 	for uint64(len(buf)) < size {

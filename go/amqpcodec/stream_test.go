@@ -14,7 +14,7 @@ import (
 	amqp "courser/amqpcodec"
 )
 
-// body is octets in which a shift by one shows.
+// body is bytes in which a shift by one shows.
 func body(size int) []byte {
 	octets := make([]byte, size)
 	for i := range octets {
@@ -131,7 +131,7 @@ func TestALargeSizeAloneAllocatesNothing(t *testing.T) {
 	}
 }
 
-// allocated is how many octets a function allocates.
+// allocated is how many bytes a function allocates.
 func allocated(do func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -12,13 +12,13 @@ type ArrayView []byte
 
 // An Entry is a key of a table and its value, both views.
 type Entry struct {
-	// Key has 255 octets at most: text by convention, anything in fact.
+	// Key has 255 bytes at most: text by convention, anything in fact.
 	Key []byte
 	// Value is the value as it is encoded.
 	Value Value
 }
 
-// ParseTable reads the table that src begins with, its length before it. It returns the view and how many octets that
+// ParseTable reads the table that src begins with, its length before it. It returns the view and how many bytes that
 // was. Entries are not looked at.
 func ParseTable(src []byte) (table TableView, n int, err error) {
 	entries, rest, ok := CutLongString(src)

@@ -73,7 +73,7 @@ func (w *TableWriter) PutString(key, value string) {
 	}
 }
 
-// PutBytes appends octets that are no text ([TagBytes]).
+// PutBytes appends bytes that are no text ([TagBytes]).
 func (w *TableWriter) PutBytes(key string, value []byte) {
 	if w.key(key, TagBytes) {
 		w.long(key, len(value))

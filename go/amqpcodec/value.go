@@ -16,7 +16,7 @@ const MaxNesting = 64
 type Decimal struct {
 	// Scale is the number of decimal places.
 	Scale uint8
-	// Digits are read unsigned by RabbitMQ, and as two's complement by some clients; the octets are the same.
+	// Digits are read unsigned by RabbitMQ, and as two's complement by some clients; the bytes are the same.
 	Digits uint32
 }
 
@@ -27,7 +27,7 @@ func (d Decimal) String() string {
 	return strings.TrimSuffix(digits[:point]+"."+digits[point:], ".")
 }
 
-// A Value is one value of a field table, as a view of the octets it was read from. The zero Value is no value at all;
+// A Value is one value of a field table, as a view of the bytes it was read from. The zero Value is no value at all;
 // its tag is 0. The accessors return false when the value is of another type.
 type Value struct {
 	data []byte
@@ -37,11 +37,11 @@ type Value struct {
 // Tag returns the tag that stands before the value on the wire; L, which some write for [TagInt64], is returned as that.
 func (v Value) Tag() Tag { return v.tag }
 
-// Bytes returns the octets behind the tag: of a long string and of [TagBytes] the content, of a table or an array the
+// Bytes returns the bytes behind the tag: of a long string and of [TagBytes] the content, of a table or an array the
 // encoded entries or elements, of everything else the value as it is encoded. It aliases the input.
 func (v Value) Bytes() []byte { return v.data }
 
-// Bool returns the truth value. Any octet but zero is true.
+// Bool returns the truth value. Any byte but zero is true.
 func (v Value) Bool() (value, ok bool) {
 	if v.tag != TagBool {
 		return false, false
@@ -94,7 +94,7 @@ func (v Value) Decimal() (Decimal, bool) {
 	return Decimal{Scale: v.data[0], Digits: binary.BigEndian.Uint32(v.data[1:])}, true
 }
 
-// LongString returns the octets of a long string: text by convention, anything in fact. They alias the input.
+// LongString returns the bytes of a long string: text by convention, anything in fact. They alias the input.
 func (v Value) LongString() ([]byte, bool) { return v.data, v.tag == TagLongString }
 
 // Timestamp returns the seconds since 1970.
@@ -141,7 +141,7 @@ func (v Value) Any() (any, error) {
 	return owner.value(v.tag, 0, len(v.data), 0)
 }
 
-// lengthPrefixed is the form of a value behind four octets of length; other forms are the size in octets.
+// lengthPrefixed is the form of a value behind four bytes of length; other forms are the size in bytes.
 const lengthPrefixed = 0xFE
 
 // valueForms says by tag how a value lies on the wire, plus 1, so that 0 is for the tags that there are not.
@@ -156,7 +156,7 @@ var valueForms = [256]uint8{
 	TagTable: lengthPrefixed + 1, TagArray: lengthPrefixed + 1,
 }
 
-// valueForm returns a value's size in octets or lengthPrefixed.
+// valueForm returns a value's size in bytes or lengthPrefixed.
 func valueForm(tag Tag) (form uint8, ok bool) { return valueForms[tag] - 1, valueForms[tag] != 0 }
 
 // locate finds the value whose tag is at b[at]: its content is b[start:end]. On an error, start is where it is wrong.

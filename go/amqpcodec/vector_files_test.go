@@ -39,7 +39,7 @@ func (v *vector) written() []byte {
 	return v.Bytes
 }
 
-// octets are hexadecimal in JSON.
+// bytes are hexadecimal in JSON.
 type octets []byte
 
 func (o *octets) UnmarshalJSON(text []byte) error {

@@ -15,7 +15,7 @@ import (
 	amqp "courser/amqpcodec"
 )
 
-// The values of the vectors' tables: their octets, written by an encoder that shares nothing with the package, and their
+// The values of the vectors' tables: their bytes, written by an encoder that shares nothing with the package, and their
 // owned form.
 
 // pair is an entry of a table: its key and an object with one member, named after the tag.
@@ -28,7 +28,7 @@ func (p *pair) UnmarshalJSON(encoded []byte) error {
 	return json.Unmarshal(encoded, &[]any{&p.key, &p.value})
 }
 
-// tableEntries is the octets of a vector's table, without the length before them.
+// tableEntries is the bytes of a vector's table, without the length before them.
 func tableEntries(t *testing.T, encoded json.RawMessage) []byte {
 	t.Helper()
 	entries := []byte{}
@@ -99,7 +99,7 @@ func valueOctets(t *testing.T, encoded json.RawMessage) []byte {
 	return nil
 }
 
-// integer reads one of up to 64 bits, signed or not, as its octets are.
+// integer reads one of up to 64 bits, signed or not, as its bytes are.
 func integer(t *testing.T, encoded json.RawMessage) uint64 {
 	t.Helper()
 	if signed, err := strconv.ParseInt(string(encoded), 10, 64); err == nil {

@@ -340,7 +340,7 @@ func checkEntries(t *testing.T, v *vector, table amqp.TableView) {
 			t.Errorf("%s: %q is %v, %v, %v", v.Name, entry.Key, value, ok, err)
 		}
 	}
-	// Views keep a truth value's octet; the tag L becomes l.
+	// Views keep a truth value's byte; the tag L becomes l.
 	if got := bytes.ReplaceAll(v.Bytes[4:], []byte("\x01kL"), []byte("\x01kl")); !bytes.Equal(got, back) {
 		t.Errorf("%s: entries written as %x", v.Name, back)
 	}

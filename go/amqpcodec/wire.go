@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// maxShortLen is how many octets a short string holds.
+// maxShortLen is how many bytes a short string holds.
 const maxShortLen = 255
 
-// CutShortString takes a short string off the front of b: up to 255 octets behind one octet of length. It returns a view
+// CutShortString takes a short string off the front of b: up to 255 bytes behind one byte of length. It returns a view
 // of them, which cannot be appended to in place, and what is left; or b as it was and false when not all of it is there.
 func CutShortString(b []byte) (value, rest []byte, ok bool) {
 	if len(b) == 0 || len(b) <= int(b[0]) {
@@ -20,7 +20,7 @@ func CutShortString(b []byte) (value, rest []byte, ok bool) {
 	return b[1:end:end], b[end:], true
 }
 
-// CutLongString takes what lies behind four octets of length off the front of b, a long string or the entries of a
+// CutLongString takes what lies behind four bytes of length off the front of b, a long string or the entries of a
 // table; otherwise it is like [CutShortString].
 func CutLongString(b []byte) (value, rest []byte, ok bool) {
 	if len(b) < 4 || uint64(len(b)-4) < uint64(binary.BigEndian.Uint32(b)) {
@@ -30,7 +30,7 @@ func CutLongString(b []byte) (value, rest []byte, ok bool) {
 	return b[4:end:end], b[end:], true
 }
 
-// AppendShortString appends a short string. The error is that of more than 255 octets; dst is then returned as it was.
+// AppendShortString appends a short string. The error is that of more than 255 bytes; dst is then returned as it was.
 func AppendShortString[T ~string | ~[]byte](dst []byte, value T) ([]byte, error) {
 	if len(value) > maxShortLen {
 		return dst, tooLong("short string")
@@ -47,7 +47,7 @@ func AppendLongString[T ~string | ~[]byte](dst []byte, value T) ([]byte, error) 
 	return appendLong(withRoom(dst, 4+len(value), 0), value), nil
 }
 
-// withRoom returns dst with room for need octets more. When it has less, it gets room for further extra ones, which are a
+// withRoom returns dst with room for need bytes more. When it has less, it gets room for further extra ones, which are a
 // guess: a buffer that is large enough is never given up for a guess.
 func withRoom(dst []byte, need, extra int) []byte {
 	if cap(dst)-len(dst) >= need {
@@ -63,7 +63,7 @@ func grown(dst []byte, more int) []byte {
 	return slices.Grow(dst, more)
 }
 
-// guess is about how many octets the entries of a map take.
+// guess is about how many bytes the entries of a map take.
 func guess(table map[string]any) int { return 24 * len(table) }
 
 // cutOctet takes a number of 8 bits.
@@ -82,10 +82,10 @@ func cutTimestamp(b []byte) (seconds uint64, rest []byte, ok bool) {
 	return binary.BigEndian.Uint64(b), b[8:], true
 }
 
-// fitsLong reports whether four octets can say this length.
+// fitsLong reports whether four bytes can say this length.
 func fitsLong(length int) bool { return uint64(length) <= math.MaxUint32 }
 
-// bit is a truth value as the lowest bit of an octet.
+// bit is a truth value as the lowest bit of a byte.
 func bit(set bool) byte {
 	if set {
 		return 1
@@ -93,7 +93,7 @@ func bit(set bool) byte {
 	return 0
 }
 
-// appendLong appends four octets of length and what they count; the caller has seen to it that it fits.
+// appendLong appends four bytes of length and what they count; the caller has seen to it that it fits.
 func appendLong[T ~string | ~[]byte](dst []byte, value T) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(len(value)))
 	return append(dst, value...)

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// vectoredMin is the smallest body in octets that goes out of the caller's own memory: below, the copy costs less.
+	// vectoredMin is the smallest body in bytes that goes out of the caller's own memory: below, the copy costs less.
 	vectoredMin = 4 * 1024
 	// vectorMax is how many pieces one vectored write takes.
 	vectorMax = 64
@@ -32,7 +32,7 @@ type Writer struct {
 // NewWriter returns a Writer with a buffer of the default size, 32 KiB.
 func NewWriter(target io.Writer) *Writer { return NewWriterSize(target, defaultBufferSize) }
 
-// NewWriterSize returns a Writer with a buffer of the given size in octets, at least [FrameMinSize].
+// NewWriterSize returns a Writer with a buffer of the given size in bytes, at least [FrameMinSize].
 func NewWriterSize(target io.Writer, size int) *Writer {
 	w := &Writer{buf: make([]byte, 0, max(size, FrameMinSize))}
 	w.Reset(target)
@@ -50,10 +50,10 @@ func (w *Writer) Reset(target io.Writer) {
 	}
 }
 
-// SetFrameMax sets the largest frame in octets that bodies are split into, overhead included; 0 is no limit.
+// SetFrameMax sets the largest frame in bytes that bodies are split into, overhead included; 0 is no limit.
 func (w *Writer) SetFrameMax(frameMax uint32) { w.frameMax = frameMax }
 
-// Buffered returns how many octets wait for [Writer.Flush].
+// Buffered returns how many bytes wait for [Writer.Flush].
 func (w *Writer) Buffered() int { return len(w.buf) }
 
 // AvailableBuffer returns the empty rest of the buffer, to be appended to and handed to [Writer.Write]:
@@ -64,7 +64,7 @@ func (w *Writer) Buffered() int { return len(w.buf) }
 // It is good until the next call of any method.
 func (w *Writer) AvailableBuffer() []byte { return w.buf[len(w.buf):] }
 
-// Write writes octets that are frames already, or a [ProtocolHeader].
+// Write writes bytes that are frames already, or a [ProtocolHeader].
 func (w *Writer) Write(octets []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err
@@ -145,7 +145,7 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// send hands octets to the stream, and keeps its error.
+// send hands bytes to the stream, and keeps its error.
 func (w *Writer) send(octets []byte) (int, error) {
 	n, err := w.target.Write(octets)
 	if n < len(octets) && err == nil {
@@ -176,7 +176,7 @@ func (w *Writer) writeLarge(frame Frame) error {
 	return w.err
 }
 
-// writeVectored sends the buffer and a body behind it, in frames of room octets of body: the headers and ends of the
+// writeVectored sends the buffer and a body behind it, in frames of room bytes of body: the headers and ends of the
 // frames are put into the buffer, the pieces of the body lie where they are.
 func (w *Writer) writeVectored(channel uint16, body []byte, room int) error {
 	for len(body) > 0 && w.err == nil {

@@ -24,7 +24,7 @@ abort "the #{gem_name} gem was asked for, the other one is loaded" unless is_nat
 require_relative "cases"
 eval(Cases::SETUP) # rubocop:disable Security/Eval
 
-# The parameters of every method's encode, and octets for every decode. The native gem takes them from the pure one's
+# The parameters of every method's encode, and bytes for every decode. The native gem takes them from the pure one's
 # names, which are kept in a file beside this one: a native method has no parameter names.
 def method_cases
   list = JSON.parse(File.read(File.join(__dir__, "methods.json")))

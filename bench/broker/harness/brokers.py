@@ -8,7 +8,27 @@ from pathlib import Path
 from . import process
 
 HERE = Path(__file__).resolve().parent.parent
-TITLES = {"courser": "Courser", "rabbitmq": "RabbitMQ"}
+TITLES = {
+    "courser": "Courser",
+    "rabbitmq": "RabbitMQ",
+    "rabbitmq3": "RabbitMQ 3",
+    "lavinmq": "LavinMQ",
+    "strangeq": "StrangeQ",
+}
+COMMANDS = {
+    "courser": "courser --listen 127.0.0.1:PORT --data-dir FOLDER",
+    "rabbitmq": "rabbitmq-server (own node, ports, folders)",
+    "rabbitmq3": "rabbitmq-server (own node, ports, folders)",
+    "lavinmq": "lavinmq --config EMPTY --data-dir FOLDER --amqp-port PORT",
+    "strangeq": "amqp-server --config FILE (its defaults but for address and folder)",
+}
+# Brokers that are measured where the machine has their programs.
+PROGRAMS = {"lavinmq": "lavinmq", "strangeq": "amqp-server"}
+
+
+def usual() -> list[str]:
+    """Those that are measured unless told otherwise."""
+    return ["courser", "rabbitmq", *(name for name, program in PROGRAMS.items() if shutil.which(program))]
 
 
 @dataclass
@@ -16,7 +36,7 @@ class Broker:
     """A running broker."""
 
     uri: str
-    # As it announces itself, `RabbitMQ 3.10.8`.
+    # As it announces itself, `RabbitMQ 4.3.6`.
     version: str
     # All its processes.
     pids: list[int]

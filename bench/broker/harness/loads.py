@@ -7,7 +7,13 @@ from pathlib import Path
 
 from .workloads import Workload
 
-TITLES = {"perftest": "our perftest", "java": "RabbitMQ PerfTest"}
+TITLES = {
+    "java": "RabbitMQ PerfTest",
+    "perftest": "our perftest",
+    "go": "amqp091-go",
+    "pika": "pika",
+    "bunny": "Bunny",
+}
 _RATE = re.compile(r"(published|sent|consumed|received|confirmed): (\d+) msg/s")
 _CALLED = {"sent": "published", "received": "consumed"}
 
@@ -52,6 +58,8 @@ class Perftest:
             words += ["--confirm", str(workload.confirm)]
         if workload.fanout:
             words += ["--exchange", "bench", "--exchange-type", "fanout", "--queues", str(workload.fanout)]
+        if workload.queues > 1:
+            words += ["--queue", "bench", "--queues", str(workload.queues)]
         if workload.rate:
             words += ["--rate", str(workload.rate)]
         return words
@@ -102,6 +110,9 @@ class JavaPerfTest:
         if workload.fanout:
             words += ["--exchange", "bench", "--type", "fanout", "--queue-pattern", "bench-%d"]
             words += ["--queue-pattern-from", "1", "--queue-pattern-to", str(workload.fanout)]
+        elif workload.queues > 1:
+            words += ["--queue-pattern", "bench-%d", "--queue-pattern-from", "1"]
+            words += ["--queue-pattern-to", str(workload.queues)]
         else:
             words += ["--queue", "bench"]
         if workload.rate:
@@ -115,3 +126,23 @@ class JavaPerfTest:
             if match := re.search(rf"id: \S+, {kind} latency \S+ (\d+)/(\d+)/(\d+)/(\d+)/(\d+) ", output):
                 latencies[kind] = {"p50_us": int(match[2]), "p99_us": int(match[5])}
         return latencies, []
+
+
+class Client:
+    """A client library in a small program of ours (`clients/`), which uses it as its users do: a call for each message,
+    and so a write for each. All take the same options and print the same lines."""
+
+    def __init__(self, name: str, program: list[str]):
+        self.name = name
+        self.program = program
+
+    def command(self, workload: Workload, timing: Timing, uri: str) -> list[str]:
+        """The command line; publishing goes on a second longer than is measured."""
+        words = [*self.program, "--uri", uri, "--seconds", str(timing.warmup_s + timing.measured_s + 1)]
+        for option in ("producers", "consumers", "size_bytes", "prefetch", "confirm", "fanout", "queues", "rate"):
+            words += [f"--{option.removesuffix('_bytes')}", str(getattr(workload, option))]
+        return words + ["--durable"] * workload.durable
+
+    def outcome(self, _output: str) -> tuple[dict, list[str]]:
+        """No latencies: these programs measure none."""
+        return {}, []

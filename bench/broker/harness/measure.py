@@ -125,7 +125,7 @@ def _watch(
                 break
             text.append(line)
             if found := loads.rates(line):
-                used = process.cpu_s(broker.pids), process.cpu_s([load.pid]), *process.machine_cpu_s()
+                used = process.cpu_s(broker.pids), process.cpu_s(process.tree(load.pid)), *process.machine_cpu_s()
                 written = process.disk_written_bytes(log.parent)
                 samples.append(Sample(time.monotonic(), found["published"], found["consumed"], *used, written))
     finally:

@@ -10,10 +10,12 @@ WIDTH, LEFT, RIGHT, TOP, ROW = 760, 70, 590, 76, 34
 STYLE = """
   text { font: 13px system-ui, sans-serif; fill: #24292f } .faint { fill: #6e7781 } .title { font-weight: 600 }
   .grid { stroke: #d0d7de } .span { stroke: #afb8c1; stroke-width: 2 } .goal { stroke: #1a7f37; stroke-width: 3 }
-  .courser { fill: #0969da } .rabbitmq { fill: #bc4c00 } .end { text-anchor: end } .middle { text-anchor: middle }
+  .courser { fill: #0969da } .rabbitmq { fill: #bc4c00 } .rabbitmq3 { fill: #e3a008 } .lavinmq { fill: #8250df }
+  .strangeq { fill: #bf3989 } .end { text-anchor: end } .middle { text-anchor: middle }
   @media (prefers-color-scheme: dark) {
     text { fill: #e6edf3 } .faint { fill: #8b949e } .grid { stroke: #30363d } .span { stroke: #6e7681 }
-    .goal { stroke: #3fb950 } .courser { fill: #58a6ff } .rabbitmq { fill: #f0883e }
+    .goal { stroke: #3fb950 } .courser { fill: #58a6ff } .rabbitmq { fill: #f0883e } .rabbitmq3 { fill: #e3b341 }
+    .lavinmq { fill: #a371f7 } .strangeq { fill: #f778ba }
   }
 """
 
@@ -25,7 +27,7 @@ def drawings(measured: dict) -> dict[str, str]:
     cost, speed = [], []
     for workload in results.present(measured, "workload"):
         runs = {name: results.of(measured, load, workload, name) for name in names}
-        goal = WORKLOADS[workload].goal.cpu_us
+        goal = WORKLOADS[workload].goal.cost(load)
         cost.append((workload, {name: results.median(runs[name], "cpu_us_per_message") for name in names}, goal))
         if not WORKLOADS[workload].rate:
             speed.append((workload, {name: results.median(runs[name], "consumed_per_s") for name in names}, None))

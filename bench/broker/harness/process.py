@@ -50,7 +50,7 @@ def rss_bytes(pids: list[int]) -> int:
 
 
 def disk_written_bytes(folder: Path) -> int:
-    """Octets written to the disk of this folder, by anybody. What /proc/PID/io counts for one process is of no use: it
+    """Bytes written to the disk of this folder, by anybody. What /proc/PID/io counts for one process is of no use: it
     takes a small write into a large folio of the page cache for a write of all of it, and sockets for files."""
     device = folder.stat().st_dev
     try:

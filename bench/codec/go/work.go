@@ -26,7 +26,7 @@ type Frame struct {
 	Payload []byte
 }
 
-// Marshal gives the frame's octets.
+// Marshal gives the frame's bytes.
 func (f *Frame) Marshal() []byte {
 	out := make([]byte, 8+len(f.Payload))
 	out[0] = f.Type
@@ -37,7 +37,7 @@ func (f *Frame) Marshal() []byte {
 	return out
 }
 
-// Unmarshal takes a frame out of octets, with a copy of its payload.
+// Unmarshal takes a frame out of bytes, with a copy of its payload.
 func (f *Frame) Unmarshal(octets []byte) error {
 	if len(octets) < 8 {
 		return errShort
@@ -169,7 +169,7 @@ func DecodeTable(octets []byte) (amqp.Table, error) {
 	return table, nil
 }
 
-// DecodeShort copies a short string out of octets.
+// DecodeShort copies a short string out of bytes.
 func DecodeShort(octets []byte, at int) (string, int, error) {
 	if at >= len(octets) || at+1+int(octets[at]) > len(octets) {
 		return "", at, errShort
@@ -178,7 +178,7 @@ func DecodeShort(octets []byte, at int) (string, int, error) {
 	return string(octets[at+1 : end]), end, nil
 }
 
-// DecodeLong copies a long string out of octets.
+// DecodeLong copies a long string out of bytes.
 func DecodeLong(octets []byte, at int) (string, int, error) {
 	if at+4 > len(octets) {
 		return "", at, errShort

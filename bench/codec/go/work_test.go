@@ -134,7 +134,7 @@ func BenchmarkHeader(b *testing.B) {
 	run(b, "decode/2", func() { size, props, _ = DecodeHeader(two) })
 }
 
-// BenchmarkCopy is the yardstick: copying as many octets as the stream of publishes has.
+// BenchmarkCopy is the yardstick: copying as many bytes as the stream of publishes has.
 func BenchmarkCopy(b *testing.B) {
 	from, to := make([]byte, 4546560), make([]byte, 4546560)
 	b.SetBytes(int64(len(from)))

@@ -62,7 +62,7 @@ fn main() -> Result<(), Fault> {
 struct World {
     producer: Session,
     consumers: Vec<Session>,
-    /// Both ends' octets on their way to their sockets.
+    /// Both ends' bytes on their way to their sockets.
     wire: WireBuffer,
     published: u64,
     acknowledged: u64,

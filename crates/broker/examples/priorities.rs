@@ -17,7 +17,7 @@ const BODY: [u8; 100] = [0x61; 100];
 const FRAME_MAX: usize = 131_072;
 
 fn main() -> Result<(), Fault> {
-    println!("{MESSAGES} messages of {} octets, transient, in memory", BODY.len());
+    println!("{MESSAGES} messages of {} bytes, transient, in memory", BODY.len());
     // Priorities used, and the highest that the queue is declared with.
     for (used, highest) in [(1, None), (10, None), (1, Some(255)), (10, Some(10)), (256, Some(255))]
     {

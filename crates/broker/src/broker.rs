@@ -1,14 +1,22 @@
 //! What all connections share: the vhosts, the store and the memory alarm.
 
+use crate::admin::{Alarms, Connection, ConnectionDetails, Event, EventKind, Monitor};
+use crate::fault::Fault;
 use crate::limits::Limits;
+use crate::members::Members;
+use crate::memory::Memory;
 use crate::outbox::Outbox;
 use crate::queue::ConnectionId;
+use crate::scope::Kept;
 use crate::session::Session;
+use crate::shard::Shard;
 use crate::timers::Timers;
 use crate::vhost::{Admission, Vhost};
 use crate::wakes::Wakes;
+use arc_swap::ArcSwap;
+use courser_auth::{Accounts, Directory, Settings as AccountSettings};
 use courser_codec::ShortString;
-use courser_store::{MemoryGauge, Store};
+use courser_store::{MemoryGauge, ShardId, Store};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,15 +25,19 @@ use std::task::{Wake, Waker};
 
 /// A running broker.
 pub struct Broker {
-    pub(crate) store: Arc<dyn Store>,
-    /// Held for reading between the append of a change and its effect, for writing to find a point
-    /// in the log before which everything has taken effect.
-    pub(crate) gate: RwLock<()>,
+    /// All shards; the first is the one that is always there.
+    shards: ArcSwap<Vec<Arc<Shard>>>,
+    /// Held by whoever adds or takes away a shard.
+    pub(crate) shards_write: Mutex<()>,
+    /// What is defined for the whole broker.
+    pub(crate) kept: Kept,
     pub(crate) limits: Limits,
-    timers: Arc<Timers>,
+    pub(crate) timers: Timers,
     gauge: Arc<MemoryGauge>,
+    /// What clients make it hold besides waiting messages.
+    pub(crate) memory: Arc<Memory>,
     vhosts: RwLock<FxHashMap<String, Arc<Vhost>>>,
-    next_id: AtomicU64,
+    next_connection: AtomicU64,
     names: Mutex<fastrand::Rng>,
     memory_alarm: AtomicBool,
     disk_alarm: AtomicBool,
@@ -35,6 +47,10 @@ pub struct Broker {
     me: Weak<Broker>,
     /// Connections that wait for the end of the alarm.
     held_back: Mutex<Vec<Arc<Outbox>>>,
+    pub(crate) accounts: Arc<Accounts>,
+    pub(crate) members: Arc<Members>,
+    /// Last, as whoever follows the types from here comes to everything else.
+    pub(crate) monitor: Arc<Monitor>,
 }
 
 /// Timers that one call of [`Broker::tick`] lets fire.
@@ -63,14 +79,19 @@ impl Broker {
         limits: Limits,
         seed: u64,
     ) -> Arc<Self> {
+        let timers = Timers::default();
+        let memory = Memory::new(limits.memory_high_bytes);
         let broker = Arc::new_cyclic(|me| Broker {
-            store,
-            gate: RwLock::new(()),
+            shards: ArcSwap::from_pointee(vec![Shard::new(ShardId::HOME, store, &timers, &memory)]),
+            shards_write: Mutex::new(()),
+            kept: Kept::default(),
             limits,
-            timers: Arc::default(),
+            monitor: Arc::default(),
+            timers: timers.clone(),
             gauge,
+            memory: Arc::clone(&memory),
             vhosts: RwLock::default(),
-            next_id: AtomicU64::new(1),
+            next_connection: AtomicU64::new(1),
             names: Mutex::new(fastrand::Rng::with_seed(seed)),
             memory_alarm: AtomicBool::new(false),
             disk_alarm: AtomicBool::new(false),
@@ -78,6 +99,8 @@ impl Broker {
             on_failure: OnceLock::new(),
             me: Weak::clone(me),
             held_back: Mutex::default(),
+            accounts: Accounts::new(Directory::default(), AccountSettings::default()),
+            members: Arc::default(),
         });
         broker.add_vhost("/");
         broker
@@ -95,11 +118,32 @@ impl Broker {
 
     /// Makes a vhost with its predefined exchanges, unless it exists.
     pub fn add_vhost(&self, name: &str) -> Arc<Vhost> {
+        self.vhost_on(name, &self.home())
+    }
+
+    /// The vhost of this name, made on `shard` if there is none.
+    pub(crate) fn vhost_on(&self, name: &str, shard: &Arc<Shard>) -> Arc<Vhost> {
         let mut vhosts = self.vhosts.write();
-        let vhost = vhosts.entry(name.to_owned()).or_insert_with(|| {
-            Vhost::new(name, || self.next_id(), &self.limits, &self.store, &self.timers)
-        });
+        let vhost = vhosts
+            .entry(name.to_owned())
+            .or_insert_with(|| Vhost::new(name, &self.limits, shard, &self.monitor));
         Arc::clone(vhost)
+    }
+
+    /// Has nobody find a vhost any more.
+    pub(crate) fn hide_vhost(&self, vhost: &Arc<Vhost>) {
+        let mut vhosts = self.vhosts.write();
+        if vhosts.get(&vhost.name).is_some_and(|known| Arc::ptr_eq(known, vhost)) {
+            vhosts.remove(&vhost.name);
+        }
+    }
+
+    /// Switches tracing on or off in a vhost: whether `amq.rabbitmq.trace` gets a copy of every message
+    /// that is published (`publish.EXCHANGE`) or delivered (`deliver.QUEUE`). Off after a restart. Returns
+    /// false if there is no such vhost.
+    pub fn set_tracing(&self, vhost: &str, on: bool) -> bool {
+        let vhost = self.vhost(vhost);
+        vhost.inspect(|vhost| vhost.set_tracing(on)).is_some()
     }
 
     /// Says what time it is, in milliseconds since 1970. To be called once for each read, and whenever
@@ -120,11 +164,12 @@ impl Broker {
         self.set_time(now_ms);
         let mut wakes = Wakes::default();
         for _ in 0..TIMERS_PER_TICK {
-            let Some((fired_ms, kind, target)) = self.timers.pop_due(now_ms) else { break };
-            let Some(target) = target.upgrade() else { continue };
-            let _gate = self.gate.read();
-            target.fire(kind, fired_ms, now_ms, &*self.store, &mut wakes);
-            if self.post_dead_letters(&mut wakes) {
+            let Some(fired) = self.timers.pop_due(now_ms) else { break };
+            let Some(target) = fired.target.upgrade() else { continue };
+            let Some(shard) = self.shard_instance(fired.shard) else { continue };
+            let _gate = shard.gate.read();
+            target.fire(fired.kind, fired.deadline_ms, now_ms, &*shard.store, &mut wakes);
+            if shard.post_dead_letters(&mut wakes) {
                 // They have to be written, which is enough for one call.
                 break;
             }
@@ -147,15 +192,38 @@ impl Broker {
         identity: Identity,
         frame_max: usize,
     ) -> Session {
-        let connection: ConnectionId = self.next_id();
-        let outbox = Outbox::new(frame_max, self.limits.outbox_high_bytes, identity.cancel_notify);
-        Session::new(Arc::clone(self), admission.into(), identity, connection, outbox)
+        self.open_connection(admission, identity, frame_max, ConnectionDetails::default())
+    }
+
+    /// The same for a connection of which there is something to be known.
+    pub fn open_connection(
+        self: &Arc<Self>,
+        admission: impl Into<Admission>,
+        identity: Identity,
+        frame_max: usize,
+        details: ConnectionDetails,
+    ) -> Session {
+        let mut admission = admission.into();
+        let id: ConnectionId = self.next_connection.fetch_add(1, Ordering::Relaxed);
+        let (vhost, user) = (Arc::clone(&admission.vhost().label), identity.user.clone());
+        let connection = Connection::new(id, vhost, user, details, self.now_ms());
+        let high_bytes = self.limits.outbox_high_bytes;
+        let outbox = Outbox::new(frame_max, high_bytes, identity.cancel_notify, connection);
+        let outbox = self.monitor.register(outbox, self.now_ms());
+        if let Some(member) = &mut admission.member {
+            member.attach(id, &outbox);
+            let user = member.user();
+            if self.accounts.directory().user(user).is_none() {
+                // Deleted before it could be found.
+                outbox.fail_connection(Fault::new(320, format_args!("user '{user}' was deleted")));
+            }
+        }
+        Session::new(Arc::clone(self), admission, identity, id, outbox)
     }
 
     /// What is short, if publishers have to wait: a reason for `connection.blocked`.
     pub fn alarm(&self) -> Option<&'static str> {
-        let memory = self.memory_alarm.load(Ordering::Acquire);
-        let disk = self.disk_alarm.load(Ordering::Acquire);
+        let Alarms { memory, disk } = self.alarms();
         match (memory, disk) {
             (false, false) => None,
             (true, false) => Some("low on memory"),
@@ -164,8 +232,19 @@ impl Broker {
         }
     }
 
-    /// Octets that waiting messages use.
+    /// What is short.
+    pub(crate) fn alarms(&self) -> Alarms {
+        let memory = self.memory_alarm.load(Ordering::Acquire);
+        Alarms { memory, disk: self.disk_alarm.load(Ordering::Acquire) }
+    }
+
+    /// Bytes that waiting messages use, and all else that clients make the broker hold.
     pub fn memory_used_bytes(&self) -> u64 {
+        self.gauge.used_bytes() + self.memory.total()
+    }
+
+    /// Bytes that waiting messages use.
+    pub fn messages_bytes(&self) -> u64 {
         self.gauge.used_bytes()
     }
 
@@ -184,12 +263,12 @@ impl Broker {
     /// Raises or ends the alarms by what is used now.
     pub fn check_alarms(&self) {
         self.check_failure();
-        let used = self.gauge.used_bytes();
+        let used = self.memory_used_bytes();
         let memory = self.memory_alarm.load(Ordering::Relaxed);
         // An alarm ends a little below its beginning, so that it does not flutter.
         let high = self.limits.memory_high_bytes;
         let short_of_memory = if memory { used > high / 10 * 9 } else { used > high };
-        let short_of_disk = !self.store.has_room();
+        let short_of_disk = self.shard_without_room().is_some();
         let disk = self.disk_alarm.load(Ordering::Relaxed);
         if (memory, disk) != (short_of_memory, short_of_disk) {
             self.set_alarms();
@@ -199,23 +278,35 @@ impl Broker {
     #[cold]
     fn set_alarms(&self) {
         let mut woken = Vec::new();
-        let short_of_disk = {
+        let without_room = {
             let mut held_back = self.held_back.lock();
             // Read again under the lock, so that the last to come here leaves the truth behind.
-            let short_of_memory = self.gauge.used_bytes() > self.limits.memory_high_bytes / 10 * 9;
+            let before = self.alarms();
+            let short_of_memory = self.memory_used_bytes() > self.limits.memory_high_bytes / 10 * 9;
             self.memory_alarm.store(short_of_memory, Ordering::Release);
-            let short_of_disk = !self.store.has_room();
-            self.disk_alarm.store(short_of_disk, Ordering::Release);
+            let without_room = self.shard_without_room();
+            self.disk_alarm.store(without_room.is_some(), Ordering::Release);
+            self.tell_of_alarms(before, self.alarms());
             if self.alarm().is_none() {
                 woken = std::mem::take(&mut *held_back);
             }
-            short_of_disk
+            without_room
         };
         for outbox in woken {
             outbox.wake();
         }
-        if short_of_disk {
-            self.store.when_room(&Waker::from(Arc::new(RoomWatch(Weak::clone(&self.me)))));
+        if let Some(shard) = without_room {
+            shard.store.when_room(&Waker::from(Arc::new(RoomWatch(Weak::clone(&self.me)))));
+        }
+    }
+
+    fn tell_of_alarms(&self, before: Alarms, now: Alarms) {
+        let changes = [("memory", before.memory, now.memory), ("disk", before.disk, now.disk)];
+        for (what, was, is) in changes {
+            if was != is {
+                let kind = if is { EventKind::AlarmSet } else { EventKind::AlarmCleared };
+                self.monitor.events.tell(|| Event::new(self.now_ms(), kind, "", what));
+            }
         }
     }
 
@@ -227,7 +318,7 @@ impl Broker {
 
     /// Notices a store that has failed.
     pub(crate) fn check_failure(&self) {
-        if let Some(reason) = self.store.failure()
+        if let Some(reason) = self.shards.load().iter().find_map(|shard| shard.store.failure())
             && !self.failed.swap(true, Ordering::AcqRel)
             && let Some(call) = self.on_failure.get()
         {
@@ -235,13 +326,31 @@ impl Broker {
         }
     }
 
-    pub(crate) fn next_id(&self) -> u64 {
-        self.next_id.fetch_add(1, Ordering::Relaxed)
+    /// The shard that is always there, with what is defined for the whole broker.
+    pub(crate) fn home(&self) -> Arc<Shard> {
+        // There is no way to take it away.
+        Arc::clone(&self.shards.load()[0])
     }
 
-    /// Sees to it that a number that was given out before a restart is not given out again.
-    pub(crate) fn reserve_id(&self, id: u64) {
-        self.next_id.fetch_max(id + 1, Ordering::Relaxed);
+    /// The shard of this number.
+    pub(crate) fn shard(&self, id: ShardId) -> Option<Arc<Shard>> {
+        self.shards.load().iter().find(|shard| shard.id == id).cloned()
+    }
+
+    fn shard_instance(&self, instance: u64) -> Option<Arc<Shard>> {
+        self.shards.load().iter().find(|shard| shard.instance == instance).cloned()
+    }
+
+    /// Changes which shards there are. The caller holds `shards_write`.
+    pub(crate) fn change_shards(&self, change: impl FnOnce(&mut Vec<Arc<Shard>>)) {
+        let mut shards = Vec::clone(&self.shards.load());
+        change(&mut shards);
+        self.shards.store(Arc::new(shards));
+    }
+
+    /// A shard that takes no more messages, if there is one.
+    fn shard_without_room(&self) -> Option<Arc<Shard>> {
+        self.shards.load().iter().find(|shard| !shard.store.has_room()).cloned()
     }
 
     /// A name that nobody else has: `prefix` and 22 random characters.

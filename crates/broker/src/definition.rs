@@ -1,19 +1,22 @@
 //! Durable exchanges, queues and bindings as keys and values, for the store.
 //!
 //! ```text
-//! key    kind octet, vhost (u16 length, octets), then
+//! key    kind byte, vhost (u16 length, bytes), then
 //!          'x' exchange: name
 //!          'q' queue: name
-//!          'b' binding: source, 'q' or 'x', destination, routing key (u8 length, octets each),
+//!          'b' binding: source, 'q' or 'x', destination, routing key (u8 length, bytes each),
 //!                       arguments (encoded field table entries)
 //!          'v' vhost: nothing
 //!          'p' policy, 'o' operator policy: name
-//! value  'x': type octet, flags octet, u64 number for a delayed exchange and for a recent history that has
+//!          's' placement: the vhost's name alone, without its length
+//!          'u', 'r', 't': accounts, which have their own format (`courser_auth::Record`)
+//! value  'x': type byte, flags byte, u64 number for a delayed exchange and for a recent history that has
 //!             the flag for it, arguments
-//!        'q': u64 number of the queue, flags octet, arguments
+//!        'q': u64 number of the queue, flags byte, arguments
 //!        'b': nothing
+//!        's': u64 number of the shard that the vhost is on
 //!        'v': u64 most connections, u64 most queues; all bits set where there is no limit
-//!        'p', 'o': i64 priority, octet of what it is for, u32 length of the pattern, pattern, definition
+//!        'p', 'o': i64 priority, byte of what it is for, u32 length of the pattern, pattern, definition
 //! ```
 
 use crate::exchange::{Exchange, ExchangeKind, ExchangeSettings};
@@ -21,6 +24,16 @@ use crate::policy::{ApplyTo, Policy, PolicyKind};
 use crate::queue::{Queue, QueueSettings};
 use crate::vhost::VhostLimits;
 use courser_codec::{FieldTable, ShortString, Table};
+
+/// Where a vhost is; see [`crate::scope`] for these.
+pub(crate) const PLACEMENT: u8 = b's';
+/// What an operator has said of a vhost.
+pub(crate) const VHOST: u8 = b'v';
+pub(crate) const POLICY: u8 = b'p';
+pub(crate) const OPERATOR_POLICY: u8 = b'o';
+pub(crate) const EXCHANGE: u8 = b'x';
+pub(crate) const QUEUE: u8 = b'q';
+pub(crate) const BINDING: u8 = b'b';
 
 const AUTO_DELETE: u8 = 1;
 const INTERNAL: u8 = 2;
@@ -74,7 +87,7 @@ fn key(kind: u8, vhost: &str) -> Vec<u8> {
 }
 
 pub(crate) fn exchange_key(vhost: &str, name: &ShortString) -> Vec<u8> {
-    let mut key = key(b'x', vhost);
+    let mut key = key(EXCHANGE, vhost);
     key.extend_from_slice(name.as_bytes());
     key
 }
@@ -94,7 +107,7 @@ pub(crate) fn exchange_value(exchange: &Exchange) -> Vec<u8> {
 }
 
 pub(crate) fn queue_key(vhost: &str, name: &ShortString) -> Vec<u8> {
-    let mut key = key(b'q', vhost);
+    let mut key = key(QUEUE, vhost);
     key.extend_from_slice(name.as_bytes());
     key
 }
@@ -107,7 +120,7 @@ pub(crate) fn queue_value(queue: &Queue) -> Vec<u8> {
 }
 
 pub(crate) fn binding_key(vhost: &str, binding: &DefinedBinding) -> Vec<u8> {
-    let mut key = key(b'b', vhost);
+    let mut key = key(BINDING, vhost);
     let mut put = |text: &ShortString| {
         key.push(text.len() as u8);
         key.extend_from_slice(text.as_bytes());
@@ -120,8 +133,12 @@ pub(crate) fn binding_key(vhost: &str, binding: &DefinedBinding) -> Vec<u8> {
     key
 }
 
+pub(crate) fn placement_key(vhost: &str) -> Vec<u8> {
+    [&[PLACEMENT], vhost.as_bytes()].concat()
+}
+
 pub(crate) fn vhost_key(vhost: &str) -> Vec<u8> {
-    key(b'v', vhost)
+    key(VHOST, vhost)
 }
 
 pub(crate) fn vhost_value(limits: &VhostLimits) -> Vec<u8> {
@@ -131,8 +148,8 @@ pub(crate) fn vhost_value(limits: &VhostLimits) -> Vec<u8> {
 
 pub(crate) fn policy_key(vhost: &str, kind: PolicyKind, name: &str) -> Vec<u8> {
     let octet = match kind {
-        PolicyKind::User => b'p',
-        PolicyKind::Operator => b'o',
+        PolicyKind::User => POLICY,
+        PolicyKind::Operator => OPERATOR_POLICY,
     };
     let mut key = key(octet, vhost);
     key.extend_from_slice(name.as_bytes());
@@ -176,8 +193,8 @@ pub(crate) fn parse(key: &[u8], value: &[u8]) -> Option<Definition> {
     let (len, rest) = rest.split_first_chunk::<2>()?;
     let (vhost, rest) = rest.split_at_checked(u16::from_le_bytes(*len) as usize)?;
     let vhost = String::from_utf8(vhost.to_vec()).ok()?;
-    match kind {
-        b'x' => {
+    match *kind {
+        EXCHANGE => {
             let ([kind, flags], mut arguments) = value.split_first_chunk::<2>()?;
             let kind = ExchangeKind::from_octet(*kind)?;
             let mut number = None;
@@ -197,7 +214,7 @@ pub(crate) fn parse(key: &[u8], value: &[u8]) -> Option<Definition> {
             let name = ShortString::new(rest).ok()?;
             Some(Definition::Exchange { vhost, name, id: number, settings })
         }
-        b'q' => {
+        QUEUE => {
             let (id, value) = value.split_first_chunk::<8>()?;
             let (flags, arguments) = value.split_first()?;
             let settings = QueueSettings {
@@ -209,7 +226,7 @@ pub(crate) fn parse(key: &[u8], value: &[u8]) -> Option<Definition> {
             let (id, name) = (u64::from_le_bytes(*id), ShortString::new(rest).ok()?);
             Some(Definition::Queue { vhost, name, id, settings })
         }
-        b'b' => {
+        BINDING => {
             let mut rest = rest;
             let mut take = || {
                 let (len, after) = rest.split_first()?;
@@ -228,9 +245,9 @@ pub(crate) fn parse(key: &[u8], value: &[u8]) -> Option<Definition> {
             };
             Some(Definition::Binding { vhost, binding })
         }
-        b'v' => Some(Definition::Vhost { vhost, limits: parse_limits(value)? }),
-        b'p' | b'o' => {
-            let kind = if *kind == b'p' { PolicyKind::User } else { PolicyKind::Operator };
+        VHOST => Some(Definition::Vhost { vhost, limits: parse_limits(value)? }),
+        kind @ (POLICY | OPERATOR_POLICY) => {
+            let kind = if kind == POLICY { PolicyKind::User } else { PolicyKind::Operator };
             Some(Definition::Policy { vhost, kind, policy: parse_policy(rest, value)? })
         }
         _ => None,

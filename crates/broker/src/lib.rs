@@ -11,41 +11,53 @@
 //! the route once. Under that lock a message either goes straight into the outbox of a consumer that
 //! has credit, or is copied into the store and waits. Touched connections are woken at the end.
 
+mod accounts;
+pub mod admin;
 mod arguments;
 mod broker;
+mod cc;
 mod channels;
-mod copies;
+mod checkpoint;
 mod dead_letter;
 mod deduplication;
 mod definition;
 mod delay;
-mod durable;
+mod direct_reply;
 mod exchange;
 mod fault;
+mod internal_publish;
 mod limits;
+mod members;
+mod memory;
 mod outbox;
 mod policy;
-mod post;
+mod publish_run;
 mod queue;
-mod reply;
+mod restore;
+mod scope;
 mod session;
-mod stash;
+mod shard;
 mod stream;
 mod timers;
+mod trace;
 mod unacked;
 mod vhost;
 mod wakes;
 pub mod wire;
 
+pub use accounts::AccountsError;
 pub use broker::{Broker, Identity};
-pub use durable::RestoreError;
+pub use checkpoint::StateOfShard;
 pub use exchange::{Exchange, ExchangeKind, ExchangeSettings};
 pub use fault::Fault;
 pub use limits::Limits;
 pub use outbox::{Outbox, OutboxState, Taken};
 pub use policy::{ApplyTo, Policy, PolicyError, PolicyKind};
 pub use queue::{
-    Bounds, ConnectionId, DeadLetterTo, Overflow, Queue, QueueSettings, QueueStatus, QueueTraits,
+    Bounds, ConnectionId, DeadLetterTo, EffectiveSettings, Overflow, Queue, QueueSettings,
+    QueueStatus,
 };
+pub use restore::{RestoreError, names_in_log};
 pub use session::{Batch, Inbound, Pace, Session};
+pub use shard::ShardFault;
 pub use vhost::{Admission, Vhost, VhostLimits};

@@ -3,9 +3,9 @@
 /// How much clients may ask of the broker. Whoever goes beyond is refused with a reason.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Octets of waiting messages from which on publishers are no longer read.
+    /// Bytes of waiting messages from which on publishers are no longer read.
     pub memory_high_bytes: u64,
-    /// Octets that a connection's outbox may hold before its consumers have to wait.
+    /// Bytes that a connection's outbox may hold before its consumers have to wait.
     pub outbox_high_bytes: usize,
     /// Queues in one vhost.
     pub queues_max: usize,
@@ -15,7 +15,13 @@ pub struct Limits {
     pub bindings_max: usize,
     /// Consumers on one channel.
     pub consumers_per_channel_max: usize,
-    /// Octets of publishes that one transaction may hold until its commit.
+    /// Consumers on all channels of one connection.
+    pub consumers_per_connection_max: usize,
+    /// Consumers of one queue.
+    pub consumers_per_queue_max: usize,
+    /// Deliveries that the consumers of one channel may leave unacknowledged, whatever their prefetch.
+    pub unacked_per_channel_max: u32,
+    /// Bytes of publishes that the open transactions of one connection may hold until their commits.
     pub transaction_max_bytes: usize,
     /// Publishers into a queue with this many messages waiting are slowed down to the pace of its
     /// consumers, as long as these make progress.
@@ -31,6 +37,9 @@ impl Default for Limits {
             exchanges_max: 100_000,
             bindings_max: 10_000_000,
             consumers_per_channel_max: 10_000,
+            consumers_per_connection_max: 50_000,
+            consumers_per_queue_max: 100_000,
+            unacked_per_channel_max: 1_000_000,
             transaction_max_bytes: 128 * 1024 * 1024,
             pace_backlog: 4096,
         }

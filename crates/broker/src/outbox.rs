@@ -4,10 +4,15 @@
 //! may lock the outbox of one of its consumers, check the consumer's credit, give the delivery its
 //! tag and encode it. Lock order: queue, then outbox; never the other way round.
 
+mod channel;
+
+pub(crate) use channel::{ChannelOut, Slot};
+
+use crate::admin::{Connection, ConnectionState};
 use crate::channels::Channels;
 use crate::fault::Fault;
+use crate::memory::Charge;
 use crate::queue::{Polled, Queue};
-use crate::unacked::{Unacked, UnackedList};
 use crate::wire::{Delivery, WireBuffer};
 use atomic_waker::AtomicWaker;
 use courser_codec::ShortString;
@@ -27,6 +32,8 @@ pub struct Outbox {
     has_faults: AtomicBool,
     /// Whether the client wants to hear of consumers that the broker cancels.
     pub(crate) cancel_notify: bool,
+    /// What an operator can see of the connection.
+    pub(crate) connection: Connection,
 }
 
 /// The part of an [`Outbox`] behind its lock.
@@ -44,9 +51,11 @@ pub struct OutboxState {
     stalled: Vec<Arc<Queue>>,
     /// A delivery that this connection's limits make impossible; ends the connection.
     undeliverable: Option<String>,
+    /// Why the connection has to be closed.
+    fault: Option<Fault>,
 }
 
-/// What comes with the octets that are taken out of an outbox.
+/// What comes with the bytes that are taken out of an outbox.
 #[derive(Debug, Default)]
 pub struct Taken {
     /// Queues that were waiting for this and have to be asked for more.
@@ -66,38 +75,14 @@ pub(crate) enum Blocked {
     Gone,
 }
 
-/// The deliveries of one open channel.
-#[derive(Debug)]
-pub(crate) struct ChannelOut {
-    next_tag: u64,
-    pub unacked: UnackedList,
-    /// `basic.qos` with global=true: the limit for all consumers together, 0 for none.
-    pub prefetch: u32,
-    in_flight: u32,
-    pub flow_active: bool,
-    slots: Vec<Option<Slot>>,
-    /// Why its connection has to close it.
-    fault: Option<Fault>,
-}
-
-/// A queue that this channel takes from: one for each consumer, and one for each queue polled.
-#[derive(Debug)]
-pub(crate) struct Slot {
-    pub queue: Arc<Queue>,
-    /// The tag of the consumer; none for `basic.get`.
-    pub consumer_tag: Option<ShortString>,
-    /// Key of the consumer in its queue, once it has been added there.
-    pub consumer_key: u32,
-    pub no_ack: bool,
-    prefetch: u32,
-    in_flight: u32,
-    /// The consumer is gone; the slot stays for the deliveries not yet acknowledged.
-    ended: bool,
-}
-
 impl Outbox {
-    /// An empty outbox that takes deliveries until it holds `high_bytes` octets.
-    pub fn new(frame_max: usize, high_bytes: usize, cancel_notify: bool) -> Arc<Self> {
+    /// An empty outbox that takes deliveries until it holds `high_bytes` bytes.
+    pub(crate) fn new(
+        frame_max: usize,
+        high_bytes: usize,
+        cancel_notify: bool,
+        connection: Connection,
+    ) -> Arc<Self> {
         Arc::new(Outbox {
             state: Mutex::new(OutboxState {
                 wire: WireBuffer::default(),
@@ -108,11 +93,13 @@ impl Outbox {
                 closed: false,
                 stalled: Vec::new(),
                 undeliverable: None,
+                fault: None,
             }),
             waker: AtomicWaker::new(),
             high_bytes,
             has_faults: AtomicBool::new(false),
             cancel_notify,
+            connection,
         })
     }
 
@@ -146,8 +133,8 @@ impl Outbox {
         }
     }
 
-    /// The channels that are to be closed for what has been found elsewhere, and why. To be asked
-    /// whenever the connection's task runs.
+    /// The channels that are to be closed for what has been found elsewhere, and why; channel 0 for
+    /// the whole connection. To be asked whenever the connection's task runs.
     #[inline]
     pub fn take_faults(&self) -> Vec<(u16, Fault)> {
         if !self.has_faults.load(Ordering::Relaxed)
@@ -156,8 +143,19 @@ impl Outbox {
             return Vec::new();
         }
         let mut state = self.lock();
+        let connection = state.fault.take().map(|fault| (0, fault));
         let channels = state.channels.iter_mut();
-        channels.filter_map(|(number, channel)| Some((number, channel.fault.take()?))).collect()
+        let failed = channels.filter_map(|(number, channel)| Some((number, channel.fault.take()?)));
+        connection.into_iter().chain(failed).collect()
+    }
+
+    /// Has its connection closed, for a fault that ends connections.
+    pub(crate) fn fail_connection(&self, fault: Fault) {
+        debug_assert!(fault.closes_connection());
+        self.connection.set_state(ConnectionState::Closing);
+        self.lock().fault = Some(fault);
+        self.has_faults.store(true, Ordering::Release);
+        self.wake();
     }
 
     /// Has a channel closed by its connection, which has to be woken for it.
@@ -216,7 +214,7 @@ impl OutboxState {
         self.wake_due = false;
     }
 
-    /// As [`Outbox::take`], if octets are all there is to be taken.
+    /// As [`Outbox::take`], if bytes are all there is to be taken.
     pub(crate) fn take_plain(&mut self, wire: &mut WireBuffer) -> bool {
         let plain = self.stalled.is_empty() && self.undeliverable.is_none();
         if plain {
@@ -235,6 +233,16 @@ impl OutboxState {
         self.frame_max
     }
 
+    /// Bytes that wait to be sent.
+    pub(crate) fn pending_bytes(&self) -> usize {
+        self.wire.len()
+    }
+
+    /// The numbers of the channels that are open.
+    pub(crate) fn channel_numbers(&self) -> Vec<u16> {
+        self.channels.numbers()
+    }
+
     /// Whether the connection has something to look at.
     pub(crate) fn has_news(&self) -> bool {
         !self.wire.is_empty() || self.undeliverable.is_some()
@@ -245,8 +253,13 @@ impl OutboxState {
         !std::mem::replace(&mut self.wake_due, true)
     }
 
-    pub(crate) fn open_channel(&mut self, number: u16) {
-        self.channels.insert(number, ChannelOut::new());
+    pub(crate) fn open_channel(&mut self, number: u16, unacked_max: u32, charge: Charge) {
+        self.channels.insert(number, ChannelOut::new(unacked_max, charge));
+    }
+
+    /// The consumers on all channels.
+    pub(crate) fn consumer_count(&mut self) -> usize {
+        self.channels.iter_mut().map(|(_, channel)| channel.consumer_count()).sum()
     }
 
     pub(crate) fn close_channel(&mut self, number: u16) -> Option<Box<ChannelOut>> {
@@ -295,7 +308,7 @@ impl OutboxState {
         let frame_max = self.frame_max;
         if !WireBuffer::fits(message, frame_max) {
             self.undeliverable = Some(format!(
-                "a content header of {} octets does not fit frame_max {frame_max}",
+                "a content header of {} bytes does not fit frame_max {frame_max}",
                 message.header.len(),
             ));
             return false;
@@ -303,9 +316,9 @@ impl OutboxState {
         let Some(channel) = self.channels.get_mut(number) else { return false };
         let tag = channel.next_tag;
         channel.next_tag += 1;
-        let consumer_tag = match channel.slots.get(slot as usize) {
-            Some(Some(slot)) => slot.consumer_tag.as_ref().map_or(&[][..], ShortString::as_bytes),
-            _ => return false,
+        let consumer_tag = match channel.slot(slot) {
+            Some(slot) => slot.consumer_tag.as_ref().map_or(&[][..], ShortString::as_bytes),
+            None => return false,
         };
         let delivery = Delivery { tag, redelivered };
         let before = self.wire.len();
@@ -322,164 +335,5 @@ impl OutboxState {
         channel.next_tag += 1;
         let left = u32::try_from(polled.left).unwrap_or(u32::MAX);
         self.wire.put_get_ok(number, delivery, left, &polled.message, frame_max);
-    }
-}
-
-impl Slot {
-    /// Deliveries that wait for an acknowledgement.
-    pub(crate) fn in_flight(&self) -> u32 {
-        self.in_flight
-    }
-}
-
-impl ChannelOut {
-    fn new() -> Self {
-        ChannelOut {
-            next_tag: 1,
-            unacked: UnackedList::default(),
-            prefetch: 0,
-            in_flight: 0,
-            flow_active: true,
-            slots: Vec::new(),
-            fault: None,
-        }
-    }
-
-    #[inline]
-    fn check_credit(&self, slot: u32) -> Result<(), Blocked> {
-        let slot = self.slot(slot).filter(|slot| !slot.ended).ok_or(Blocked::Gone)?;
-        let used_up = slot.prefetch != 0 && slot.in_flight >= slot.prefetch
-            || self.prefetch != 0 && self.in_flight >= self.prefetch && !slot.no_ack
-            || !self.flow_active;
-        if used_up { Err(Blocked::NoCredit) } else { Ok(()) }
-    }
-
-    /// Notes that the latest delivery waits for an acknowledgement.
-    #[inline]
-    pub(crate) fn await_ack(&mut self, slot_index: u32, sequence: u64) {
-        let tag = self.next_tag - 1;
-        self.unacked.push(tag, Unacked { slot: slot_index, sequence });
-        if let Some(Some(slot)) = self.slots.get_mut(slot_index as usize) {
-            slot.in_flight += 1;
-            if slot.consumer_tag.is_some() {
-                self.in_flight += 1;
-            }
-        }
-    }
-
-    /// Takes a settled delivery out of the accounts of its slot. Returns the queue it came from
-    /// and the key of its consumer there.
-    #[inline]
-    pub(crate) fn settled(&mut self, slot_index: u32) -> Option<(&Arc<Queue>, Option<u32>)> {
-        let slot = self.slots.get_mut(slot_index as usize)?.as_mut()?;
-        slot.in_flight -= 1;
-        if slot.consumer_tag.is_some() {
-            self.in_flight -= 1;
-        }
-        let key = slot.consumer_tag.as_ref().filter(|_| !slot.ended).map(|_| slot.consumer_key);
-        Some((&slot.queue, key))
-    }
-
-    /// Frees a slot that has ended, if this was the last acknowledgement it waited for.
-    #[inline]
-    pub(crate) fn free_if_done(&mut self, slot_index: u32) {
-        if let Some(slot) = self.slots.get_mut(slot_index as usize)
-            && slot.as_ref().is_some_and(|slot| slot.ended && slot.in_flight == 0)
-        {
-            *slot = None;
-        }
-    }
-
-    /// Frees the slots that have ended and wait for no acknowledgement any more.
-    pub(crate) fn sweep_slots(&mut self) {
-        for slot in &mut self.slots {
-            if slot.as_ref().is_some_and(|slot| slot.ended && slot.in_flight == 0) {
-                *slot = None;
-            }
-        }
-    }
-
-    pub(crate) fn slot(&self, index: u32) -> Option<&Slot> {
-        self.slots.get(index as usize)?.as_ref()
-    }
-
-    pub(crate) fn slot_mut(&mut self, index: u32) -> Option<&mut Slot> {
-        self.slots.get_mut(index as usize)?.as_mut()
-    }
-
-    /// The consumers on this channel.
-    pub(crate) fn consumers(&self) -> impl Iterator<Item = &Slot> {
-        self.slots.iter().flatten().filter(|slot| !slot.ended && slot.consumer_tag.is_some())
-    }
-
-    /// The slot of the live consumer with this tag.
-    pub(crate) fn find_consumer(&self, tag: &[u8]) -> Option<u32> {
-        let found = self.slots.iter().position(|slot| {
-            slot.as_ref().is_some_and(|slot| {
-                !slot.ended
-                    && slot.consumer_tag.as_ref().is_some_and(|known| known.as_bytes() == tag)
-            })
-        });
-        found.map(|index| index as u32)
-    }
-
-    /// A slot for a new consumer.
-    pub(crate) fn add_consumer(
-        &mut self,
-        queue: &Arc<Queue>,
-        tag: ShortString,
-        no_ack: bool,
-        prefetch: u32,
-    ) -> u32 {
-        self.add_slot(Slot {
-            queue: Arc::clone(queue),
-            consumer_tag: Some(tag),
-            consumer_key: 0,
-            no_ack,
-            prefetch: if no_ack { 0 } else { prefetch },
-            in_flight: 0,
-            ended: false,
-        })
-    }
-
-    /// The slot for messages polled from `queue`.
-    pub(crate) fn polled_slot(&mut self, queue: &Arc<Queue>) -> u32 {
-        let known = self.slots.iter().position(|slot| {
-            slot.as_ref()
-                .is_some_and(|slot| slot.consumer_tag.is_none() && Arc::ptr_eq(&slot.queue, queue))
-        });
-        match known {
-            Some(index) => index as u32,
-            None => self.add_slot(Slot {
-                queue: Arc::clone(queue),
-                consumer_tag: None,
-                consumer_key: 0,
-                no_ack: false,
-                prefetch: 0,
-                in_flight: 0,
-                ended: true,
-            }),
-        }
-    }
-
-    /// Ends the consumer in a slot: nothing more is delivered, what is unacked stays.
-    pub(crate) fn end_consumer(&mut self, index: u32) {
-        if let Some(slot) = self.slot_mut(index) {
-            slot.ended = true;
-        }
-        self.sweep_slots();
-    }
-
-    fn add_slot(&mut self, slot: Slot) -> u32 {
-        match self.slots.iter().position(Option::is_none) {
-            Some(index) => {
-                self.slots[index] = Some(slot);
-                index as u32
-            }
-            None => {
-                self.slots.push(Some(slot));
-                (self.slots.len() - 1) as u32
-            }
-        }
     }
 }

@@ -35,7 +35,7 @@ pub(crate) enum TimerKind {
 pub(crate) trait Timed: Send + Sync {
     /// Does what is due at `now_ms`, or a bounded part of it, and arms its timer again if something
     /// is left or comes later. `fired_ms` is what the timer was armed for. Called without any lock
-    /// held but the broker's gate.
+    /// held but the gate of its shard.
     fn fire(
         self: Arc<Self>,
         kind: TimerKind,
@@ -66,23 +66,58 @@ impl Timer {
     }
 }
 
-/// Time, the number of the owner, and what for.
-type Key = (u64, u64, TimerKind);
+/// Time, the owner's shard and its number there, and what for.
+type Key = (u64, u64, u64, TimerKind);
+
+/// The timers of a shard, among those of the broker.
+#[derive(Clone, Default)]
+pub(crate) struct Timers {
+    /// Of the shards that have been open.
+    shard: u64,
+    all: Arc<All>,
+}
+
+/// A timer that was due.
+pub(crate) struct Fired {
+    pub deadline_ms: u64,
+    /// The instance of the shard that it belongs to.
+    pub shard: u64,
+    pub kind: TimerKind,
+    pub target: Weak<dyn Timed>,
+}
 
 /// All armed timers of a broker, and the time.
 #[derive(Default)]
-pub(crate) struct Timers {
+struct All {
     now_ms: AtomicU64,
+    /// Shards that have been open.
+    shards: AtomicU64,
     armed: Mutex<BTreeMap<Key, Weak<dyn Timed>>>,
     /// Called when something has become due earlier than everything else.
     on_earlier: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl Timers {
+    /// Timers of another shard of the same broker.
+    pub fn of_another_shard(&self) -> Self {
+        let shard = self.all.shards.fetch_add(1, Ordering::Relaxed) + 1;
+        Timers { shard, all: Arc::clone(&self.all) }
+    }
+
+    /// Which shard they belong to, of all that have been open.
+    pub fn shard_instance(&self) -> u64 {
+        self.shard
+    }
+
+    /// Makes no timer of this shard fire any more.
+    pub fn forget_shard(&self) {
+        self.all.armed.lock().retain(|(_, shard, ..), _| *shard != self.shard);
+    }
+
     /// The time, as it was last told.
     #[inline]
     pub fn now_ms(&self) -> u64 {
-        self.now_ms.load(Ordering::Relaxed)
+        self.all.now_ms.load(Ordering::Relaxed)
     }
 
     /// Says what time it is.
@@ -90,7 +125,7 @@ impl Timers {
     pub fn set_time(&self, now_ms: u64) {
         // The line that this lies on is read by everybody; most of the time it is right already.
         if self.now_ms() != now_ms {
-            self.now_ms.store(now_ms, Ordering::Relaxed);
+            self.all.now_ms.store(now_ms, Ordering::Relaxed);
         }
     }
 
@@ -98,7 +133,7 @@ impl Timers {
     /// locks held and must not call back.
     pub fn on_earlier(&self, call: impl Fn() + Send + Sync + 'static) {
         // Whoever came first keeps the place.
-        let _ = self.on_earlier.set(Box::new(call));
+        let _ = self.all.on_earlier.set(Box::new(call));
     }
 
     /// Arms `timer`, which is the `kind` of the thing with the number `owner`, instead of what it
@@ -114,14 +149,14 @@ impl Timers {
         if before == Some(deadline_ms) {
             return;
         }
-        let mut armed = self.armed.lock();
+        let mut armed = self.all.armed.lock();
         if let Some(before) = before {
-            armed.remove(&(before, owner, kind));
+            armed.remove(&(before, self.shard, owner, kind));
         }
         let first = armed.first_key_value().is_none_or(|((first, ..), _)| deadline_ms < *first);
-        armed.insert((deadline_ms, owner, kind), target);
+        armed.insert((deadline_ms, self.shard, owner, kind), target);
         drop(armed);
-        if first && let Some(call) = self.on_earlier.get() {
+        if first && let Some(call) = self.all.on_earlier.get() {
             call();
         }
     }
@@ -129,21 +164,21 @@ impl Timers {
     /// Makes a timer never fire.
     pub fn disarm(&self, timer: &mut Timer, (owner, kind): (u64, TimerKind)) {
         if let Some(before) = timer.deadline_ms.take() {
-            self.armed.lock().remove(&(before, owner, kind));
+            self.all.armed.lock().remove(&(before, self.shard, owner, kind));
         }
     }
 
-    /// Takes out the timer that is due longest: what to call, what for, and when it was due.
-    pub fn pop_due(&self, now_ms: u64) -> Option<(u64, TimerKind, Weak<dyn Timed>)> {
-        let mut armed = self.armed.lock();
+    /// Takes out the timer, of any shard, that is due longest.
+    pub fn pop_due(&self, now_ms: u64) -> Option<Fired> {
+        let mut armed = self.all.armed.lock();
         let first = armed.first_entry().filter(|first| first.key().0 <= now_ms)?;
-        let ((deadline_ms, _, kind), target) = first.remove_entry();
-        Some((deadline_ms, kind, target))
+        let ((deadline_ms, shard, _, kind), target) = first.remove_entry();
+        Some(Fired { deadline_ms, shard, kind, target })
     }
 
-    /// When the next timer is due.
+    /// When the next timer, of any shard, is due.
     pub fn next_ms(&self) -> Option<u64> {
-        self.armed.lock().first_key_value().map(|((deadline_ms, ..), _)| *deadline_ms)
+        self.all.armed.lock().first_key_value().map(|((deadline_ms, ..), _)| *deadline_ms)
     }
 }
 

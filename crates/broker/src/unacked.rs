@@ -17,17 +17,39 @@ pub(crate) struct Unacked {
 pub(crate) struct UnackedList {
     entries: VecDeque<(u64, Option<Unacked>)>,
     live: usize,
+    /// The capacity when that was asked for last.
+    counted: usize,
 }
 
 /// Fewer entries than this are not worth compacting.
 const COMPACT_MIN_ENTRIES: usize = 64;
+/// An empty list keeps room for as many.
+const KEPT_ENTRIES: usize = 4096;
 
 impl UnackedList {
-    /// Adds a delivery; tags come in ascending order.
-    pub fn push(&mut self, tag: u64, unacked: Unacked) {
+    /// Adds a delivery; tags come in ascending order. Returns whether the list uses more memory by it,
+    /// or less than it did.
+    #[inline]
+    pub fn push(&mut self, tag: u64, unacked: Unacked) -> bool {
         debug_assert!(self.entries.back().is_none_or(|(last, _)| *last < tag));
         self.entries.push_back((tag, Some(unacked)));
         self.live += 1;
+        self.has_changed()
+    }
+
+    /// Whether it uses more or less than when that was asked for last.
+    #[inline]
+    pub fn has_changed(&mut self) -> bool {
+        let has_changed = self.entries.capacity() != self.counted;
+        if has_changed {
+            self.counted = self.entries.capacity();
+        }
+        has_changed
+    }
+
+    /// What it uses, and what the books of the queues use for the same messages.
+    pub fn used_bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<(u64, Option<Unacked>)>()
     }
 
     /// Puts deliveries back that were taken, in any order.
@@ -64,6 +86,11 @@ impl UnackedList {
         self.trim();
     }
 
+    /// How many deliveries wait.
+    pub fn len(&self) -> usize {
+        self.live
+    }
+
     /// Whether a delivery with this tag waits.
     pub fn contains(&self, tag: u64) -> bool {
         match self.entries.binary_search_by_key(&tag, |(tag, _)| *tag) {
@@ -79,6 +106,9 @@ impl UnackedList {
         if self.entries.len() >= COMPACT_MIN_ENTRIES && self.live * 2 < self.entries.len() {
             self.entries.retain(|(_, unacked)| unacked.is_some());
             self.entries.shrink_to(self.live * 2);
+        }
+        if self.entries.is_empty() && self.entries.capacity() > KEPT_ENTRIES {
+            self.entries.shrink_to(KEPT_ENTRIES);
         }
     }
 }

@@ -1,15 +1,19 @@
 //! What is to be done once no lock is held: connections to wake, and dead letters to post.
 
-use crate::dead_letter::Letter;
 use crate::outbox::Outbox;
+use crate::queue::Queue;
+use crate::trace::Traced;
 use std::sync::Arc;
 
 /// Collects, while locks are held, what has to wait until none is.
 #[derive(Debug, Default)]
 pub(crate) struct Wakes {
     due: Vec<Arc<Outbox>>,
-    letters: Vec<Letter>,
+    /// Queues with letters that nobody has posted yet.
+    lettered: Vec<Arc<Queue>>,
     posting: bool,
+    /// Copies of messages that were delivered while that is traced.
+    traced: Vec<Traced>,
 }
 
 impl Wakes {
@@ -18,18 +22,31 @@ impl Wakes {
         self.due.push(Arc::clone(outbox));
     }
 
-    /// A message has left its queue for the dead-letter exchange: to be posted by
-    /// `Broker::post_dead_letters` before the broker's gate is let go.
-    pub fn push_letter(&mut self, letter: Letter) {
-        self.letters.push(letter);
+    /// A message has left `queue` for the dead-letter exchange: to be posted by
+    /// `Shard::post_dead_letters` before the shard's gate is let go.
+    pub fn push_lettered(&mut self, queue: &Arc<Queue>) {
+        if self.lettered.last().is_none_or(|last| !Arc::ptr_eq(last, queue)) {
+            self.lettered.push(Arc::clone(queue));
+        }
     }
 
-    /// Takes the letters to be posted, if there are any. Whoever has taken some is posting until there
-    /// are none.
+    /// Takes the queues whose letters are to be posted, if there are any. Whoever has taken some is
+    /// posting until there are none.
     #[inline]
-    pub fn take_letters(&mut self) -> Option<Vec<Letter>> {
-        self.posting = !self.letters.is_empty();
-        self.posting.then(|| std::mem::take(&mut self.letters))
+    pub fn take_lettered(&mut self) -> Option<Vec<Arc<Queue>>> {
+        self.posting = !self.lettered.is_empty();
+        self.posting.then(|| std::mem::take(&mut self.lettered))
+    }
+
+    /// A message was delivered, or published, of which there is to be a copy: to be posted as letters are.
+    pub fn push_traced(&mut self, traced: Traced) {
+        self.traced.push(traced);
+    }
+
+    /// Takes the copies that are to be posted.
+    #[inline]
+    pub fn take_traced(&mut self) -> Vec<Traced> {
+        std::mem::take(&mut self.traced)
     }
 
     /// Whether letters are being posted: each may come to a queue with any number of messages that
@@ -41,7 +58,7 @@ impl Wakes {
 
     /// Wakes all connections collected. Called without any lock held.
     pub fn wake_all(&mut self) {
-        debug_assert!(self.letters.is_empty(), "dead letters were left lying");
+        debug_assert!(self.lettered.is_empty(), "dead letters were left lying");
         for outbox in self.due.drain(..) {
             outbox.wake();
         }

@@ -25,13 +25,13 @@ const KEPT_CAPACITY_BYTES: usize = 1024 * 1024;
 #[derive(Debug, Default)]
 pub struct WireBuffer {
     bytes: Vec<u8>,
-    /// Bodies that belong in front of the octet of `bytes` at the given offset.
+    /// Bodies that belong in front of the byte of `bytes` at the given offset.
     shared: Vec<(usize, Bytes)>,
     shared_bytes: usize,
 }
 
 impl WireBuffer {
-    /// Octets waiting in here.
+    /// Bytes waiting in here.
     pub fn len(&self) -> usize {
         self.bytes.len() + self.shared_bytes
     }
@@ -70,7 +70,7 @@ impl WireBuffer {
         &mut self.bytes
     }
 
-    /// Whether the content header of `message` fits a frame of at most `frame_max` octets.
+    /// Whether the content header of `message` fits a frame of at most `frame_max` bytes.
     pub fn fits(message: &MessageRef<'_>, frame_max: usize) -> bool {
         message.header.len() + FRAME_OVERHEAD <= frame_max
     }
@@ -120,7 +120,7 @@ impl WireBuffer {
         self.put_content(channel, message, frame_max);
     }
 
-    /// Appends `basic.return` (reply text at most 255 octets) and the content of `message`.
+    /// Appends `basic.return` (reply text at most 255 bytes) and the content of `message`.
     pub fn put_return(
         &mut self,
         channel: u16,
@@ -185,7 +185,7 @@ impl WireBuffer {
         filled
     }
 
-    /// Moves `cursor` on by `sent` octets. Returns whether everything has been sent.
+    /// Moves `cursor` on by `sent` bytes. Returns whether everything has been sent.
     pub fn advance(&self, cursor: &mut Cursor, mut sent: usize) -> bool {
         while sent > 0 {
             let Some(piece) = self.piece(cursor) else { break };
@@ -196,7 +196,7 @@ impl WireBuffer {
         self.piece(cursor).is_none()
     }
 
-    /// The unbroken run of octets at `cursor`.
+    /// The unbroken run of bytes at `cursor`.
     fn piece(&self, cursor: &Cursor) -> Option<&[u8]> {
         match self.shared.get(cursor.shared) {
             Some((offset, body)) if *offset == cursor.bytes => Some(&body[cursor.within..]),

@@ -14,13 +14,13 @@ use crate::dispatch::dispatch;
 use crate::error::Error;
 use crate::shared::{OUTPUT_HARD_MAX, Shared};
 
-/// Size of the read buffer at first, in octets.
+/// Size of the read buffer at first, in bytes.
 const READ_MIN: usize = 8 * 1024;
-/// Size that it grows to while reads fill it, in octets. Larger frames than this make it grow further.
+/// Size that it grows to while reads fill it, in bytes. Larger frames than this make it grow further.
 const READ_MAX: usize = 128 * 1024;
-/// Time for the last octets to be written once the connection is closed.
+/// Time for the last bytes to be written once the connection is closed.
 const LINGER: Duration = Duration::from_secs(1);
-/// A write buffer that has grown beyond this is not kept, in octets.
+/// A write buffer that has grown beyond this is not kept, in bytes.
 const WRITE_KEEP_MAX: usize = 1024 * 1024;
 
 /// Drives a connection to its end.
@@ -193,7 +193,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
     fn poll_timer(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let deadline = self.shared.inspect(|core| core.machine.poll_timeout());
         let Some(deadline) = self.give_up_at.or(deadline) else { return Poll::Pending };
-        // A deadline that moves on with every octet is not worth setting the timer each time.
+        // A deadline that moves on with every byte is not worth setting the timer each time.
         if self.armed.is_none_or(|armed| deadline < armed) {
             self.arm(deadline);
         }
@@ -217,7 +217,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
 }
 
 impl Input {
-    /// Keeps the last `left` octets of what is there, and makes room behind them.
+    /// Keeps the last `left` bytes of what is there, and makes room behind them.
     fn keep(&mut self, left: usize) {
         let was_full = self.filled == self.octets.len();
         self.octets.copy_within(self.filled - left..self.filled, 0);

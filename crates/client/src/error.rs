@@ -57,20 +57,20 @@ pub enum Error {
         /// Tag of the consumer.
         consumer_tag: String,
     },
-    /// A name does not fit into a short string of the protocol, which holds 255 octets.
-    #[error("{what} of {len} octets; at most 255 are possible")]
+    /// A name does not fit into a short string of the protocol, which holds 255 bytes.
+    #[error("{what} of {len} bytes; at most 255 are possible")]
     TooLong {
         /// What was too long.
         what: &'static str,
-        /// Its length in octets.
+        /// Its length in bytes.
         len: usize,
     },
     /// The properties do not fit into a frame of the connection.
-    #[error("properties of {size_bytes} octets do not fit into a frame of {frame_max}")]
+    #[error("properties of {size_bytes} bytes do not fit into a frame of {frame_max}")]
     PropertiesTooLarge {
-        /// Size of the encoded properties in octets.
+        /// Size of the encoded properties in bytes.
         size_bytes: usize,
-        /// Largest frame of the connection in octets.
+        /// Largest frame of the connection in bytes.
         frame_max: u32,
     },
     /// All channel numbers of the connection are taken.

@@ -30,7 +30,7 @@
 //!
 //! # Back-pressure
 //! Publishing waits when the server does not keep up: the buffer to the socket is small, and TCP does the rest. Consumers
-//! have a buffer of a bounded number of octets ([`ConsumeOptions::buffer_bytes`]); while it is full, the connection is
+//! have a buffer of a bounded number of bytes ([`ConsumeOptions::buffer_bytes`]); while it is full, the connection is
 //! not read. Everything on the connection waits then, also answers and confirms. So whoever consumes and waits for other
 //! things of the server in the same task sets a prefetch ([`Channel::qos`]) that fits into the buffer, or uses two
 //! connections.
@@ -73,8 +73,3 @@ pub use courser_codec::{
     FieldTable, FieldValue, OwnedProperties, Properties, RawProperties, ShortStr, ShortString,
 };
 pub use courser_connection::{CloseReason, ClosedBy, Credentials};
-
-/// Compiles the Rust code of the README.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

@@ -1,4 +1,4 @@
-//! Queues between a connection and those who take messages from it, bounded by octets.
+//! Queues between a connection and those who take messages from it, bounded by bytes.
 //!
 //! A mailbox that holds more than its limit stops the connection's reading until half of it is taken: then the server's
 //! writes fill up, and the server stops sending. So at most the limit, one read and one message are held.
@@ -39,7 +39,7 @@ impl Stall {
     }
 }
 
-/// What a message counts for beside its octets.
+/// What a message counts for beside its bytes.
 const ITEM_OVERHEAD_BYTES: usize = 128;
 
 /// A bounded queue with one taker.
@@ -63,7 +63,7 @@ struct Inner<T> {
 impl<T> std::fmt::Debug for Mailbox<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let inner = self.inner.lock();
-        write!(f, "{} waiting, {} octets", inner.items.len(), inner.held_bytes)
+        write!(f, "{} waiting, {} bytes", inner.items.len(), inner.held_bytes)
     }
 }
 
@@ -80,7 +80,7 @@ impl<T> Mailbox<T> {
         Self { inner: Mutex::new(inner), stall, limit_bytes }
     }
 
-    /// Puts an item of so many octets in. Gives it back when nobody takes it any more. The waker is to be called when
+    /// Puts an item of so many bytes in. Gives it back when nobody takes it any more. The waker is to be called when
     /// no lock is held.
     pub fn push(&self, item: T, size_bytes: usize) -> Result<Option<Waker>, T> {
         let size_bytes = size_bytes + ITEM_OVERHEAD_BYTES;

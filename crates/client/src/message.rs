@@ -27,7 +27,7 @@ impl Message {
         parts.into_iter().for_each(|part| octets.extend_from_slice(part));
         Self {
             octets: Bytes::from(octets),
-            // A short string's length fits into an octet, a frame's into 32 bits.
+            // A short string's length fits into a byte, a frame's into 32 bits.
             exchange_len: exchange.len() as u8,
             key_len: routing_key.len() as u8,
             header_len: header.len() as u32,
@@ -105,7 +105,7 @@ impl Message {
         self.assembled.unwrap_or_else(|| self.octets.slice(body_at..))
     }
 
-    /// Octets of memory.
+    /// Bytes of memory.
     pub(crate) fn size_bytes(&self) -> usize {
         self.octets.len() + self.assembled.as_ref().map_or(0, Bytes::len)
     }

@@ -20,7 +20,7 @@ pub struct Options {
     pub client_properties: FieldTable,
     /// Highest channel number wanted; 0 takes what the server proposes.
     pub channel_max: u16,
-    /// Largest frame wanted, in octets; 0 takes what the server proposes.
+    /// Largest frame wanted, in bytes; 0 takes what the server proposes.
     pub frame_max: u32,
     /// Interval of heartbeats wanted, in seconds; 0 is none. The smaller one of this and the server's counts.
     pub heartbeat_s: u16,
@@ -28,7 +28,7 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// Time for confirms under way, and then again for the server to answer, when the connection is closed.
     pub close_timeout: Duration,
-    /// Largest message that is accepted from the server, in octets.
+    /// Largest message that is accepted from the server, in bytes.
     pub max_message_bytes: u64,
 }
 

@@ -7,7 +7,7 @@ use crate::names::short;
 
 /// A message to publish: a body, and what else there is to say about it.
 ///
-/// Octets and text become one without further ado; everything else is added by functions:
+/// Bytes and text become one without further ado; everything else is added by functions:
 ///
 /// ```
 /// use courser_client::Outgoing;
@@ -58,7 +58,7 @@ impl<'a> Outgoing<'a> {
     /// Has a body of this MIME type.
     ///
     /// # Errors
-    /// When the text has more than 255 octets.
+    /// When the text has more than 255 bytes.
     pub fn content_type(mut self, content_type: &str) -> Result<Self, Error> {
         self.properties.content_type = Some(short("a content type", content_type)?.into());
         Ok(self)
@@ -67,7 +67,7 @@ impl<'a> Outgoing<'a> {
     /// Is answered to this queue.
     ///
     /// # Errors
-    /// When the name has more than 255 octets.
+    /// When the name has more than 255 bytes.
     pub fn reply_to(mut self, queue: &str) -> Result<Self, Error> {
         self.properties.reply_to = Some(short("a reply queue's name", queue)?.into());
         Ok(self)
@@ -76,7 +76,7 @@ impl<'a> Outgoing<'a> {
     /// Belongs to what has this identity, a request for example.
     ///
     /// # Errors
-    /// When the identity has more than 255 octets.
+    /// When the identity has more than 255 bytes.
     pub fn correlation_id(mut self, correlation_id: &str) -> Result<Self, Error> {
         self.properties.correlation_id = Some(short("a correlation id", correlation_id)?.into());
         Ok(self)
@@ -85,7 +85,7 @@ impl<'a> Outgoing<'a> {
     /// Has one more header, or another value of a header.
     ///
     /// # Errors
-    /// When the name has more than 255 octets.
+    /// When the name has more than 255 bytes.
     pub fn header(mut self, name: &str, value: impl Into<FieldValue>) -> Result<Self, Error> {
         let name = ShortString::from(short("a header's name", name)?);
         self.properties.headers.get_or_insert_default().insert(name, value);

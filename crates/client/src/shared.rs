@@ -17,10 +17,10 @@ use crate::error::Error;
 use crate::mailbox::Stall;
 use crate::route::{ChannelState, Reply, Route, Waiting};
 
-/// Publishers wait while more than this is to be sent, in octets. So at most this, one batch or message of each
+/// Publishers wait while more than this is to be sent, in bytes. So at most this, one batch or message of each
 /// publisher, and what is being written are held.
 pub(crate) const OUTPUT_SOFT_MAX: usize = 128 * 1024;
-/// The connection is not read while more than this is to be sent, in octets: a server that takes nothing does not get
+/// The connection is not read while more than this is to be sent, in bytes: a server that takes nothing does not get
 /// ever more acknowledgements piled up for it.
 pub(crate) const OUTPUT_HARD_MAX: usize = 16 * 1024 * 1024;
 
@@ -125,7 +125,7 @@ impl Shared {
 }
 
 impl Core {
-    /// Octets that are to be sent.
+    /// Bytes that are to be sent.
     pub fn output_len(&mut self) -> usize {
         self.out.len() + self.machine.output().len()
     }

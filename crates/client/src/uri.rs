@@ -1,7 +1,7 @@
 //! AMQP URIs: `amqp://user:password@host:port/vhost?heartbeat=10`.
 //!
 //! The form is RabbitMQ's. Every part may be left out: user and password are guest, the host is localhost, the port 5672
-//! (5671 with TLS), the virtual host `/`. Any octet can be written as `%` and two hexadecimal digits; a virtual host
+//! (5671 with TLS), the virtual host `/`. Any byte can be written as `%` and two hexadecimal digits; a virtual host
 //! with a slash in it has to be (`/%2Fa` is `/a`). A path of a slash alone is the virtual host `/`, as most clients
 //! have it, though the definition of the form would have it empty.
 
@@ -48,8 +48,8 @@ pub enum UriError {
     /// More than one path segment.
     #[error("a slash within the virtual host's name is written %2F")]
     Path,
-    /// The virtual host's name has more than 255 octets.
-    #[error("the virtual host's name has {0} octets; at most 255 are possible")]
+    /// The virtual host's name has more than 255 bytes.
+    #[error("the virtual host's name has {0} bytes; at most 255 are possible")]
     VirtualHostTooLong(usize),
     /// A query parameter that does not exist, and the one that may be meant.
     #[error("unknown parameter {name:?}{}", nearest.map(|nearest| format!("; did you mean {nearest:?}?")).unwrap_or_default())]
@@ -204,7 +204,7 @@ fn set_parameter(options: &mut Options, name: &str, value: String) -> Result<(),
             options.channel_max = number("channel_max", value, "a number from 0 to 65535")?;
         }
         "frame_max" => {
-            options.frame_max = number("frame_max", value, "octets, from 0")?;
+            options.frame_max = number("frame_max", value, "bytes, from 0")?;
         }
         "connection_timeout" => {
             let timeout_ms = number("connection_timeout", value, "milliseconds, from 0")?;
@@ -245,7 +245,7 @@ fn decode_text(text: &str) -> Result<String, UriError> {
     String::from_utf8(decode(text)?).map_err(|_| UriError::NotText(text.to_owned()))
 }
 
-/// Replaces `%` and two hexadecimal digits by the octet that they stand for.
+/// Replaces `%` and two hexadecimal digits by the byte that they stand for.
 fn decode(text: &str) -> Result<Vec<u8>, UriError> {
     let mut octets = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -8,7 +8,7 @@ use crate::sink::put_filled;
 use crate::value::wire_len;
 use crate::{Frame, RawProperties, Sink};
 
-/// Octets of a content header before the property flags.
+/// Bytes of a content header before the property flags.
 pub const CONTENT_HEADER_FIXED_LEN: usize = 12;
 
 /// A content header; its properties stay encoded until they are asked for.
@@ -16,7 +16,7 @@ pub const CONTENT_HEADER_FIXED_LEN: usize = 12;
 pub struct ContentHeader<'a> {
     /// Class of the method that the content belongs to: `basic::CLASS_ID`.
     pub class_id: u16,
-    /// Octets in all body frames together.
+    /// Bytes in all body frames together.
     pub body_size: u64,
     /// The properties, undecoded.
     pub properties: RawProperties<'a>,
@@ -47,7 +47,7 @@ impl<'a> ContentHeader<'a> {
         })
     }
 
-    /// Octets of the payload.
+    /// Bytes of the payload.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -81,7 +81,7 @@ pub(crate) fn put_fixed(class_id: u16, body_size: u64, sink: &mut impl Sink) {
     sink.put(&fixed.to_be_bytes()[..CONTENT_HEADER_FIXED_LEN]);
 }
 
-/// Writes what stands before a content header with `properties_len` octets of properties.
+/// Writes what stands before a content header with `properties_len` bytes of properties.
 #[inline]
 pub(crate) fn begin_header_frame(channel: u16, properties_len: usize, sink: &mut impl Sink) {
     let payload_len = wire_len(CONTENT_HEADER_FIXED_LEN + properties_len);

@@ -5,7 +5,7 @@ use core::fmt;
 /// Bytes that are not what they should be: where and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeError {
-    /// Offset in octets, counted from the start of the slice that was to be decoded.
+    /// Offset in bytes, counted from the start of the slice that was to be decoded.
     pub offset: usize,
     /// What is wrong there.
     pub kind: DecodeErrorKind,
@@ -16,7 +16,7 @@ pub struct DecodeError {
 pub enum DecodeErrorKind {
     /// The input ends before the value does, or a length says more than there is.
     Truncated,
-    /// Octets are left behind the last field.
+    /// Bytes are left behind the last field.
     TrailingOctets,
     /// No class has this id.
     UnknownClass(u16),
@@ -59,7 +59,7 @@ impl fmt::Display for DecodeErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Truncated => f.write_str("input ends within a value"),
-            Self::TrailingOctets => f.write_str("octets behind the last field"),
+            Self::TrailingOctets => f.write_str("bytes behind the last field"),
             Self::UnknownClass(id) => write!(f, "unknown class {id}"),
             Self::UnknownMethod { class_id, method_id } => {
                 write!(f, "unknown method {method_id} of class {class_id}")
@@ -77,11 +77,11 @@ impl core::error::Error for DecodeError {}
 /// Bytes that are no frame; the connection cannot go on (reply code 501).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameError {
-    /// The first octet is none of the frame types.
+    /// The first byte is none of the frame types.
     UnknownType(u8),
     /// The frame is larger than the connection allows.
     TooLarge {
-        /// Size of the whole frame in octets, header and end included.
+        /// Size of the whole frame in bytes, header and end included.
         size: u64,
         /// The limit that it was held against.
         max: u32,
@@ -95,7 +95,7 @@ impl fmt::Display for FrameError {
         match *self {
             Self::UnknownType(kind) => write!(f, "unknown frame type {kind}"),
             Self::TooLarge { size, max } => {
-                write!(f, "frame of {size} octets is larger than frame_max {max}")
+                write!(f, "frame of {size} bytes is larger than frame_max {max}")
             }
             Self::BadEnd(octet) => write!(f, "frame ends with {octet:#04x} instead of 0xce"),
         }

@@ -37,7 +37,7 @@ pub enum FieldValue {
     F64(f64),
     /// A decimal number.
     Decimal(Decimal),
-    /// Text by convention, any octets in fact.
+    /// Text by convention, any bytes in fact.
     LongStr(Vec<u8>),
     /// Values one behind the other.
     Array(Vec<FieldValue>),
@@ -47,7 +47,7 @@ pub enum FieldValue {
     Table(FieldTable),
     /// No value.
     Void,
-    /// Octets that are no text.
+    /// Bytes that are no text.
     Bytes(Vec<u8>),
 }
 
@@ -84,10 +84,10 @@ impl FieldTable {
     /// The table with one more entry, for building with literals.
     ///
     /// # Panics
-    /// When the key has more than 255 octets.
+    /// When the key has more than 255 bytes.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<FieldValue>) -> Self {
-        self.insert(key.try_into().expect("a key of at most 255 octets"), value);
+        self.insert(key.try_into().expect("a key of at most 255 bytes"), value);
         self
     }
 
@@ -156,7 +156,7 @@ impl FieldValue {
         self.as_scalar().and_then(|value| value.as_integer())
     }
 
-    /// The octets, when the value is a long string.
+    /// The bytes, when the value is a long string.
     #[must_use]
     pub fn as_long_str(&self) -> Option<&[u8]> {
         match self {

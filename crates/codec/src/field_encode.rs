@@ -8,13 +8,13 @@ use crate::value::wire_len;
 use crate::{FieldTable, FieldValue, Sink, Value};
 
 impl FieldTable {
-    /// Octets that [`FieldTable::encode`] writes, the length before the entries included.
+    /// Bytes that [`FieldTable::encode`] writes, the length before the entries included.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
         4 + self.entries_len()
     }
 
-    /// Octets of the encoded entries alone.
+    /// Bytes of the encoded entries alone.
     #[must_use]
     pub fn entries_len(&self) -> usize {
         self.iter().map(|(key, value)| 1 + key.len() + value.encoded_len()).sum()
@@ -81,7 +81,7 @@ impl FieldValue {
         })
     }
 
-    /// Octets that [`FieldValue::encode`] writes, the tag included.
+    /// Bytes that [`FieldValue::encode`] writes, the tag included.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
         1 + match self {

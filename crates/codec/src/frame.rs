@@ -11,7 +11,7 @@ use crate::generated::constants::{
 use crate::sink::put_filled;
 use crate::value::wire_len;
 
-/// Octets before a frame's payload.
+/// Bytes before a frame's payload.
 const HEADER_LEN: usize = 7;
 
 /// What a frame carries.
@@ -50,7 +50,7 @@ pub struct Frame<'a> {
     pub kind: FrameKind,
     /// Number of the channel, 0 for the connection itself.
     pub channel: u16,
-    /// The octets between header and end marker.
+    /// The bytes between header and end marker.
     pub payload: &'a [u8],
 }
 
@@ -58,10 +58,10 @@ pub struct Frame<'a> {
 pub const HEARTBEAT_FRAME: [u8; 8] = [FRAME_HEARTBEAT, 0, 0, 0, 0, 0, 0, FRAME_END];
 
 impl<'a> Frame<'a> {
-    /// Octets that a frame has besides its payload.
+    /// Bytes that a frame has besides its payload.
     pub const OVERHEAD: usize = HEADER_LEN + 1;
 
-    /// Takes one frame off the front of `input`: the frame and how many octets it has.
+    /// Takes one frame off the front of `input`: the frame and how many bytes it has.
     ///
     /// `None` means that the frame is not there as a whole yet. A type that does not exist and a
     /// size above `frame_max` are found as soon as they can be seen. `frame_max` counts the whole
@@ -109,7 +109,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Octets of the whole frame.
+    /// Bytes of the whole frame.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -123,7 +123,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Writes what stands before a payload of `payload_len` octets. [`FRAME_END`] has to follow it.
+/// Writes what stands before a payload of `payload_len` bytes. [`FRAME_END`] has to follow it.
 #[inline]
 pub fn write_frame_header(kind: FrameKind, channel: u16, payload_len: u32, sink: &mut impl Sink) {
     // As one number: that stays in a register until it is stored at once.
@@ -147,7 +147,7 @@ pub fn write_body_frame(channel: u16, body: &[u8], sink: &mut impl Sink) {
     write_frame(FrameKind::Body, channel, body, sink);
 }
 
-/// Writes what stands before `args_len` octets of a method's arguments.
+/// Writes what stands before `args_len` bytes of a method's arguments.
 #[inline]
 pub(crate) fn begin_method_frame(
     ids: (u16, u16),

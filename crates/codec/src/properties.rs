@@ -95,7 +95,7 @@ impl<'a> RawProperties<'a> {
     /// All properties. Headers stay encoded.
     ///
     /// # Errors
-    /// When a value is cut short, or octets follow the last one.
+    /// When a value is cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(&self) -> Result<Properties<'a>, DecodeError> {
         Properties::read(self.flags, &mut self.values())

@@ -1,4 +1,4 @@
-//! A cursor over encoded octets, for what has no type of its own; every step checks what is left.
+//! A cursor over encoded bytes, for what has no type of its own; every step checks what is left.
 
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::{ShortStr, Table};
@@ -21,7 +21,7 @@ impl<'a> Reader<'a> {
         Self { rest: input, input_len: input.len() }
     }
 
-    /// How many octets were taken so far.
+    /// How many bytes were taken so far.
     #[inline]
     #[must_use]
     pub const fn offset(&self) -> usize {
@@ -50,7 +50,7 @@ impl<'a> Reader<'a> {
         Ok(*head)
     }
 
-    /// Takes one octet.
+    /// Takes one byte.
     ///
     /// # Errors
     /// When the input ends before.
@@ -59,7 +59,7 @@ impl<'a> Reader<'a> {
         self.array::<1>().map(|[octet]| octet)
     }
 
-    /// Takes two octets, the high one first.
+    /// Takes two bytes, the high one first.
     ///
     /// # Errors
     /// When the input ends before.
@@ -68,7 +68,7 @@ impl<'a> Reader<'a> {
         self.array().map(u16::from_be_bytes)
     }
 
-    /// Takes four octets, the highest first.
+    /// Takes four bytes, the highest first.
     ///
     /// # Errors
     /// When the input ends before.
@@ -77,7 +77,7 @@ impl<'a> Reader<'a> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// Takes eight octets, the highest first.
+    /// Takes eight bytes, the highest first.
     ///
     /// # Errors
     /// When the input ends before.
@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
         self.array().map(u64::from_be_bytes)
     }
 
-    /// Takes a short string with its octet of length.
+    /// Takes a short string with its byte of length.
     ///
     /// # Errors
     /// When the input ends before.
@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
         Ok(ShortStr::from_checked(text))
     }
 
-    /// Takes a long string with its four octets of length.
+    /// Takes a long string with its four bytes of length.
     ///
     /// # Errors
     /// When the input ends before.
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
         Ok(octets)
     }
 
-    /// Takes a field table with its four octets of length. Its entries are not looked at.
+    /// Takes a field table with its four bytes of length. Its entries are not looked at.
     ///
     /// # Errors
     /// When the input ends before.

@@ -1,4 +1,4 @@
-//! Short strings as borrowed views: at most 255 octets, by convention UTF-8.
+//! Short strings as borrowed views: at most 255 bytes, by convention UTF-8.
 
 use core::fmt;
 use core::str::Utf8Error;
@@ -6,37 +6,32 @@ use core::str::Utf8Error;
 use crate::Sink;
 use crate::sink::put_filled;
 
-/// A borrowed short string: at most 255 octets, any octets.
+/// A borrowed short string: at most 255 bytes, any bytes.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShortStr<'a>(&'a [u8]);
 
 /// Text that does not fit into a short string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong {
-    /// Length of the text in octets.
+    /// Length of the text in bytes.
     pub len: usize,
 }
 
 impl fmt::Display for TooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} octets in a short string, which holds at most {}",
-            self.len,
-            ShortStr::MAX_LEN
-        )
+        write!(f, "{} bytes in a short string, which holds at most {}", self.len, ShortStr::MAX_LEN)
     }
 }
 
 impl core::error::Error for TooLong {}
 
 impl<'a> ShortStr<'a> {
-    /// The longest that there is, in octets.
+    /// The longest that there is, in bytes.
     pub const MAX_LEN: usize = 255;
     /// The empty string.
     pub const EMPTY: Self = Self(b"");
 
-    /// A short string of these octets.
+    /// A short string of these bytes.
     ///
     /// # Errors
     /// When there are more than 255.
@@ -58,21 +53,21 @@ impl<'a> ShortStr<'a> {
     /// A short string of a literal, checked when the program is compiled.
     ///
     /// # Panics
-    /// When `text` has more than 255 octets.
+    /// When `text` has more than 255 bytes.
     #[must_use]
     pub const fn from_static(text: &'static str) -> ShortStr<'static> {
-        assert!(text.len() <= Self::MAX_LEN, "a short string holds at most 255 octets");
+        assert!(text.len() <= Self::MAX_LEN, "a short string holds at most 255 bytes");
         ShortStr(text.as_bytes())
     }
 
-    /// For octets whose number came from one octet.
+    /// For bytes whose number came from one byte.
     #[inline]
     pub(crate) const fn from_checked(octets: &'a [u8]) -> Self {
         debug_assert!(octets.len() <= Self::MAX_LEN);
         Self(octets)
     }
 
-    /// The octets.
+    /// The bytes.
     #[inline]
     #[must_use]
     pub const fn as_bytes(self) -> &'a [u8] {
@@ -82,39 +77,39 @@ impl<'a> ShortStr<'a> {
     /// The text, if it is any.
     ///
     /// # Errors
-    /// When the octets are not UTF-8.
+    /// When the bytes are not UTF-8.
     pub const fn to_str(self) -> Result<&'a str, Utf8Error> {
         core::str::from_utf8(self.0)
     }
 
-    /// Length in octets.
+    /// Length in bytes.
     #[inline]
     #[must_use]
     pub const fn len(self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are no octets.
+    /// Whether there are no bytes.
     #[inline]
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0.is_empty()
     }
 
-    /// Octets that [`ShortStr::encode`] writes.
+    /// Bytes that [`ShortStr::encode`] writes.
     #[inline]
     #[must_use]
     pub const fn encoded_len(self) -> usize {
         1 + self.0.len()
     }
 
-    /// Writes the octet of length and the octets.
+    /// Writes the byte of length and the bytes.
     #[inline]
     pub fn encode(self, sink: &mut impl Sink) {
         put_filled!(sink, self.encoded_len(), |window| window.put_short_str(self));
     }
 
-    /// Length in octets as on the wire.
+    /// Length in bytes as on the wire.
     #[inline]
     pub(crate) const fn wire_len(self) -> u8 {
         debug_assert!(self.0.len() <= Self::MAX_LEN);

@@ -9,10 +9,10 @@ use core::str::Utf8Error;
 
 use crate::{ShortStr, TooLong};
 
-/// An owned short string: at most 255 octets, any octets. A clone copies a few octets or counts a
+/// An owned short string: at most 255 bytes, any bytes. A clone copies a few bytes or counts a
 /// reference up.
 ///
-/// Equality, order and hash are those of the octets, so a map with such keys can be asked with a
+/// Equality, order and hash are those of the bytes, so a map with such keys can be asked with a
 /// `&[u8]`.
 #[derive(Clone)]
 pub struct ShortString(Repr);
@@ -28,7 +28,7 @@ enum Repr {
 const INLINE_LEN: usize = 22;
 
 impl ShortString {
-    /// A short string of these octets.
+    /// A short string of these bytes.
     ///
     /// # Errors
     /// When there are more than 255.
@@ -56,7 +56,7 @@ impl ShortString {
         ShortStr::from_checked(self.as_bytes())
     }
 
-    /// The octets.
+    /// The bytes.
     #[inline]
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
@@ -69,19 +69,19 @@ impl ShortString {
     /// The text, if it is any.
     ///
     /// # Errors
-    /// When the octets are not UTF-8.
+    /// When the bytes are not UTF-8.
     pub fn to_str(&self) -> Result<&str, Utf8Error> {
         core::str::from_utf8(self.as_bytes())
     }
 
-    /// Length in octets.
+    /// Length in bytes.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
         self.as_bytes().len()
     }
 
-    /// Whether there are no octets.
+    /// Whether there are no bytes.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -115,7 +115,7 @@ impl Ord for ShortString {
     }
 }
 
-/// The same as of the octets, which [`Borrow`] relies on.
+/// The same as of the bytes, which [`Borrow`] relies on.
 impl Hash for ShortString {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.as_bytes().hash(state);

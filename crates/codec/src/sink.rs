@@ -1,4 +1,4 @@
-//! Where encoded octets go.
+//! Where encoded bytes go.
 //!
 //! An encoder knows its exact length before it writes. It asks the sink for a [`Window`] of that
 //! length, once, and fills it: one growth of the buffer for a whole frame, and plain copies into
@@ -19,27 +19,27 @@ macro_rules! put_filled {
         let $window = &mut filled;
         $fill;
         filled.assert_full(start, len);
-        // SAFETY: this window of `len` octets is the last one, and it is full.
+        // SAFETY: this window of `len` bytes is the last one, and it is full.
         unsafe { $sink.advance(len) };
     }};
 }
 pub(crate) use put_filled;
 
-/// Takes octets and puts them one behind the other.
+/// Takes bytes and puts them one behind the other.
 pub trait Sink {
-    /// Room for `len` more octets, which count when [`Sink::advance`] says so.
+    /// Room for `len` more bytes, which count when [`Sink::advance`] says so.
     fn window(&mut self, len: usize) -> Window<'_>;
 
-    /// Counts the octets in.
+    /// Counts the bytes in.
     ///
     /// # Safety
-    /// The window that was asked for last was one of `len` octets, and all of it is written.
+    /// The window that was asked for last was one of `len` bytes, and all of it is written.
     unsafe fn advance(&mut self, len: usize);
 
-    /// Appends what `fill` writes into a window of `len` octets.
+    /// Appends what `fill` writes into a window of `len` bytes.
     ///
     /// # Panics
-    /// When `fill` writes more than `len` octets, or less.
+    /// When `fill` writes more than `len` bytes, or less.
     #[inline]
     fn put_with(&mut self, len: usize, fill: impl FnOnce(&mut Window<'_>))
     where
@@ -48,37 +48,37 @@ pub trait Sink {
         put_filled!(self, len, |window| fill(window));
     }
 
-    /// Appends these octets.
+    /// Appends these bytes.
     #[inline]
     fn put(&mut self, octets: &[u8]) {
         put_filled!(self, octets.len(), |window| window.put(octets));
     }
 
-    /// Appends a short string with its octet of length.
+    /// Appends a short string with its byte of length.
     #[inline]
     fn put_short_str(&mut self, text: ShortStr<'_>) {
         put_filled!(self, text.encoded_len(), |window| window.put_short_str(text));
     }
 
-    /// Appends one octet.
+    /// Appends one byte.
     #[inline]
     fn put_u8(&mut self, value: u8) {
         self.put(&[value]);
     }
 
-    /// Appends two octets, the high one first.
+    /// Appends two bytes, the high one first.
     #[inline]
     fn put_u16(&mut self, value: u16) {
         self.put(&value.to_be_bytes());
     }
 
-    /// Appends four octets, the highest first.
+    /// Appends four bytes, the highest first.
     #[inline]
     fn put_u32(&mut self, value: u32) {
         self.put(&value.to_be_bytes());
     }
 
-    /// Appends eight octets, the highest first.
+    /// Appends eight bytes, the highest first.
     #[inline]
     fn put_u64(&mut self, value: u64) {
         self.put(&value.to_be_bytes());
@@ -120,7 +120,7 @@ impl Sink for bytes::BytesMut {
 pub struct Window<'w> {
     /// What is still to be written: all behind what is.
     room: &'w mut [MaybeUninit<u8>],
-    /// Address of the first octet, by which a window is known from any other.
+    /// Address of the first byte, by which a window is known from any other.
     pub(crate) start: usize,
 }
 
@@ -138,11 +138,11 @@ impl<'w> Window<'w> {
     #[must_use]
     pub fn over(room: &'w mut [u8]) -> Self {
         // SAFETY: `MaybeUninit<u8>` has the layout of `u8`, and a window never writes uninitialised
-        // octets.
+        // bytes.
         Self::new(unsafe { &mut *(core::ptr::from_mut(room) as *mut [MaybeUninit<u8>]) })
     }
 
-    /// Takes `len` octets off the front of the room.
+    /// Takes `len` bytes off the front of the room.
     #[inline]
     fn take(&mut self, len: usize) -> &mut [MaybeUninit<u8>] {
         let room = core::mem::take(&mut self.room);
@@ -151,8 +151,8 @@ impl<'w> Window<'w> {
         head
     }
 
-    /// Checks that this is the window that began at `start`, and that all of its `len` octets are
-    /// written. Whoever is lent a window can put another in its place: two of the same octets cannot
+    /// Checks that this is the window that began at `start`, and that all of its `len` bytes are
+    /// written. Whoever is lent a window can put another in its place: two of the same bytes cannot
     /// be there at once, so begin and end tell.
     #[inline]
     pub(crate) fn assert_full(&self, start: usize, len: usize) {
@@ -165,7 +165,7 @@ impl<'w> Window<'w> {
 
 /// Copies all of `octets` to `room`, which is as long.
 ///
-/// Names and keys of a few octets are most of what is written. Up to 32 octets go by two moves that
+/// Names and keys of a few bytes are most of what is written. Up to 32 bytes go by two moves that
 /// overlap in the middle, without a call.
 #[inline(always)]
 fn copy(octets: &[u8], room: &mut [MaybeUninit<u8>]) {
@@ -185,7 +185,7 @@ fn copy(octets: &[u8], room: &mut [MaybeUninit<u8>]) {
     }
 }
 
-/// Copies the first and the last `N` octets, which is all when there are at most twice as many.
+/// Copies the first and the last `N` bytes, which is all when there are at most twice as many.
 #[inline(always)]
 fn copy_ends<const N: usize>(octets: &[u8], room: &mut [MaybeUninit<u8>]) {
     if let (Some(first), Some(last)) = (octets.first_chunk::<N>(), octets.last_chunk::<N>()) {
@@ -235,7 +235,7 @@ impl Sink for Window<'_> {
 
 /// A sink over a buffer of fixed size.
 ///
-/// Octets beyond its end are dropped and remembered, so that a caller checks once, at the end, with
+/// Bytes beyond its end are dropped and remembered, so that a caller checks once, at the end, with
 /// [`SliceSink::finish`].
 pub struct SliceSink<'b> {
     buffer: &'b mut [u8],

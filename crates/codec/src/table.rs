@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 
 /// The encoded entries of a field table, without the length before them.
 ///
-/// Two tables are equal when their octets are. Keys may come more than once; the first one counts.
+/// Two tables are equal when their bytes are. Keys may come more than once; the first one counts.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Table<'a>(&'a [u8]);
 
@@ -51,7 +51,7 @@ impl<'a> Table<'a> {
     }
 
     /// Takes a table with the length before it off the front of `input`: the table and how many
-    /// octets that was.
+    /// bytes that was.
     ///
     /// # Errors
     /// When the input ends before the table does.
@@ -141,7 +141,7 @@ impl<'a> Table<'a> {
         Ok(table)
     }
 
-    /// Octets that [`Table::encode`] writes, the length before the entries included.
+    /// Bytes that [`Table::encode`] writes, the length before the entries included.
     #[inline]
     #[must_use]
     pub const fn encoded_len(self) -> usize {
@@ -157,12 +157,12 @@ impl<'a> Table<'a> {
 }
 
 /// Room for so many entries or elements is made before they are read: what usually lies in so many
-/// octets, but not much.
+/// bytes, but not much.
 fn usual_count(encoded: &[u8]) -> usize {
     encoded.len().div_ceil(12).min(32)
 }
 
-/// Octets of the entries or elements in a table or array.
+/// Bytes of the entries or elements in a table or array.
 fn nested_len(value: Value<'_>) -> usize {
     match value {
         Value::Table(table) => table.0.len(),

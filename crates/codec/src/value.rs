@@ -19,18 +19,18 @@ pub const MAX_NESTING: usize = 64;
 pub struct Decimal {
     /// Number of decimal places.
     pub scale: u8,
-    /// The digits. RabbitMQ reads them unsigned, some clients as two's complement; the octets are
+    /// The digits. RabbitMQ reads them unsigned, some clients as two's complement; the bytes are
     /// the same.
     pub digits: u32,
 }
 
 /// A value of a field table, borrowed from the input.
 #[derive(Clone, Copy, PartialEq)]
-// A tag as wide as a register: with one octet, the value beside it lies at an odd place and is moved
+// A tag as wide as a register: with one byte, the value beside it lies at an odd place and is moved
 // in pieces, which more than doubles the time that reading takes.
 #[repr(u64)]
 pub enum Value<'a> {
-    /// Tag `t`. Any octet but zero reads as true.
+    /// Tag `t`. Any byte but zero reads as true.
     Bool(bool),
     /// Tag `b`.
     I8(i8),
@@ -52,7 +52,7 @@ pub enum Value<'a> {
     F64(f64),
     /// Tag `D`.
     Decimal(Decimal),
-    /// Tag `S`: text by convention, any octets in fact.
+    /// Tag `S`: text by convention, any bytes in fact.
     LongStr(&'a [u8]),
     /// Tag `A`.
     Array(Array<'a>),
@@ -62,7 +62,7 @@ pub enum Value<'a> {
     Table(Table<'a>),
     /// Tag `V`: no value.
     Void,
-    /// Tag `x`: octets that are no text.
+    /// Tag `x`: bytes that are no text.
     Bytes(&'a [u8]),
 }
 
@@ -194,7 +194,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The octets, when the value is a long string.
+    /// The bytes, when the value is a long string.
     #[must_use]
     pub const fn as_long_str(&self) -> Option<&'a [u8]> {
         match *self {
@@ -203,7 +203,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Octets that [`Value::encode`] writes, the tag included.
+    /// Bytes that [`Value::encode`] writes, the tag included.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -262,7 +262,7 @@ fn put_tagged_octets(tag: u8, octets: &[u8], sink: &mut impl Sink) {
     sink.put(octets);
 }
 
-/// A length as the four octets before a long string, table or array hold it.
+/// A length as the four bytes before a long string, table or array hold it.
 ///
 /// # Panics
 /// Above 4 GiB, which nothing can ask for that fits into a frame.

@@ -14,7 +14,7 @@ use courser_codec::{
 };
 use courser_connection::{client, server};
 
-/// Octets that one read brings.
+/// Bytes that one read brings.
 const READ_BYTES: usize = 64 * 1024;
 
 fn main() {

@@ -90,7 +90,7 @@ impl CloseReason {
     }
 }
 
-/// `NAME - explanation`, at most 255 octets, ending in `...` when it had to be cut.
+/// `NAME - explanation`, at most 255 bytes, ending in `...` when it had to be cut.
 #[must_use]
 pub fn reply_text(code: u16, explanation: &str) -> String {
     let text = match reply_code::name(code) {

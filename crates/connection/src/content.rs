@@ -7,10 +7,10 @@ use courser_codec::{ContentHeader, DecodeErrorKind, Frame, basic};
 use crate::close::Failure;
 use crate::framer::malformed_frame;
 
-/// The body's buffer starts no larger than this, whatever size was announced, and grows as octets come.
+/// The body's buffer starts no larger than this, whatever size was announced, and grows as bytes come.
 const FIRST_CAPACITY: u64 = 64 * 1024;
 
-/// The absolute limit of a body in octets; a size above it is no message, whatever is configured.
+/// The absolute limit of a body in bytes; a size above it is no message, whatever is configured.
 const BODY_SIZE_MAX: u64 = 512 * 1024 * 1024;
 
 /// What has come of a message so far.
@@ -67,7 +67,7 @@ impl Assembly {
         self.progress()
     }
 
-    /// Takes a body frame or a piece of one, of whose frame `frame_left` more octets will come. `None` when the frame
+    /// Takes a body frame or a piece of one, of whose frame `frame_left` more bytes will come. `None` when the frame
     /// is longer than what the message still lacks.
     pub fn append(&mut self, octets: &[u8], frame_left: u32) -> Option<Progress> {
         let body_left = self.body_size - self.body.len() as u64;
@@ -87,7 +87,7 @@ impl Assembly {
         }
     }
 
-    /// Makes room for `additional` octets: doubling, but never beyond the announced size.
+    /// Makes room for `additional` bytes: doubling, but never beyond the announced size.
     fn reserve(&mut self, additional: usize) {
         let needed = self.body.len() + additional;
         if needed > self.body.capacity() {
@@ -97,7 +97,7 @@ impl Assembly {
         }
     }
 
-    /// Octets of memory that it takes.
+    /// Bytes of memory that it takes.
     pub fn held_bytes(&self) -> u64 {
         (self.method.capacity() + self.header.capacity() + self.body.capacity()) as u64
     }

@@ -1,7 +1,7 @@
 //! Takes the input apart: whole frames as they are, large body frames piece by piece.
 //!
 //! A method, header or heartbeat frame is only taken when it is complete. A body frame that is larger than
-//! [`WAIT_MAX`] is taken as it comes, so that nobody has to keep (and move) a large half frame. The last octet of such
+//! [`WAIT_MAX`] is taken as it comes, so that nobody has to keep (and move) a large half frame. The last byte of such
 //! a frame's payload waits for the end marker behind it: a piece that ends a frame is always good.
 
 use courser_codec::reply_code::{COMMAND_INVALID, FRAME_ERROR, NOT_IMPLEMENTED, UNEXPECTED_FRAME};
@@ -10,14 +10,14 @@ use courser_codec::{DecodeError, DecodeErrorKind, FRAME_END, Frame, FrameError, 
 use crate::close::Failure;
 use crate::octets::{FrameSnippet, SNIPPET_LEN};
 
-/// Frames and bodies up to this size, in octets, are waited for as a whole instead of being taken in pieces.
+/// Frames and bodies up to this size, in bytes, are waited for as a whole instead of being taken in pieces.
 pub(crate) const WAIT_MAX: usize = 16 * 1024;
 
 /// How far a frame's size may be above the agreed one. Clients that forget to count header and end marker are common,
 /// and RabbitMQ lets them pass.
 const SIZE_TOLERANCE: u32 = Frame::OVERHEAD as u32;
 
-/// Octets before a frame's payload.
+/// Bytes before a frame's payload.
 pub(crate) const FRAME_HEADER_LEN: usize = 7;
 
 /// What lies at the front of the input.
@@ -26,7 +26,7 @@ pub(crate) enum Piece<'a> {
     Frame(Frame<'a>),
     /// A body frame or a piece of one.
     Body(BodyPiece<'a>),
-    /// Nothing yet; more octets are needed.
+    /// Nothing yet; more bytes are needed.
     More,
     /// What cannot be a frame. Nothing behind it can be read.
     Broken(Failure),
@@ -36,7 +36,7 @@ pub(crate) enum Piece<'a> {
 pub(crate) struct BodyPiece<'a> {
     pub channel: u16,
     pub octets: &'a [u8],
-    /// Octets of this same frame that are still to come.
+    /// Bytes of this same frame that are still to come.
     pub frame_left: u32,
 }
 
@@ -59,7 +59,7 @@ struct HalfReadBody {
 }
 
 impl Framer {
-    /// For frames of `frame_max` octets, header and end marker included.
+    /// For frames of `frame_max` bytes, header and end marker included.
     pub fn new(frame_max: u32) -> Self {
         Self { payload_max: payload_max(frame_max), half_read: None }
     }
@@ -68,7 +68,7 @@ impl Framer {
         self.payload_max = payload_max(frame_max);
     }
 
-    /// Largest payload that is accepted, in octets.
+    /// Largest payload that is accepted, in bytes.
     #[inline]
     pub fn payload_max(&self) -> u32 {
         self.payload_max
@@ -100,8 +100,40 @@ impl Framer {
                 }
             }
             Ok(None) => self.begin_body(input),
+            Err(FrameError::UnknownType(_)) => self.unknown_frame(octets),
             Err(error) => Piece::Broken(broken_frame(error, octets)),
         }
+    }
+
+    /// The error for a frame of a type that does not exist, as soon as there is enough of it to say which.
+    #[cold]
+    fn unknown_frame<'a>(&self, input: &[u8]) -> Piece<'a> {
+        let Some((&[frame_type, _, _, len0, len1, len2, len3], rest)) = input.split_first_chunk()
+        else {
+            return Piece::More;
+        };
+        let payload_len = u32::from_be_bytes([len0, len1, len2, len3]);
+        if payload_len > self.payload_max {
+            let overhead = Frame::OVERHEAD as u32;
+            let (size, max) =
+                (u64::from(payload_len) + u64::from(overhead), self.payload_max + overhead);
+            return Piece::Broken(broken_frame(FrameError::TooLarge { size, max }, input));
+        }
+        let payload_len = payload_len as usize;
+        let payload = &rest[..rest.len().min(payload_len)];
+        if payload_len <= SNIPPET_LEN {
+            match rest.get(payload_len) {
+                Some(&FRAME_END) => {}
+                Some(&end) => {
+                    return Piece::Broken(bad_end(frame_type, payload, payload_len as u32, end));
+                }
+                None => return Piece::More,
+            }
+        } else if payload.len() < SNIPPET_LEN {
+            return Piece::More;
+        }
+        let snippet = FrameSnippet { frame_type, payload, payload_len };
+        Piece::Broken(Failure::new(FRAME_ERROR, format!("{snippet}: unknown_frame")))
     }
 
     /// Takes the front of a body frame that is not complete, if it is worth it.
@@ -145,7 +177,7 @@ impl Framer {
             self.half_read = None;
             return Piece::Body(BodyPiece { channel, octets: payload, frame_left: 0 });
         }
-        // The last octet of the payload stays for when the end marker is there.
+        // The last byte of the payload stays for when the end marker is there.
         let (now, rest) = octets.split_at(octets.len().min(payload_left - 1));
         if now.is_empty() {
             return Piece::More;
@@ -170,9 +202,7 @@ fn bad_end(frame_type: u8, payload: &[u8], payload_len: u32, end: u8) -> Failure
 fn broken_frame(error: FrameError, input: &[u8]) -> Failure {
     let frame_type = input.first().copied().unwrap_or_default();
     match error {
-        FrameError::UnknownType(_) => {
-            Failure::new(FRAME_ERROR, format!("type {frame_type}: unknown_frame"))
-        }
+        FrameError::UnknownType(_) => Failure::new(FRAME_ERROR, error.to_string()),
         FrameError::TooLarge { size, max } => {
             let payload_len = size - Frame::OVERHEAD as u64;
             let limit = max - SIZE_TOLERANCE - Frame::OVERHEAD as u32;

@@ -1,10 +1,10 @@
-//! AMQP 0-9-1 connections without I/O: octets in, events and octets out, and the time of the next timeout.
+//! AMQP 0-9-1 connections without I/O: bytes in, events and bytes out, and the time of the next timeout.
 //!
 //! [`server::Connection`] and [`client::Connection`] are the two ends of a connection as state machines: handshake and
 //! login, channels, messages put together from their frames, confirms and transactions as far as the protocol has
 //! rules for them, heartbeats, and the end of a channel or a connection from either side. They own no socket, start no
 //! task and read no clock. A driver feeds them what it has read, sends what they have written, and tells the time, so
-//! the same machine runs on any runtime, in a test over random splits of the octets, or in a simulated world.
+//! the same machine runs on any runtime, in a test over random splits of the bytes, or in a simulated world.
 //!
 //! Protocol errors are no `Result`s: the machine writes `connection.close` or `channel.close` with the code and text
 //! that clients know, moves on, and gives an event.
@@ -21,8 +21,8 @@
 //! let mut client = client::Connection::new(Arc::new(client::Config::default()), now);
 //! let mut server = server::Connection::new(Arc::new(server::Config::default()), now);
 //! while !client.is_open() {
-//!     let octets = std::mem::take(client.output());
-//!     let mut input = &octets[..];
+//!     let bytes = std::mem::take(client.output());
+//!     let mut input = &bytes[..];
 //!     while let Some(event) = server.next(&mut input, now) {
 //!         match event {
 //!             server::Event::Login { .. } => server.login_accepted(now),
@@ -30,8 +30,8 @@
 //!             other => panic!("{other:?}"),
 //!         }
 //!     }
-//!     let octets = std::mem::take(server.output());
-//!     let mut input = &octets[..];
+//!     let bytes = std::mem::take(server.output());
+//!     let mut input = &bytes[..];
 //!     while let Some(event) = client.next(&mut input, now) {
 //!         assert!(matches!(event, client::Event::Opened));
 //!     }

@@ -1,13 +1,13 @@
-//! Octets as error texts show them: `<<"GET /">>` when they are text, `<<1,2,255>>` when they are not.
+//! Bytes as error texts show them: `<<"GET /">>` when they are text, `<<1,2,255>>` when they are not.
 //!
 //! Clients' logs and the people who read them know this form from RabbitMQ.
 
 use std::fmt;
 
-/// How many octets of a payload a text shows.
+/// How many bytes of a payload a text shows.
 pub(crate) const SNIPPET_LEN: usize = 16;
 
-/// Displays octets.
+/// Displays bytes.
 pub(crate) struct Octets<'a>(pub &'a [u8]);
 
 impl fmt::Display for Octets<'_> {
@@ -27,12 +27,12 @@ impl fmt::Display for Octets<'_> {
     }
 }
 
-/// Displays the type and the first octets of a frame: what an error about a frame begins with.
+/// Displays the type and the first bytes of a frame: what an error about a frame begins with.
 pub(crate) struct FrameSnippet<'a> {
     pub frame_type: u8,
     /// The payload, or as much of it as there is, but no less than a snippet of it.
     pub payload: &'a [u8],
-    /// Octets of the whole payload.
+    /// Bytes of the whole payload.
     pub payload_len: usize,
 }
 

@@ -80,7 +80,7 @@ impl Mechanisms {
 /// What a client presents to log in.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Credentials {
-    /// PLAIN. Any octets but NUL, by convention UTF-8.
+    /// PLAIN. Any bytes but NUL, by convention UTF-8.
     Plain {
         /// Name of the user.
         user: Vec<u8>,

@@ -47,7 +47,7 @@ pub(crate) struct Slots<D> {
     /// Highest number that was ever in use.
     highest: u16,
     in_use: u16,
-    /// Memory that incomplete messages take, in octets.
+    /// Memory that incomplete messages take, in bytes.
     content_bytes: u64,
 }
 
@@ -234,14 +234,14 @@ impl<D: Default> Slots<D> {
         Failure::of(UNEXPECTED_FRAME, explanation, self.content_ids(channel))
     }
 
-    /// The error when incomplete messages take more than `held_max` octets of memory.
+    /// The error when incomplete messages take more than `held_max` bytes of memory.
     pub fn check_memory(&self, held_max: u64) -> Result<(), Failure> {
         let held = self.content_bytes;
         if held <= held_max {
             return Ok(());
         }
         let explanation =
-            format!("incomplete messages take {held} octets, more than the limit of {held_max}");
+            format!("incomplete messages take {held} bytes, more than the limit of {held_max}");
         Err(Failure::new(RESOURCE_ERROR, explanation))
     }
 }

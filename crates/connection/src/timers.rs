@@ -96,7 +96,7 @@ impl Timers {
             .then(|| self.last_received + self.interval * 2)
     }
 
-    /// Half an interval after the last octet sent: one heartbeat may be late without harm.
+    /// Half an interval after the last byte sent: one heartbeat may be late without harm.
     fn heartbeat_at(&self) -> Option<Instant> {
         (!self.interval.is_zero()).then(|| self.last_sent + self.interval / 2)
     }

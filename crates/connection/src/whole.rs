@@ -1,7 +1,7 @@
 //! A message's content that lies in the input as a whole: header frame and one body frame, checked where they lie.
 //!
 //! Nothing is copied here. What is not plain (frames of other channels in between, a body in several frames, something
-//! wrong) is `None`, and is left to the general path, which finds the same octets untouched.
+//! wrong) is `None`, and is left to the general path, which finds the same bytes untouched.
 
 use courser_codec::{FRAME_BODY, FRAME_END, FRAME_HEADER, Frame, basic};
 
@@ -14,7 +14,7 @@ const HEADER_FIXED_LEN: usize = 12;
 /// The least that a content header has: the property flags too.
 const HEADER_PAYLOAD_MIN: usize = HEADER_FIXED_LEN + 2;
 
-/// Largest payloads that a connection takes, in octets.
+/// Largest payloads that a connection takes, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Limits {
     /// Of a frame.
@@ -29,7 +29,7 @@ impl Limits {
         Self { payload_max, body_max: max_message_bytes.min(payload_max.into()) }
     }
 
-    /// Largest frame, in octets, header and end marker included.
+    /// Largest frame, in bytes, header and end marker included.
     #[inline]
     pub fn frame_max(self) -> u32 {
         self.payload_max.saturating_add(Frame::OVERHEAD as u32)
@@ -81,7 +81,7 @@ pub(crate) fn whole_content(
     (end == FRAME_END).then_some(WholeContent { header, body, rest })
 }
 
-/// Whether what follows a method may still become a small content that [`whole_content`] takes, once more octets are
+/// Whether what follows a method may still become a small content that [`whole_content`] takes, once more bytes are
 /// there.
 pub(crate) fn is_worth_waiting(rest: &[u8], channel: u16, limits: Limits) -> bool {
     let channel = channel.to_be_bytes();

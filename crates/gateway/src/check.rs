@@ -4,7 +4,7 @@ use crate::config::{ConfigError, EndpointConfig, SocketKind, everything};
 use crate::security::Security;
 use omq_tokio::endpoint::{Endpoint, Host};
 
-/// Octets of a name in AMQP, and of one in PLAIN.
+/// Bytes of a name in AMQP, and of one in PLAIN.
 const NAME_BYTES_MAX: usize = 255;
 
 impl EndpointConfig {
@@ -114,15 +114,13 @@ impl EndpointConfig {
         for (key, name) in names.chain([("routing_key", &self.routing_key)]).chain(vhosts) {
             if name.len() > NAME_BYTES_MAX {
                 let size_bytes = name.len();
-                return wrong(format!("{key} has {size_bytes} octets; 255 are possible"));
+                return wrong(format!("{key} has {size_bytes} bytes; 255 are possible"));
             }
         }
         if let Security::Plain { users, username, password } = &self.security {
             let given = users.iter().flat_map(|(name, user)| [name, &user.secret]);
             if given.chain(username).chain(password).any(|text| text.len() > NAME_BYTES_MAX) {
-                return wrong(
-                    "security: PLAIN has room for 255 octets of name and password".into(),
-                );
+                return wrong("security: PLAIN has room for 255 bytes of name and password".into());
             }
         }
         Ok(())

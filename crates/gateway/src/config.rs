@@ -129,10 +129,10 @@ pub struct EndpointConfig {
     /// Messages that may wait in the endpoint, each way.
     #[serde(default = "high_water_messages")]
     pub high_water_messages: u32,
-    /// Octets that may wait in the endpoint, each way.
+    /// Bytes that may wait in the endpoint, each way.
     #[serde(default = "high_water_bytes")]
     pub high_water_bytes: usize,
-    /// Octets of a message; a peer that sends a larger one is disconnected.
+    /// Bytes of a message; a peer that sends a larger one is disconnected.
     #[serde(default = "max_message_bytes")]
     pub max_message_bytes: usize,
     /// Peers at the same time; more are disconnected.
@@ -276,7 +276,7 @@ impl EndpointConfig {
         Roster::of(self).logins
     }
 
-    /// Messages that a socket may hold, so that their octets stay below the bound too.
+    /// Messages that a socket may hold, so that their bytes stay below the bound too.
     pub(crate) fn socket_messages(&self) -> u32 {
         let by_bytes = self.high_water_bytes / self.max_message_bytes;
         self.high_water_messages.min(u32::try_from(by_bytes).unwrap_or(u32::MAX)).max(1)

@@ -1,6 +1,6 @@
 //! DEALER: the requests of a queue go to workers, and their replies to where the request says.
 //!
-//! A worker, a REP or ROUTER peer, gets a frame of eight octets that names the request, an empty frame, and the content;
+//! A worker, a REP or ROUTER peer, gets a frame of eight bytes that names the request, an empty frame, and the content;
 //! it sends back the first two with its reply. A request is acknowledged when its reply is published. One that is not
 //! answered in time is rejected: the broker drops or dead-letters it.
 
@@ -80,7 +80,7 @@ async fn serve(link: &Link, socket: &Socket, last: &mut u64) -> Result<(), LinkE
     }
 }
 
-/// Sends the oldest message that waits; gives its octets.
+/// Sends the oldest message that waits; gives its bytes.
 async fn send_first(
     socket: &Socket,
     waiting: &VecDeque<Message>,

@@ -5,7 +5,7 @@ use crate::config::SocketKind;
 use crate::intake::{self, Intake};
 use crate::link::Link;
 use crate::socket::Bound;
-use crate::wishes::Budget;
+use crate::subscriptions::Budget;
 use crate::{dealer, inbound, push, router, xpub};
 use omq_tokio::Socket;
 use std::sync::Arc;

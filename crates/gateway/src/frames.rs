@@ -12,7 +12,7 @@ use omq_tokio::Message;
 pub const FRAMES_HEADER: &str = "x-zmq-frames";
 /// An array with the lengths of all frames, which stand one behind the other in the body.
 pub const LENGTHS_HEADER: &str = "x-zmq-lengths";
-/// Octets of frames that go into a header; the rest of the smallest frame of AMQP is left for other properties.
+/// Bytes of frames that go into a header; the rest of the smallest frame of AMQP is left for other properties.
 const HEADER_BYTES_MAX: usize = 3072;
 /// Frames of a message. More of them are refused: a header with all lengths has to fit into a frame.
 pub(crate) const FRAMES_MAX: usize = 512;

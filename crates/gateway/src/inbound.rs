@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 /// How long messages wait that the broker has refused, because their queue is full.
 const REFUSED_PAUSE: Duration = Duration::from_millis(100);
-/// Octets of a routing key.
+/// Bytes of a routing key.
 const KEY_BYTES_MAX: usize = 255;
 
 /// A message as it is published, kept until it is confirmed.
@@ -57,7 +57,8 @@ struct Flight {
     /// When refused messages may be published again.
     retry_at: Instant,
     /// Messages that may be under way. One after a refusal: while a queue is full, more would be refused too, or get in
-    /// before those that were sent earlier. Each that is taken makes room for one more.
+    /// before those that were sent earlier. It stays at one as long as refused ones are left; from then on each that
+    /// is taken makes room for one more.
     window: usize,
 }
 
@@ -78,8 +79,8 @@ pub(crate) async fn run(link: Link, intake: Intake) {
 impl Inbound<'_> {
     /// Publishes until the gateway stops; an error ends the connection, not the endpoint.
     async fn serve(&mut self) -> Result<(), LinkError> {
-        let mut flight = self.take_off().await?;
-        let done = self.fly(&mut flight).await;
+        let mut flight = self.connect().await?;
+        let done = self.run(&mut flight).await;
         for (parcel, _) in flight.unconfirmed.drain(..) {
             self.keep(parcel);
         }
@@ -92,7 +93,7 @@ impl Inbound<'_> {
         self.again.insert(at, parcel);
     }
 
-    async fn take_off(&self) -> Result<Flight, LinkError> {
+    async fn connect(&self) -> Result<Flight, LinkError> {
         let config = &self.link.config;
         let (connection, channel, exchange) = match &config.exchange {
             None => {
@@ -119,7 +120,7 @@ impl Inbound<'_> {
         })
     }
 
-    async fn fly(&mut self, flight: &mut Flight) -> Result<(), LinkError> {
+    async fn run(&mut self, flight: &mut Flight) -> Result<(), LinkError> {
         let most_bytes = self.link.config.high_water_bytes;
         let stopped = self.link.stopped();
         tokio::pin!(stopped);
@@ -236,7 +237,10 @@ impl Inbound<'_> {
         if answer.is_ack() {
             Metrics::add(&self.link.metrics.published, 1);
             let most = self.link.config.high_water_messages as usize;
-            flight.window = (flight.window + 1).min(most);
+            flight.window = match self.again.is_empty() {
+                true => (flight.window + 1).min(most),
+                false => 1,
+            };
             return;
         }
         Metrics::add(&self.link.metrics.refused, 1);

@@ -13,17 +13,18 @@ mod config;
 mod dealer;
 mod endpoint;
 mod frames;
+mod handshakes;
 mod inbound;
 mod intake;
 mod link;
+mod log_throttle;
 mod metrics;
 mod push;
-mod quiet;
 mod router;
 mod security;
 mod socket;
+mod subscriptions;
 mod watch;
-mod wishes;
 mod xpub;
 
 pub use accounts::{Account, Login};
@@ -66,7 +67,7 @@ pub enum StartError {
     Size {
         /// Name of the endpoint.
         endpoint: String,
-        /// Octets of the largest message that the broker takes.
+        /// Bytes of the largest message that the broker takes.
         broker_max: u64,
     },
     /// The broker has no such user, or another password for it.

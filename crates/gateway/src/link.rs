@@ -3,8 +3,8 @@
 use crate::accounts::Login;
 use crate::config::EndpointConfig;
 use crate::frames::{FRAMES_MAX, frames_of, frames_of_amqp};
+use crate::log_throttle::{LogThrottle, Once};
 use crate::metrics::Metrics;
-use crate::quiet::{Once, Quiet};
 use bytes::Bytes;
 use courser_client::{
     Channel, Connection, Credentials, Error, Message, Options, QueueOptions, ShortString,
@@ -34,7 +34,7 @@ pub(crate) struct Link {
     connector: Connector,
     stopping: watch::Receiver<bool>,
     troubles: Once,
-    refusals: Quiet,
+    refusals: LogThrottle,
 }
 
 /// Why an endpoint's connection has ended.
@@ -65,7 +65,7 @@ impl Link {
             connector: Arc::clone(connector),
             stopping: stopping.clone(),
             troubles: Once::default(),
-            refusals: Quiet::default(),
+            refusals: LogThrottle::default(),
         }
     }
 
@@ -115,10 +115,10 @@ impl Link {
         if size_bytes <= self.config.max_message_bytes && frames <= FRAMES_MAX {
             return Some(frames_of(message));
         }
-        if let Some(unsaid) = self.refusals.may_say() {
+        if let Some(suppressed) = self.refusals.may_say() {
             let endpoint = self.config.name();
             let text = "gateway: a message of a peer is too large";
-            tracing::warn!(endpoint, size_bytes, frames, unsaid, "{text}");
+            tracing::warn!(endpoint, size_bytes, frames, suppressed, "{text}");
         }
         Metrics::add(&self.metrics.dropped, 1);
         None
@@ -134,10 +134,10 @@ impl Link {
             None
         };
         if frames.is_none() {
-            if let Some(unsaid) = self.refusals.may_say() {
+            if let Some(suppressed) = self.refusals.may_say() {
                 let endpoint = self.config.name();
                 let text = "gateway: a message of a queue can't be carried";
-                tracing::warn!(endpoint, size_bytes, unsaid, "{text}");
+                tracing::warn!(endpoint, size_bytes, suppressed, "{text}");
             }
             Metrics::add(&self.metrics.dropped, 1);
         }

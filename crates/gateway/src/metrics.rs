@@ -28,7 +28,7 @@ pub struct Snapshot {
     pub peers: u64,
     /// Messages that came from them.
     pub received: u64,
-    /// Octets of these.
+    /// Bytes of these.
     pub received_bytes: u64,
     /// Messages that the broker has taken.
     pub published: u64,
@@ -38,7 +38,7 @@ pub struct Snapshot {
     pub unroutable: u64,
     /// Messages handed over to peers.
     pub sent: u64,
-    /// Octets of these.
+    /// Bytes of these.
     pub sent_bytes: u64,
     /// Messages that could not be carried: malformed, too large, or for a peer that is gone.
     pub dropped: u64,
@@ -89,7 +89,7 @@ impl fmt::Display for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} peers; received {} ({} octets), published {}, refused {}, unroutable {}; sent {} ({} octets); \
+            "{} peers; received {} ({} bytes), published {}, refused {}, unroutable {}; sent {} ({} bytes); \
              dropped {}, expired {}, turned away {}",
             self.peers,
             self.received,

@@ -2,12 +2,12 @@
 
 use crate::config::{EndpointConfig, SocketKind};
 use crate::frames::FRAMES_MAX;
+use crate::handshakes;
 use crate::intake::Senders;
 use crate::metrics::Metrics;
+use crate::subscriptions::Budget;
 use crate::watch::Watch;
-use crate::wishes::Budget;
 use omq_tokio::engine::{AuthenticatedRecvItem, RecvSink, RecvSinkConfig, StateSignal};
-use omq_tokio::options::DEFAULT_MAX_PENDING_HANDSHAKES;
 use omq_tokio::{Endpoint, Error, Options, Payload, ReconnectPolicy, Socket, SocketType};
 use std::sync::Arc;
 use std::time::Duration;
@@ -124,7 +124,7 @@ fn options(config: &EndpointConfig, budget: &Arc<Budget>) -> Result<Options, Err
         recv_hwm: config.socket_messages(),
         // The library counts a slot of its own for each frame. What is too large then is for `Link::incoming` to drop.
         max_message_size: Some(config.max_message_bytes + FRAMES_MAX * size_of::<Payload>()),
-        max_pending_handshakes: config.peers_max.max(DEFAULT_MAX_PENDING_HANDSHAKES),
+        max_pending_handshakes: handshakes::library_places(config),
         linger: Some(LINGER),
         reconnect: ReconnectPolicy::Exponential { min: RECONNECT_MIN, max: RECONNECT_MAX },
         heartbeat_interval: Some(HEARTBEAT_INTERVAL),

@@ -2,8 +2,9 @@
 //! let in, and connects again where the library would not.
 
 use crate::config::EndpointConfig;
+use crate::handshakes::Handshakes;
+use crate::log_throttle::LogThrottle;
 use crate::metrics::Metrics;
-use crate::quiet::Quiet;
 use omq_tokio::{
     DisconnectReason, Endpoint, MonitorEvent, MonitorRecvError, MonitorStream, Socket,
 };
@@ -15,6 +16,7 @@ use tokio::time::Instant;
 /// How long an endpoint waits before it shows its credentials again where they were refused.
 const REFUSED_PAUSE: Duration = Duration::from_secs(5);
 
+const UNFINISHED: &str = "others came, and it had not finished its handshake";
 const TOO_MANY: &str = "there are more than peers_max";
 
 pub(crate) struct Watch {
@@ -24,11 +26,12 @@ pub(crate) struct Watch {
     peers_max: usize,
     connects: bool,
     metrics: Arc<Metrics>,
-    refusals: Quiet,
-    losses: Quiet,
+    refusals: LogThrottle,
+    losses: LogThrottle,
     /// Who was disconnected last; what it had on its way may give more reasons to.
     turned_away: Option<u64>,
     peers: usize,
+    handshakes: Handshakes,
     /// A connection was made that is not known to have become a peer.
     is_reached: bool,
     /// What the log was told last of why there is no connection.
@@ -46,10 +49,11 @@ impl Watch {
             peers_max: config.peers_max,
             connects: config.connect.is_some(),
             metrics: Arc::clone(metrics),
-            refusals: Quiet::default(),
-            losses: Quiet::default(),
+            refusals: LogThrottle::default(),
+            losses: LogThrottle::default(),
             turned_away: None,
             peers: 0,
+            handshakes: Handshakes::new(config),
             is_reached: false,
             told: None,
             again: None,
@@ -80,8 +84,13 @@ impl Watch {
 
     async fn note(&mut self, event: MonitorEvent) {
         match event {
-            MonitorEvent::HandshakeSucceeded { peer, .. } => self.welcome(peer.connection_id).await,
-            MonitorEvent::Disconnected { reason, .. } => {
+            MonitorEvent::Accepted { connection_id, .. } => self.make_room(connection_id).await,
+            MonitorEvent::HandshakeSucceeded { peer, .. } => {
+                self.handshakes.end(peer.connection_id);
+                self.welcome(peer.connection_id).await;
+            }
+            MonitorEvent::Disconnected { peer, reason, .. } => {
+                self.handshakes.end(peer.connection_id);
                 self.peers = self.peers.saturating_sub(1);
                 self.lose(&reason);
             }
@@ -98,6 +107,18 @@ impl Watch {
                 self.again = Some((Instant::now() + REFUSED_PAUSE, endpoint));
             }
             _ => {}
+        }
+    }
+
+    /// Ends the oldest handshakes where there are too many.
+    async fn make_room(&mut self, connection_id: u64) {
+        self.handshakes.begin(connection_id);
+        while let Some(oldest) = self.handshakes.pop_excess() {
+            // That it has become a peer, or has failed, may have escaped this.
+            let status = self.socket.connection_info(oldest).await;
+            if status.is_ok_and(|status| status.is_some_and(|status| status.peer_info.is_none())) {
+                self.turn_away(oldest, UNFINISHED).await;
+            }
         }
     }
 
@@ -126,8 +147,13 @@ impl Watch {
         if self.turned_away.replace(connection_id) == Some(connection_id) {
             return;
         }
-        if let Some(unsaid) = self.refusals.may_say() {
-            tracing::warn!(endpoint = self.name, reason, unsaid, "gateway: a peer is disconnected");
+        if let Some(suppressed) = self.refusals.may_say() {
+            tracing::warn!(
+                endpoint = self.name,
+                reason,
+                suppressed,
+                "gateway: a peer is disconnected"
+            );
         }
         Metrics::add(&self.metrics.turned_away, 1);
         // It fails when the peer has gone by itself.
@@ -138,9 +164,9 @@ impl Watch {
         match reason {
             DisconnectReason::LocalClose => {}
             DisconnectReason::Error(reason) if !self.connects => {
-                if let Some(unsaid) = self.losses.may_say() {
+                if let Some(suppressed) = self.losses.may_say() {
                     let text = "gateway: a peer was disconnected";
-                    tracing::info!(endpoint = self.name, reason, unsaid, "{text}");
+                    tracing::info!(endpoint = self.name, reason, suppressed, "{text}");
                 }
             }
             _ if self.connects => self.complain("the connection was lost"),
@@ -153,9 +179,9 @@ impl Watch {
         if self.connects {
             self.complain(&format!("not let in: {reason}"));
         } else {
-            if let Some(unsaid) = self.refusals.may_say() {
+            if let Some(suppressed) = self.refusals.may_say() {
                 let text = "gateway: a peer was not let in";
-                tracing::warn!(endpoint = self.name, reason, unsaid, "{text}");
+                tracing::warn!(endpoint = self.name, reason, suppressed, "{text}");
             }
             Metrics::add(&self.metrics.turned_away, 1);
         }

@@ -1,11 +1,11 @@
 //! XPUB: the messages of an exchange go to peers, as they subscribe.
 //!
-//! Subscriptions become bindings of a queue that belongs to the endpoint ([`Wishes`]). A prefix of octets is not a
+//! Subscriptions become bindings of a queue that belongs to the endpoint ([`Subscriptions`]). A prefix of bytes is not a
 //! pattern of words: what is bound covers at least what is subscribed, and the socket compares exactly. As with every
 //! publisher of ZeroMQ, a subscriber that does not keep up loses messages.
 
 use crate::link::{Link, LinkError};
-use crate::wishes::{Budget, Wishes};
+use crate::subscriptions::{Budget, Subscriptions};
 use bytes::Bytes;
 use courser_client::{Channel, ConsumeOptions, Consumer, Delivery, FieldTable, QueueOptions};
 use omq_tokio::{Message, Socket};
@@ -41,7 +41,7 @@ struct Source<'a> {
     channel: Channel,
     queue: String,
     exchange: String,
-    wishes: Wishes<'a>,
+    subscriptions: Subscriptions<'a>,
     bound: HashSet<String>,
 }
 
@@ -63,8 +63,8 @@ async fn serve(link: &Link, socket: &Socket, budget: &Budget) -> Result<(), Link
         ..ConsumeOptions::default()
     };
     let mut consumer = channel.consume(&queue, consume).await?;
-    let (wishes, bound) = (Wishes::new(socket, budget), HashSet::new());
-    let mut source = Source { link, channel, queue, exchange, wishes, bound };
+    let (subscriptions, bound) = (Subscriptions::new(socket, budget), HashSet::new());
+    let mut source = Source { link, channel, queue, exchange, subscriptions, bound };
     source.carry(socket, &mut consumer).await
 }
 
@@ -84,7 +84,7 @@ impl Source<'_> {
                         }
                     }
                 }
-                changed = self.wishes.changed(), if !is_stale => {
+                changed = self.subscriptions.changed(), if !is_stale => {
                     changed?;
                     is_stale = true;
                 }
@@ -126,7 +126,7 @@ impl Source<'_> {
 
     /// Makes the bindings what the subscriptions ask for. New ones come first, so that nothing is missed.
     async fn bind(&mut self) -> Result<(), LinkError> {
-        let wanted = self.wishes.read().await?;
+        let wanted = self.subscriptions.read().await?;
         let empty = FieldTable::new;
         for pattern in wanted.difference(&self.bound) {
             self.channel.queue_bind(&self.queue, &self.exchange, pattern, empty()).await?;

@@ -73,8 +73,8 @@ fn a_name_that_nothing_can_have_is_refused_at_the_start() {
     let plain = |name: &str, secret: &str| json!({"mechanism": "plain", "users": {name: secret}});
     for (wrong, why) in [
         (json!({"socket": "pull", "bind": at, "queue": ""}), "queue is empty"),
-        (json!({"socket": "pull", "bind": at, "queue": long}), "queue has 256 octets"),
-        (json!({"socket": "sub", "bind": at, "exchange": long}), "exchange has 256 octets"),
+        (json!({"socket": "pull", "bind": at, "queue": long}), "queue has 256 bytes"),
+        (json!({"socket": "sub", "bind": at, "exchange": long}), "exchange has 256 bytes"),
         (json!({"socket": "xpub", "bind": at, "exchange": ""}), "exchange is empty"),
         (json!({"socket": "sub", "bind": at, "exchange": ""}), "exchange is empty"),
         (
@@ -83,12 +83,9 @@ fn a_name_that_nothing_can_have_is_refused_at_the_start() {
         ),
         (
             json!({"socket": "pull", "bind": at, "exchange": "e", "routing_key": long}),
-            "routing_key has 256 octets",
+            "routing_key has 256 bytes",
         ),
-        (
-            json!({"socket": "pull", "bind": at, "queue": "q", "vhost": long}),
-            "vhost has 256 octets",
-        ),
+        (json!({"socket": "pull", "bind": at, "queue": "q", "vhost": long}), "vhost has 256 bytes"),
         (
             json!({"socket": "pull", "bind": at, "queue": "q", "security": plain(&long, "")}),
             "PLAIN",

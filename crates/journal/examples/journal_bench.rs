@@ -6,9 +6,9 @@
 //!
 //! Prints the floor that the disk sets (4 KiB and fdatasync, on a pre-written file and appending
 //! to one), then what the journal makes of it. What an append or a read costs its thread is CPU
-//! time, which other work on the machine changes little. Octets written are those of the whole
+//! time, which other work on the machine changes little. Bytes written are those of the whole
 //! device, so nothing else should write to it meanwhile. (`write_bytes` of `/proc/self/io` will
-//! not do: where the page cache has large folios it counts all of a folio for each octet written.)
+//! not do: where the page cache has large folios it counts all of a folio for each byte written.)
 
 use courser_journal::{AppendMode, Batch, Journal, Options, ReadCache, RealDisk};
 use rustix::time::{ClockId, clock_gettime};
@@ -148,7 +148,7 @@ fn synced(journal: &Journal, per_batch: usize, when: &str) {
     println!("{per_batch} records of 1 KiB a sync{when}: {rate:.0} records/s, {took}");
 }
 
-/// Octets that were ever written to the device that `dir` is on.
+/// Bytes that were ever written to the device that `dir` is on.
 fn written_bytes(dir: &Path) -> u64 {
     let device = fs::metadata(dir).expect("the folder is there").dev();
     let (major, minor) = (device >> 8 & 0xfff, device & 0xff | device >> 12 & 0xf_ff00);
@@ -158,7 +158,7 @@ fn written_bytes(dir: &Path) -> u64 {
     sectors.expect("a number is there") * 512
 }
 
-/// Octets written for each octet of a record, in a journal whose segments are in use again.
+/// Bytes written for each byte of a record, in a journal whose segments are in use again.
 fn amplification(dir: &Path) {
     let journal = open(dir);
     let body = [1; RECORD];
@@ -184,7 +184,7 @@ fn amplification(dir: &Path) {
         run(512 << 20, in_flight);
         let ratio = (written_bytes(dir) - before) as f64 / f64::from(512 << 20);
         println!(
-            "written for each octet of 1 KiB records, {} KiB in flight: {ratio:.3}",
+            "written for each byte of 1 KiB records, {} KiB in flight: {ratio:.3}",
             in_flight >> 10
         );
     }
@@ -210,7 +210,7 @@ fn drain(dir: &Path) {
     }
     let each = (cpu_time() - started).as_nanos() / positions.len() as u128;
     println!(
-        "reading {} records of 100 octets in order: {each} ns of CPU a record",
+        "reading {} records of 100 bytes in order: {each} ns of CPU a record",
         positions.len()
     );
     journal.close().expect("the journal can be closed");

@@ -6,12 +6,12 @@ use crate::format::{
     record_sum, start_sum, u32_at,
 };
 
-/// Records beyond this many octets in one batch are not even copied; no journal takes them.
+/// Records beyond this many bytes in one batch are not even copied; no journal takes them.
 const BATCH_LEN_MAX: usize = 1 << 31;
 
 /// Records that go into the log together: after a crash all of them are there, or none.
 ///
-/// Made to be used again and again: it keeps its memory. The records' octets are copied and
+/// Made to be used again and again: it keeps its memory. The records' bytes are copied and
 /// summed by [`Batch::push`], outside the log's lock.
 #[derive(Default)]
 pub struct Batch {
@@ -19,7 +19,7 @@ pub struct Batch {
     frame: Vec<u8>,
     /// Where in `frame` each record's head is.
     heads: Vec<u32>,
-    /// Octets pushed, if they were too many to be kept.
+    /// Bytes pushed, if they were too many to be kept.
     too_large: Option<u64>,
     /// What is here was appended; the next push starts anew.
     spent: bool,
@@ -31,7 +31,7 @@ impl Batch {
         Self::default()
     }
 
-    /// Adds one record, the octets of `parts` one behind the other, and returns its index.
+    /// Adds one record, the bytes of `parts` one behind the other, and returns its index.
     ///
     /// The first push after an append starts a new batch.
     pub fn push(&mut self, parts: &[&[u8]]) -> usize {
@@ -74,7 +74,7 @@ impl Batch {
         self.len() == 0
     }
 
-    /// Octets it takes in the log.
+    /// Bytes it takes in the log.
     pub fn size_bytes(&self) -> u64 {
         if self.is_empty() && self.too_large.is_none() {
             return 0;

@@ -112,6 +112,15 @@ impl Core {
         self.room_waiters.wake_up_to(Lsn(0), false);
     }
 
+    /// See [`Journal::is_behind`](crate::Journal::is_behind).
+    pub fn is_behind(&self) -> bool {
+        // The second is never ahead of the first.
+        let written = self.written();
+        let waiting = self.end().0.saturating_sub(written.0);
+        let is_much = waiting > self.options.buffer_bytes as u64 / 4;
+        is_much && self.options.threads && self.failed.get().is_none()
+    }
+
     /// Whether the journal has room for more than the reserve.
     pub fn has_room(&self) -> bool {
         !self.full.load(Relaxed)

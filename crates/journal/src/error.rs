@@ -6,7 +6,7 @@ use std::{io, path::PathBuf, sync::Arc};
 /// Why the journal stopped taking anything: a write or a sync failed.
 ///
 /// Nothing that was not durable before may be promised after it, and a sync is never tried again:
-/// the kernel may have dropped the octets that it could not write. The owner has to stop; a new
+/// the kernel may have dropped the bytes that it could not write. The owner has to stop; a new
 /// start finds out what is on the disk.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{action} {} failed: {error}", path.display())]
@@ -41,7 +41,7 @@ pub enum OpenError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Offset in octets from the start of the file.
+        /// Offset in bytes from the start of the file.
         offset: u64,
         /// What is wrong there.
         damage: Damage,
@@ -61,12 +61,18 @@ pub enum OpenError {
 /// What is wrong with a file of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
-    /// A checkpoint's file.
+    /// A checkpoint's file, and there is no other.
     #[error(
-        "the checkpoint is not what was written; `courser journal repair` would set it aside and \
-         rebuild what it can from the log"
+        "the checkpoint is not what was written, and no other one is sound; `courser journal repair` \
+         would rebuild what it can from the log and say what is lost"
     )]
     Checkpoint,
+    /// There is no checkpoint, and not all of the log.
+    #[error(
+        "the checkpoints are missing; put them back, or `courser journal repair` would rebuild what \
+         it can from the log and say what is lost"
+    )]
+    CheckpointMissing,
     /// The start of a segment's file.
     #[error(
         "the header of the segment is not what was written; `courser journal repair` would write \
@@ -75,7 +81,7 @@ pub enum Damage {
     SegmentHeader,
     /// The file is shorter than its header says.
     #[error(
-        "the segment should have {0} octets; `courser journal repair` would fill it up with zeros"
+        "the segment should have {0} bytes; `courser journal repair` would fill it up with zeros"
     )]
     SegmentShort(u64),
     /// The segment has the number of another journal.
@@ -83,7 +89,8 @@ pub enum Damage {
     SegmentForeign,
     /// There is no file for this position.
     #[error(
-        "the segment with position {0} is missing; `courser journal repair` would go on without it"
+        "the segment with position {0} is missing; put it back, or `courser journal repair` would go \
+         on without it and say what is lost"
     )]
     SegmentMissing(Lsn),
     /// There is no valid frame where one was durable.
@@ -94,6 +101,29 @@ pub enum Damage {
     Frame,
 }
 
+/// Damage that costs nothing, because what is left says the same. The start goes on, says so, and
+/// mends it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Survived {
+    /// One of the two checkpoints is not what was written.
+    #[error(
+        "checkpoint {} is damaged at offset {offset}; what is left says the same, nothing is lost",
+        path.display()
+    )]
+    CheckpointDamaged {
+        /// The file.
+        path: PathBuf,
+        /// Offset in bytes from the start of the file.
+        offset: u64,
+    },
+    /// There should be two checkpoints.
+    #[error(
+        "a checkpoint is missing in {}; what is left says the same, nothing is lost",
+        .0.display()
+    )]
+    CheckpointMissing(PathBuf),
+}
+
 /// Why a batch was not taken. It is left as it was and may be offered again.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
@@ -102,7 +132,7 @@ pub enum AppendError {
     #[error("the disk is full")]
     Full,
     /// The batch is larger than [`Options::batch_bytes`](crate::Options::batch_bytes).
-    #[error("a batch of {size_bytes} octets is larger than the {max_bytes} allowed")]
+    #[error("a batch of {size_bytes} bytes is larger than the {max_bytes} allowed")]
     TooLarge {
         /// Its size.
         size_bytes: u64,
@@ -128,7 +158,7 @@ pub enum ReadError {
     Bad {
         /// The file.
         path: PathBuf,
-        /// Offset in octets from the start of the file.
+        /// Offset in bytes from the start of the file.
         offset: u64,
     },
     /// The operating system refused to read.

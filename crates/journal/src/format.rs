@@ -1,19 +1,19 @@
-//! The octets of segments and frames, as `docs/journal-format.md` draws them. Pure functions.
+//! The bytes of segments and frames, as `docs/journal-format.md` draws them. Pure functions.
 //!
 //! All integers are little-endian.
 
 use crate::Lsn;
 
 /// The format version that this program writes, and the only one that it reads.
-pub const VERSION: u32 = 1;
-/// Octets at the start of a segment that hold no frames: a page, so that no write of a frame ever
+pub const VERSION: u32 = 2;
+/// Bytes at the start of a segment that hold no frames: a page, so that no write of a frame ever
 /// touches the page of the header.
 pub const SEGMENT_HEADER_LEN: u64 = 4096;
-/// Octets of the header that mean something.
+/// Bytes of the header that mean something.
 pub const SEGMENT_HEADER_USED: usize = 56;
-/// Octets in front of a frame's records.
+/// Bytes in front of a frame's records.
 pub const FRAME_HEADER_LEN: usize = 32;
-/// Octets in front of a record: its length and its check.
+/// Bytes in front of a record: its length and its check.
 pub const RECORD_HEAD_LEN: usize = 8;
 /// Frames start at multiples of this.
 pub const FRAME_ALIGN: usize = 8;
@@ -25,7 +25,7 @@ const SEGMENT_MAGIC: &[u8; 8] = b"courserJ";
 pub enum FrameKind {
     /// A batch of records.
     Batch = 1,
-    /// Nothing: octets that a repair took out.
+    /// Nothing: bytes that a repair took out.
     Gap = 2,
     /// Nothing: the journal was closed by intention here.
     Close = 3,
@@ -36,9 +36,9 @@ pub enum FrameKind {
 pub struct SegmentHeader {
     /// The journal's number, drawn when it was made.
     pub id: u64,
-    /// Position of the file's first octet.
+    /// Position of the file's first byte.
     pub start: Lsn,
-    /// Octets of log that the file covers, this header included.
+    /// Bytes of log that the file covers, this header included.
     pub capacity: u64,
     /// Where the last frame of the segment before ends.
     pub previous_end: Lsn,
@@ -59,12 +59,12 @@ impl SegmentHeader {
         self.start.plus(SEGMENT_HEADER_LEN)
     }
 
-    /// The position behind the file's last octet: where the next segment starts.
+    /// The position behind the file's last byte: where the next segment starts.
     pub fn end(&self) -> Lsn {
         self.start.plus(self.capacity)
     }
 
-    /// The octets to write at the start of the file.
+    /// The bytes to write at the start of the file.
     pub fn encode(&self) -> [u8; SEGMENT_HEADER_USED] {
         let mut out = [0; SEGMENT_HEADER_USED];
         out[..8].copy_from_slice(SEGMENT_MAGIC);
@@ -80,18 +80,7 @@ impl SegmentHeader {
 
     /// Reads what [`SegmentHeader::encode`] wrote.
     pub fn decode(octets: &[u8; SEGMENT_HEADER_USED]) -> Result<Self, HeaderError> {
-        if &octets[..8] != SEGMENT_MAGIC {
-            return Err(HeaderError::Bad);
-        }
-        let version = u32_at(octets, 8);
-        if version != VERSION {
-            return Err(HeaderError::Version(version));
-        }
-        let mut summed = *octets;
-        summed[12..16].fill(0);
-        if crc32c::crc32c(&summed) != u32_at(octets, 12) {
-            return Err(HeaderError::Bad);
-        }
+        check_header(octets, SEGMENT_MAGIC)?;
         let header = SegmentHeader {
             id: u64_at(octets, 16),
             start: Lsn(u64_at(octets, 24)),
@@ -104,6 +93,33 @@ impl SegmentHeader {
     }
 }
 
+/// Checks magic, sum and version of a header. Every version has them where this one has, and the sum
+/// covers as many bytes: so a harmed version number is told from one that is not known.
+pub fn check_header(header: &[u8], magic: &[u8; 8]) -> Result<(), HeaderError> {
+    let sum = crc32c::crc32c_append(crc32c::crc32c(&header[..12]), &[0; 4]);
+    let sum = crc32c::crc32c_append(sum, &header[16..]);
+    if &header[..8] != magic || sum != u32_at(header, 12) {
+        return Err(HeaderError::Bad);
+    }
+    let version = u32_at(header, 8);
+    if version == VERSION { Ok(()) } else { Err(HeaderError::Version(version)) }
+}
+
+/// Where a segment notes that another one has followed it, away from the sector of its header.
+pub const FOLLOWED_OFFSET: u64 = 2048;
+/// Bytes of that note.
+pub const FOLLOWED_LEN: usize = 16;
+const FOLLOWED_MAGIC: &[u8; 8] = b"followed";
+
+/// What is at [`FOLLOWED_OFFSET`] of the segment that starts at `start` once there is a next one.
+pub fn followed(id: u64, start: Lsn) -> [u8; FOLLOWED_LEN] {
+    let mut out = [0; FOLLOWED_LEN];
+    out[..8].copy_from_slice(FOLLOWED_MAGIC);
+    let sum = crc32c::crc32c_append(crc32c::crc32c(&id.to_le_bytes()), &start.0.to_le_bytes());
+    out[8..12].copy_from_slice(&sum.to_le_bytes());
+    out
+}
+
 /// The start of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeader {
@@ -111,7 +127,7 @@ pub struct FrameHeader {
     pub lsn: Lsn,
     /// What was durable when it was appended.
     pub durable: Lsn,
-    /// Octets of its records, without the padding behind them.
+    /// Bytes of its records, without the padding behind them.
     pub payload_len: u32,
     /// How many records there are.
     pub records: u32,
@@ -122,7 +138,7 @@ pub struct FrameHeader {
 }
 
 impl FrameHeader {
-    /// Octets up to the next frame.
+    /// Bytes up to the next frame.
     pub fn frame_len(&self) -> u64 {
         frame_len(self.payload_len as usize) as u64
     }
@@ -159,12 +175,12 @@ impl FrameHeader {
     }
 }
 
-/// Octets that a frame with `payload_len` octets of records takes.
+/// Bytes that a frame with `payload_len` bytes of records takes.
 pub fn frame_len(payload_len: usize) -> usize {
     (FRAME_HEADER_LEN + payload_len).next_multiple_of(FRAME_ALIGN)
 }
 
-/// Starts the sum of a frame with its header, of which the last four octets are left out.
+/// Starts the sum of a frame with its header, of which the last four bytes are left out.
 pub fn start_sum(id: u64, header: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&id.to_le_bytes()), &header[..FRAME_HEADER_LEN - 4])
 }
@@ -181,7 +197,15 @@ pub fn mask(position: Lsn, id: u64) -> u32 {
     ((position.0 ^ id).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }
 
-/// Whether `octets` are what was pushed as the record at `position`, whose head says `check`.
+/// The head of a record that a repair has found to be lost, so that it is not found again.
+pub fn lost_record(position: Lsn, id: u64) -> [u8; RECORD_HEAD_LEN] {
+    let mut head = [0xff; RECORD_HEAD_LEN];
+    let check = record_sum(&[b"lost"], u32::MAX) ^ mask(position, id);
+    head[4..].copy_from_slice(&check.to_le_bytes());
+    head
+}
+
+/// Whether `bytes` are what was pushed as the record at `position`, whose head says `check`.
 pub fn record_is_valid(octets: &[u8], check: u32, position: Lsn, id: u64) -> bool {
     record_sum(&[octets], octets.len() as u32) ^ mask(position, id) == check
 }
@@ -206,7 +230,7 @@ pub fn check_frame(header: &FrameHeader, octets: &[u8], id: u64) -> bool {
     records == header.records && sum == header.sum
 }
 
-/// Walks the records of a frame: offset in the payload, head, octets. Ends early where a length
+/// Walks the records of a frame: offset in the payload, head, bytes. Ends early where a length
 /// leads out of the payload, which [`check_frame`] notices by the number of records.
 pub struct Records<'a> {
     payload: &'a [u8],

@@ -4,6 +4,7 @@ use crate::{
     AppendError, Appended, Batch, CheckpointError, Disk, Failure, Lsn, OpenError, Options,
     ReadCache, ReadError, Recovery, core::Core,
 };
+use courser_store::{Position, Waiter};
 use parking_lot::Mutex;
 use std::{
     io,
@@ -32,20 +33,20 @@ pub type EachLive<'a> = &'a mut dyn FnMut(Lsn);
 /// What a checkpoint did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckpointDone {
-    /// Octets of the checkpoint's file.
+    /// Bytes of the checkpoint's file.
     pub size_bytes: u64,
-    /// Octets given back to the file system by punching holes.
+    /// Bytes given back to the file system by punching holes.
     pub punched_bytes: u64,
 }
 
 /// What the journal takes on the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Octets of all segments that hold log, without what is punched out.
+    /// Bytes of all segments that hold log, without what is punched out.
     pub log_bytes: u64,
-    /// Estimate of the octets of held records.
+    /// Estimate of the bytes of held records.
     pub live_bytes: u64,
-    /// Octets of segments that are ready to be used.
+    /// Bytes of segments that are ready to be used.
     pub spare_bytes: u64,
     /// Segments that hold log.
     pub segments: usize,
@@ -69,7 +70,7 @@ impl Journal {
 
     /// Appends `batch` as one atomic unit behind everything appended before.
     ///
-    /// One copy of the octets under a short lock (none for large batches); the record positions
+    /// One copy of the bytes under a short lock (none for large batches); the record positions
     /// are in the result. `batch` may be filled anew at once. Blocks while more than
     /// [`Options::buffer_bytes`] wait for the disk or while a new segment is being made.
     /// On an error nothing was appended and the batch still holds its records.
@@ -97,6 +98,13 @@ impl Journal {
     /// Each `Pending` registers one more waker, which is dropped when it is woken.
     pub fn poll_durable(&self, lsn: Lsn, waker: &Waker) -> Poll<Result<(), Failure>> {
         self.core.poll_durable(lsn, waker)
+    }
+
+    /// Notifies `waiter`, once or twice, when everything before `lsn` is durable or the journal has
+    /// failed; in place, if the log thread does it and nobody else waits for that. Asks for a sync if
+    /// none is on its way.
+    pub fn when_durable(&self, lsn: Lsn, waiter: Waiter) {
+        self.core.when_durable(lsn, waiter);
     }
 
     /// Blocks until everything before `lsn` is durable.
@@ -137,7 +145,7 @@ impl Journal {
     /// in them as if they had not been released.
     ///
     /// What they belong to is not in the owner's state any more when this is called.
-    pub fn release_unlogged(&self, positions: &[u64]) {
+    pub fn release_unlogged(&self, positions: &[Position]) {
         self.core.release_unlogged(positions);
     }
 
@@ -178,13 +186,19 @@ impl Journal {
         self.core.has_room()
     }
 
+    /// Whether a quarter of what may wait for the log thread does: who can wait before an append
+    /// should, as the append itself blocks when the buffer is full. Cheap. Never without threads.
+    pub fn is_behind(&self) -> bool {
+        self.core.is_behind()
+    }
+
     /// Ready when [`Journal::has_room`] (or the journal has failed); otherwise `waker` is woken
     /// once when that changes.
     pub fn poll_room(&self, waker: &Waker) -> Poll<()> {
         if self.has_room() || self.failed().is_some() {
             return Poll::Ready(());
         }
-        self.core.room_waiters.push(Lsn(0), waker.clone());
+        self.core.room_waiters.push(Lsn(0), waker.clone().into());
         let changed = self.has_room() || self.failed().is_some();
         if changed { Poll::Ready(()) } else { Poll::Pending }
     }

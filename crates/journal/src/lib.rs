@@ -1,6 +1,6 @@
 //! A durable log of atomic batches, with positions, checkpoints and recovery.
 //!
-//! The owner puts *records* (octets) in, a [`Batch`] at a time, and gets their positions back. A
+//! The owner puts *records* (bytes) in, a [`Batch`] at a time, and gets their positions back. A
 //! batch survives a crash as a whole or not at all; once [`Journal::durable`] has reached a batch's
 //! end it survives the loss of power. The journal does not know what a record means.
 //!
@@ -13,9 +13,9 @@
 //!     checkpoint(start) ──► <start>.checkpoint ─► maintenance: recycle, punch, pre-write
 //! ```
 //!
-//! The log is one endless row of octets that is cut into segment files; an [`Lsn`] is an offset in
+//! The log is one endless row of bytes that is cut into segment files; an [`Lsn`] is an offset in
 //! it and stays valid as long as what it points at is held: nothing is ever moved. What stands on
-//! the disk, octet by octet, and what recovery concludes from it, is in `docs/journal-format.md`.
+//! the disk, byte by byte, and what recovery concludes from it, is in `docs/journal-format.md`.
 
 mod batch;
 mod checkpoint;
@@ -25,12 +25,12 @@ mod error;
 mod format;
 mod journal;
 mod log;
-mod lsn;
 mod names;
 mod options;
 mod read;
 mod recovery;
 mod segments;
+mod shards;
 mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -40,12 +40,14 @@ mod waiters;
 
 pub use batch::{Appended, Batch};
 pub use checkpoint::CheckpointReader;
-pub use disk::{Disk, DiskFile, FileEntry, OpenMode, RealDisk};
-pub use error::{AppendError, CheckpointError, Damage, Failure, OpenError, ReadError, ReplayError};
+pub use courser_store::{Lsn, Progress};
+pub use disk::{Disk, DiskFile, FileEntry, GroupDisk, OpenMode, RealDisk};
+pub use error::{
+    AppendError, CheckpointError, Damage, Failure, OpenError, ReadError, ReplayError, Survived,
+};
 pub use journal::{AppendMode, CheckpointDone, EachLive, Journal, Usage};
-pub use lsn::Lsn;
 pub use options::Options;
 pub use read::ReadCache;
-pub use recovery::{BatchInfo, Progress, Record, Recovery, Replayed};
+pub use recovery::{BatchInfo, Record, Recovery, Replayed};
+pub use shards::JournalShards;
 pub use store::{CheckpointCall, JournalStore, MalformedRecord, RecoverError};
-pub use waiters::is_on_free_log_thread;

@@ -7,13 +7,16 @@ pub const LOCK: &str = "lock";
 /// A checkpoint that is being written.
 pub const CHECKPOINT_BEING_WRITTEN: &str = "checkpoint.tmp";
 
+/// Where no segment starts, so that positions in one can be counted up.
+const LSN_MAX: u64 = 1 << 62;
+
 /// A file of the journal, told by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
     /// A segment of the log that starts here.
     Segment(Lsn),
-    /// A checkpoint that a replay starts from here.
-    Checkpoint(Lsn),
+    /// The checkpoint with this number.
+    Checkpoint(u64),
     /// A pre-written file that no part of the log is in.
     Spare(u64),
 }
@@ -23,9 +26,9 @@ pub fn segment(start: Lsn) -> String {
     format!("{start}.log")
 }
 
-/// The checkpoint with this start.
-pub fn checkpoint(start: Lsn) -> String {
-    format!("{start}.checkpoint")
+/// The `number`-th checkpoint.
+pub fn checkpoint(number: u64) -> String {
+    format!("{number:016x}.checkpoint")
 }
 
 /// The `number`-th spare file.
@@ -38,8 +41,10 @@ pub fn parse(name: &str) -> Option<Named> {
     let (digits, kind) = name.split_once('.')?;
     let number = u64::from_str_radix(digits, 16).ok()?;
     let named = match kind {
+        // No log gets that far.
+        "log" if number >= LSN_MAX => return None,
         "log" => Named::Segment(Lsn(number)),
-        "checkpoint" => Named::Checkpoint(Lsn(number)),
+        "checkpoint" => Named::Checkpoint(number),
         "spare" => Named::Spare(number),
         _ => return None,
     };

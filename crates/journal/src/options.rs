@@ -10,12 +10,16 @@ pub struct Options {
     /// Size of a segment file, header included; rounded up to 4 KiB. A batch that does not fit
     /// gets a segment of its own size. May differ from one start to the next.
     pub segment_bytes: u64,
-    /// Most octets that may wait in memory for the log thread; an append beyond blocks until the
+    /// Most bytes that may wait in memory for the log thread; an append beyond blocks until the
     /// disk has taken some. This is the back-pressure on whoever produces records.
     pub buffer_bytes: usize,
-    /// Octets written without a wish for durability are synced at the latest when this many have
+    /// Bytes written without a wish for durability are synced at the latest when this many have
     /// gathered.
     pub unsynced_bytes: u64,
+    /// Longest time from one sync to the next that the log thread may leave for more to come in. How
+    /// much of it is used follows what a sync costs and how busy the processors are; none where syncs
+    /// carry one record each. Zero leaves no gaps.
+    pub gather: Duration,
     /// Largest batch that is taken; at most 2 GiB.
     pub batch_bytes: u64,
     /// A checkpoint is wanted when this much log has gathered since the last one, or four times
@@ -44,6 +48,7 @@ impl Default for Options {
             segment_bytes: 64 * MIB,
             buffer_bytes: 16 << 20,
             unsynced_bytes: 4 * MIB,
+            gather: Duration::from_millis(1),
             batch_bytes: 1024 * MIB,
             checkpoint_after_bytes: 256 * MIB,
             dead_bytes: 1024 * MIB,

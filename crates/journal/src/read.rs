@@ -9,9 +9,9 @@ use crate::{
 };
 use std::{ops::Range, sync::Arc};
 
-/// Octets that are read at once to begin with, and after a jump.
+/// Bytes that are read at once to begin with, and after a jump.
 const BLOCK_BYTES_MIN: usize = 16 << 10;
-/// Octets that are read at once, and asked for ahead, by who reads one record after the other.
+/// Bytes that are read at once, and asked for ahead, by who reads one record after the other.
 const BLOCK_BYTES_MAX: usize = 256 << 10;
 /// A larger buffer, for a larger record, is given back with the next block.
 const BUFFER_KEPT_BYTES: usize = 1 << 20;
@@ -21,9 +21,9 @@ const BUFFER_KEPT_BYTES: usize = 1 << 20;
 #[derive(Default)]
 pub struct ReadCache {
     octets: Vec<u8>,
-    /// Position of the first octet.
+    /// Position of the first byte.
     start: Lsn,
-    /// How many octets are valid.
+    /// How many bytes are valid.
     len: usize,
     /// How much was read at once the last time.
     block_bytes: usize,
@@ -43,7 +43,7 @@ impl ReadCache {
         offset.and_then(|offset| self.octets[..self.len].get(offset..)).unwrap_or_default()
     }
 
-    /// Where the octets of the record at `position` are, if all of it is cached.
+    /// Where the bytes of the record at `position` are, if all of it is cached.
     fn find(&self, position: Lsn) -> Option<Range<usize>> {
         let rest = self.cached_from(position);
         let len = record_len(rest)?;
@@ -69,7 +69,7 @@ impl ReadCache {
     }
 }
 
-/// Octets of the record that `octets` starts with, its head included.
+/// Bytes of the record that `octets` starts with, its head included.
 fn record_len(octets: &[u8]) -> Option<usize> {
     (octets.len() >= RECORD_HEAD_LEN).then(|| RECORD_HEAD_LEN + u32_at(octets, 0) as usize)
 }
@@ -90,7 +90,7 @@ impl Core {
         })
     }
 
-    /// Octets of the record at `position` with its head, whether it is valid or not.
+    /// Bytes of the record at `position` with its head, whether it is valid or not.
     pub fn record_len(&self, position: Lsn, cache: &mut ReadCache) -> Result<u64, ReadError> {
         Ok((self.locate(position, cache)?.len() + RECORD_HEAD_LEN) as u64)
     }
@@ -131,7 +131,7 @@ impl Core {
         true
     }
 
-    /// Reads `len` octets from `position` on, and asks for what follows them.
+    /// Reads `len` bytes from `position` on, and asks for what follows them.
     fn fill(
         &self,
         segment: &Arc<Segment>,

@@ -17,9 +17,9 @@ use std::{
 
 /// One file of the log.
 pub struct Segment {
-    /// Position of its first octet.
+    /// Position of its first byte.
     pub start: Lsn,
-    /// Octets of log that it covers.
+    /// Bytes of log that it covers.
     pub capacity: u64,
     /// Records that were appended to it.
     pub records: AtomicU64,
@@ -55,7 +55,7 @@ impl Segment {
         }
     }
 
-    /// The position behind its last octet.
+    /// The position behind its last byte.
     pub fn end(&self) -> Lsn {
         self.start.plus(self.capacity)
     }
@@ -81,7 +81,7 @@ impl Segment {
         self.checkpoint.load(Acquire) <= done
     }
 
-    /// Octets that were punched out of it.
+    /// Bytes that were punched out of it.
     pub fn hole_bytes(&self) -> u64 {
         self.holes.lock().iter().map(|hole| u64::from(hole.end - hole.start)).sum()
     }

@@ -2,13 +2,13 @@
 //! memory until memory is short.
 
 use crate::{
-    AppendError, AppendMode, Batch, Disk, Journal, Lsn, OpenError, Options, Progress, ReadCache,
-    ReadError, ReplayError, Replayed as ReplayStats,
+    AppendError, AppendMode, Batch, CheckpointDone, CheckpointError, Disk, Journal, Lsn, OpenError,
+    Options, ReadCache, ReadError, Recovery, ReplayError, Replayed as ReplayStats,
 };
 use courser_store::change::{Replayed, message_of};
 use courser_store::{
-    Location, MemoryGauge, MemoryStore, MessageRef, Reader, Record, Recovered, Store, StoreError,
-    Sync,
+    Location, Log, MemoryGauge, MemoryStore, MessageRef, Messages, Position, Progress, Reader,
+    Record, Recovered, ShardState, StoreError, Sync, Waiter,
 };
 use parking_lot::{Condvar, Mutex};
 use std::cell::RefCell;
@@ -31,7 +31,7 @@ pub struct JournalStore {
     journal: Arc<Journal>,
     memory: MemoryStore,
     gauge: Arc<MemoryGauge>,
-    /// Octets of messages in memory from which on more of them go to the log.
+    /// Bytes of messages in memory from which on more of them go to the log.
     spill_bytes: u64,
     checkpoint: Mutex<CheckpointCall>,
     called: Condvar,
@@ -70,7 +70,7 @@ pub enum RecoverError {
 /// A record whose checksum is right and that makes no sense all the same.
 #[derive(Debug, thiserror::Error)]
 #[error("the record at position {0} is malformed")]
-pub struct MalformedRecord(pub u64);
+pub struct MalformedRecord(pub Position);
 
 impl JournalStore {
     /// Opens the journal in `dir` and finds out what is in it.
@@ -83,23 +83,16 @@ impl JournalStore {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(Arc<Self>, Recovered, ReplayStats), RecoverError> {
         let recovery = Journal::open(dir, options, disk)?;
-        let mut recovered = Recovered::default();
-        if let Some(mut checkpoint) = recovery.checkpoint()? {
-            let mut octets = Vec::new();
-            checkpoint.read_to_end(&mut octets).map_err(RecoverError::Checkpoint)?;
-            recovered =
-                Recovered::from_checkpoint(&octets).ok_or(RecoverError::MalformedCheckpoint)?;
+        let (recovered, stats) = load(&recovery, progress)?;
+        let mut missing = None;
+        recovered.for_each_position(&mut |position| {
+            if !recovery.hold(position.into(), 1) {
+                missing.get_or_insert(position);
+            }
+        });
+        if let Some(position) = missing {
+            return Err(recovery.missing(position.into()).into());
         }
-        let stats = recovery.replay(
-            &mut |record| {
-                let position = record.position.0;
-                let change = Replayed::parse(record.octets).ok_or(MalformedRecord(position))?;
-                recovered.apply(position, change);
-                Ok(())
-            },
-            progress,
-        )?;
-        recovered.for_each_position(&mut |position| recovery.hold(Lsn(position), 1));
         let store = JournalStore {
             journal: Arc::new(recovery.start()?),
             memory: MemoryStore::new(Arc::clone(&gauge)),
@@ -114,6 +107,19 @@ impl JournalStore {
     /// The log itself.
     pub fn journal(&self) -> &Journal {
         &self.journal
+    }
+
+    /// Makes the broker's state durable: the only way to make a checkpoint.
+    ///
+    /// # Errors
+    /// The checkpoint before stays then.
+    pub fn checkpoint(&self, state: &dyn ShardState) -> Result<CheckpointDone, CheckpointError> {
+        let start = state.start();
+        self.journal.checkpoint(
+            start,
+            &mut |each| state.for_each_live(start, &mut |position| each(position.into())),
+            &mut |out| state.write(start, out),
+        )
     }
 
     /// Waits until a checkpoint is wanted. Returns false when the store is being closed instead.
@@ -190,7 +196,7 @@ impl JournalStore {
                 if holders > 0 {
                     self.journal.hold(position, holders);
                 }
-                locations.push(Location::Log { position: position.0, marks: 0 });
+                locations.push(Location::Log { position: position.into(), marks: 0 });
             }
             Ok(appended.end())
         })?;
@@ -201,6 +207,29 @@ impl JournalStore {
     }
 }
 
+/// What is in the journal: the state of its last checkpoint, and all changes since.
+pub(crate) fn load(
+    recovery: &Recovery,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(Recovered, ReplayStats), RecoverError> {
+    let mut recovered = Recovered::default();
+    if let Some(mut checkpoint) = recovery.checkpoint()? {
+        let mut bytes = Vec::new();
+        checkpoint.read_to_end(&mut bytes).map_err(RecoverError::Checkpoint)?;
+        recovered = Recovered::from_checkpoint(&bytes).ok_or(RecoverError::MalformedCheckpoint)?;
+    }
+    let stats = recovery.replay(
+        &mut |record| {
+            let position = Position::from(record.position);
+            let change = Replayed::parse(record.octets).ok_or(MalformedRecord(position))?;
+            recovered.apply(position, change);
+            Ok(())
+        },
+        progress,
+    )?;
+    Ok((recovered, stats))
+}
+
 fn store_error(error: AppendError) -> StoreError {
     match error {
         AppendError::Full => StoreError::Full,
@@ -209,7 +238,7 @@ fn store_error(error: AppendError) -> StoreError {
     }
 }
 
-impl Store for JournalStore {
+impl Messages for JournalStore {
     fn keep(
         &self,
         messages: &mut dyn Iterator<Item = MessageRef<'_>>,
@@ -222,39 +251,19 @@ impl Store for JournalStore {
         self.append_records(&mut records, Sync::Later, locations).map(drop)
     }
 
-    fn append(
-        &self,
-        records: &[Record<'_>],
-        sync: Sync,
-        locations: &mut Vec<Location>,
-    ) -> Result<courser_store::Lsn, StoreError> {
-        let end = self.append_records(&mut records.iter().copied(), sync, locations)?;
-        Ok(courser_store::Lsn(end.0))
-    }
-
-    fn durable(&self) -> courser_store::Lsn {
-        courser_store::Lsn(self.journal.durable().0)
-    }
-
-    fn when_durable(&self, lsn: courser_store::Lsn, waker: &Waker) {
-        if self.journal.poll_durable(Lsn(lsn.0), waker).is_ready() {
-            waker.wake_by_ref();
-        }
-    }
-
     fn reader(&self) -> Box<dyn Reader> {
         Box::new(LogReader { journal: Arc::clone(&self.journal), cache: ReadCache::default() })
     }
 
-    fn hold(&self, position: u64) {
-        self.journal.hold(Lsn(position), 1);
+    fn hold(&self, position: Position) {
+        self.journal.hold(position.into(), 1);
     }
 
-    fn release(&self, position: u64) {
-        self.journal.release(Lsn(position));
+    fn release(&self, position: Position) {
+        self.journal.release(position.into());
     }
 
-    fn release_unlogged(&self, positions: &[u64]) {
+    fn release_unlogged(&self, positions: &[Position]) {
         if !self.journal.has_unlogged() {
             tracing::warn!("the disk is full: acknowledgements become durable when it has room");
         }
@@ -265,9 +274,43 @@ impl Store for JournalStore {
             self.called.notify_all();
         }
     }
+}
 
-    fn end(&self) -> courser_store::Lsn {
-        courser_store::Lsn(self.journal.end().0)
+impl Log for JournalStore {
+    fn append(
+        &self,
+        records: &[Record<'_>],
+        sync: Sync,
+        locations: &mut Vec<Location>,
+    ) -> Result<Lsn, StoreError> {
+        let end = self.append_records(&mut records.iter().copied(), sync, locations)?;
+        Ok(end)
+    }
+
+    fn durable(&self) -> Lsn {
+        self.journal.durable()
+    }
+
+    fn when_durable(&self, lsn: Lsn, waiter: Waiter) {
+        self.journal.when_durable(lsn, waiter);
+    }
+
+    fn settle(
+        &self,
+        records: &[Record<'_>],
+        sync: Sync,
+        positions: &[Position],
+    ) -> Result<(), StoreError> {
+        match self.append(records, sync, &mut Vec::new()) {
+            Ok(_) => positions.iter().for_each(|position| self.release(*position)),
+            Err(StoreError::Full) => self.release_unlogged(positions),
+            Err(failed) => return Err(failed),
+        }
+        Ok(())
+    }
+
+    fn end(&self) -> Lsn {
+        self.journal.end()
     }
 
     fn failure(&self) -> Option<String> {
@@ -276,6 +319,10 @@ impl Store for JournalStore {
 
     fn has_room(&self) -> bool {
         self.journal.has_room()
+    }
+
+    fn is_behind(&self) -> bool {
+        self.journal.is_behind()
     }
 
     fn when_room(&self, waker: &Waker) {
@@ -307,10 +354,10 @@ impl Reader for LogReader {
             }
         };
         let lost = |error: &dyn std::fmt::Display| {
-            tracing::error!(position, %error, "a message is lost");
+            tracing::error!(%position, %error, "a message is lost");
             StoreError::Lost(error.to_string())
         };
-        let record = match self.journal.read(Lsn(position), &mut self.cache) {
+        let record = match self.journal.read(position.into(), &mut self.cache) {
             Ok(record) => record,
             Err(error @ ReadError::Io { .. }) => return Err(StoreError::Failed(error.to_string())),
             Err(error) => return Err(lost(&error)),

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Octets that are written and synced at once when a file is filled with zeros: few, as the log's
+/// Bytes that are written and synced at once when a file is filled with zeros: few, as the log's
 /// own syncs wait for them.
 const FILL_BYTES: usize = 512 << 10;
 /// Spare files that are kept at least: the reserve, the one for a checkpoint, and one to go on in.
@@ -130,13 +130,13 @@ impl Core {
         Ok(())
     }
 
-    /// Segments before the last checkpoint's start with nothing live in them, all of whose
-    /// releases are durable.
+    /// Segments that a start from neither of the two checkpoints would replay, with nothing live in
+    /// them, all of whose releases are durable.
     fn free_list(&self) -> Vec<Arc<Segment>> {
         let written = self.written();
         // First the number: what has been released meanwhile waits for a later one.
-        let done = self.latest.unlogged.done();
-        let mut before = self.segments.before(self.latest.start());
+        let done = self.latest.unlogged.done_before();
+        let mut before = self.segments.before(self.latest.kept_from());
         before.retain(|segment| {
             // Beyond its end something was written, so the next segment is on the disk.
             if segment.end() >= written {
@@ -224,7 +224,7 @@ impl Core {
 }
 
 /// Makes an empty file one of zeros, so that a sync of what is written into it later changes
-/// nothing but its octets. `false` if `go_on`, which is asked after each piece, said so.
+/// nothing but its bytes. `false` if `go_on`, which is asked after each piece, said so.
 pub fn fill_with_zeros(
     file: &dyn DiskFile,
     capacity: u64,
@@ -244,7 +244,9 @@ pub fn fill_with_zeros(
     Ok(true)
 }
 
-/// Whether an error says that there is no room, which is no reason to give up.
+/// Whether an error says that there is no room, which is no reason to give up. A limit of file sizes (`ulimit -f`) is
+/// no different from a quota: it can be raised, and until then what is there is enough for acknowledgements.
 pub fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }

@@ -1,9 +1,9 @@
 //! Who waits for the log to become durable.
 
 use crate::{Failure, Lsn, core::Core};
+use courser_store::Waiter;
 use parking_lot::Mutex;
 use std::{
-    cell::Cell,
     cmp::Ordering,
     collections::BinaryHeap,
     sync::Arc,
@@ -16,33 +16,21 @@ const LOT: usize = 16;
 /// Most wakers that the log thread lets do some work of their own: it is needed for other things.
 const FEW: usize = 2;
 
-thread_local! {
-    /// The log thread is calling a waker and has nothing else to do.
-    static IS_FREE: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether this is called by a waker that the log thread has woken, for something that is durable now,
-/// while nothing else waits for that thread: what follows from it is done soonest if the waker does it
-/// itself. It has to be quick, and must not wait for anybody: the others may be waiting for the log.
-pub fn is_on_free_log_thread() -> bool {
-    IS_FREE.get()
-}
-
 /// Wakers, each with the position that it waits for.
 #[derive(Default)]
 pub struct Waiters {
-    heap: Mutex<BinaryHeap<Waiter>>,
+    heap: Mutex<BinaryHeap<Waiting>>,
 }
 
-struct Waiter {
+struct Waiting {
     lsn: Lsn,
-    waker: Waker,
+    waiter: Waiter,
 }
 
 impl Waiters {
-    /// Remembers to wake `waker` when `lsn` is reached.
-    pub fn push(&self, lsn: Lsn, waker: Waker) {
-        self.heap.lock().push(Waiter { lsn, waker });
+    /// Remembers to notify `waiter` when `lsn` is reached.
+    pub fn push(&self, lsn: Lsn, waiter: Waiter) {
+        self.heap.lock().push(Waiting { lsn, waiter });
     }
 
     /// Wakes everybody who waits for `durable` or less; a few are told that the thread `is_free`.
@@ -52,14 +40,13 @@ impl Waiters {
             let mut due = [const { None }; LOT];
             let mut count = 0;
             let mut heap = self.heap.lock();
-            while count < due.len() && heap.peek().is_some_and(|waiter| waiter.lsn <= durable) {
+            while count < due.len() && heap.peek().is_some_and(|waiting| waiting.lsn <= durable) {
                 due[count] = heap.pop();
                 count += 1;
             }
             drop(heap);
-            IS_FREE.set(is_free && count <= FEW);
-            due.into_iter().flatten().for_each(|waiter| waiter.waker.wake());
-            IS_FREE.set(false);
+            let may_run = is_free && count <= FEW;
+            due.into_iter().flatten().for_each(|waiting| waiting.waiter.notify(may_run));
             if count < LOT {
                 return;
             }
@@ -68,25 +55,25 @@ impl Waiters {
 }
 
 // A heap has its greatest element on top; the one due first has to be there.
-impl Ord for Waiter {
+impl Ord for Waiting {
     fn cmp(&self, other: &Self) -> Ordering {
         other.lsn.cmp(&self.lsn)
     }
 }
 
-impl PartialOrd for Waiter {
+impl PartialOrd for Waiting {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Waiter {
+impl PartialEq for Waiting {
     fn eq(&self, other: &Self) -> bool {
         self.lsn == other.lsn
     }
 }
 
-impl Eq for Waiter {}
+impl Eq for Waiting {}
 
 impl Core {
     /// See [`Journal::poll_durable`](crate::Journal::poll_durable).
@@ -94,10 +81,23 @@ impl Core {
         if let Some(result) = self.is_durable(lsn) {
             return Poll::Ready(result);
         }
-        self.waiters.push(lsn, waker.clone());
+        self.waiters.push(lsn, waker.clone().into());
         self.ask_sync(lsn);
         // It may have become durable before the waker was there to be woken.
         self.is_durable(lsn).map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// See [`Journal::when_durable`](crate::Journal::when_durable).
+    pub fn when_durable(&self, lsn: Lsn, waiter: Waiter) {
+        if self.is_durable(lsn).is_some() {
+            return waiter.notify(false);
+        }
+        self.waiters.push(lsn, waiter.clone());
+        self.ask_sync(lsn);
+        if self.is_durable(lsn).is_some() {
+            // It may have become durable before the waiter was there to be notified.
+            waiter.notify(false);
+        }
     }
 
     /// See [`Journal::wait_durable`](crate::Journal::wait_durable).

@@ -58,7 +58,7 @@ pub struct Options {
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_duration)]
     pub warmup: Duration,
 
-    /// Octets of a message's body; below 16 there is no room for a time stamp and latency is off
+    /// Bytes of a message's body; below 16 there is no room for a time stamp and latency is off
     #[arg(long, value_name = "BYTES", default_value_t = 1024, help_heading = "Messages")]
     pub size: usize,
     /// What is on or off

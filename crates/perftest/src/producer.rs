@@ -14,9 +14,9 @@ use crate::pace::Pacer;
 use crate::stamp::{STAMP_LEN, Stamp};
 use crate::window::Window;
 
-/// A batch is handed over when it has this many octets.
+/// A batch is handed over when it has this many bytes.
 const BATCH_BYTES: usize = 64 * 1024;
-/// Octets of a message on the wire besides its body, roughly; to know how many make a batch.
+/// Bytes of a message on the wire besides its body, roughly; to know how many make a batch.
 const OVERHEAD_BYTES: usize = 64;
 
 /// One producer, connected and ready to start.

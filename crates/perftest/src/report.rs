@@ -54,7 +54,7 @@ pub struct Settings {
     pub consumers: u16,
     /// Messages a second of each producer, 0 without limit.
     pub rate: u64,
-    /// Octets of a body.
+    /// Bytes of a body.
     pub size_bytes: usize,
     /// Whether messages are persistent.
     pub persistent: bool,

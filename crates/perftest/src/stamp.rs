@@ -4,7 +4,7 @@
 //! The time makes the latency, the rest tells which message of which producer has arrived. A body that is smaller
 //! carries nothing of it; then there is no latency, and loss is counted only.
 
-/// Octets that a stamp takes.
+/// Bytes that a stamp takes.
 pub const STAMP_LEN: usize = 16;
 /// Producers that a stamp can tell apart.
 pub const PRODUCERS_MAX: u16 = 1 << PRODUCER_BITS;
@@ -29,7 +29,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// The octets: the time, then run, producer and number in 12, 12 and 40 bits, all with the high octet first.
+    /// The bytes: the time, then run, producer and number in 12, 12 and 40 bits, all with the high byte first.
     #[inline]
     #[must_use]
     pub fn to_bytes(self) -> [u8; STAMP_LEN] {

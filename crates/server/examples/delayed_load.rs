@@ -24,7 +24,7 @@ struct Arguments {
     #[arg(long, default_value_t = 1_000_000)]
     messages: u64,
 
-    /// Octets of each
+    /// Bytes of each
     #[arg(long, default_value_t = 100)]
     size_bytes: usize,
 
@@ -130,7 +130,7 @@ async fn publish_all(broker: &Broker, arguments: &Arguments) -> anyhow::Result<u
         cpu.as_micros() as f64 / count
     );
     println!(
-        "memory: {:.1} octets each, {:.1} MiB in all",
+        "memory: {:.1} bytes each, {:.1} MiB in all",
         memory as f64 / count,
         memory as f64 / f64::from(1 << 20)
     );

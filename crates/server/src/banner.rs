@@ -10,17 +10,38 @@ pub fn banner(server: &Server, config: &Config) -> String {
         // Writing to a String does not fail.
         let _ = writeln!(text, "  Listening   amqp://{address}");
     }
+    for address in server.tls_addresses() {
+        let _ = writeln!(text, "              amqps://{address}");
+    }
     for (endpoint, address) in server.gateway().iter().flat_map(|gateway| gateway.addresses()) {
         let socket = endpoint.split(' ').next().unwrap_or_default();
         let _ = writeln!(text, "  ZeroMQ      {socket} {address}");
     }
-    let user = &config.auth.user;
-    let from = if config.auth.loopback_only { " (from this machine only)" } else { "" };
-    let _ = writeln!(text, "  User        {user}{from}");
+    let (user, what) = user(server, config);
+    let _ = writeln!(text, "  User        {user}{what}");
     let _ = writeln!(text, "  Data        {}", config.data_dir.display());
     text.push('\n');
     let port = server.addresses().first().map_or(5672, |address| address.port());
     let _ = writeln!(text, "  Try         perftest --uri amqp://{user}:PASSWORD@localhost:{port}/");
     text.push_str("  Stop        Ctrl-C\n");
     text
+}
+
+/// A user who can log in, and what is to be known of it.
+fn user(server: &Server, config: &Config) -> (String, &'static str) {
+    let accounts = server.admin().accounts();
+    let own = &config.auth.user;
+    let others = accounts.user_count() > 1;
+    match accounts.user(own).or_else(|| accounts.users(None).next()) {
+        Some(user) => {
+            let from = match (user.name == *own && config.auth.loopback_only, others) {
+                (true, false) => " (from this machine only)",
+                (true, true) => " (from this machine only), and others",
+                (false, true) => ", and others",
+                (false, false) => "",
+            };
+            (user.name.clone(), from)
+        }
+        None => ("NOBODY".into(), " can log in: name a user in the configuration"),
+    }
 }

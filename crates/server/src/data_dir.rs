@@ -1,13 +1,13 @@
 //! The folder that belongs to one broker alone.
 
-use std::fs::{File, TryLockError};
+use courser_journal::Disk;
+use std::any::Any;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// A locked data folder; the lock goes with the process, however it ends.
-#[derive(Debug)]
 pub(crate) struct DataDir {
-    _lock: File,
+    _lock: Box<dyn Any + Send + Sync>,
 }
 
 /// Why a data folder can't be used.
@@ -29,15 +29,16 @@ pub enum DataDirError {
 }
 
 impl DataDir {
-    /// Makes the folder if it is missing, and locks it.
-    pub fn open(path: &Path) -> Result<Self, DataDirError> {
+    /// Makes the folder if it is missing, and locks it. The folder's own files are made through `disk`.
+    pub fn open(path: &Path, disk: &dyn Disk) -> Result<Self, DataDirError> {
         let unusable = |error| DataDirError::Unusable { path: path.to_owned(), error };
-        std::fs::create_dir_all(path).map_err(unusable)?;
-        let lock = File::create(path.join("courser.lock")).map_err(unusable)?;
-        match lock.try_lock() {
-            Ok(()) => Ok(DataDir { _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(DataDirError::InUse(path.to_owned())),
-            Err(TryLockError::Error(error)) => Err(unusable(error)),
+        disk.create_dir(path).map_err(unusable)?;
+        match disk.lock(&path.join("courser.lock")) {
+            Ok(lock) => Ok(DataDir { _lock: lock }),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                Err(DataDirError::InUse(path.to_owned()))
+            }
+            Err(error) => Err(unusable(error)),
         }
     }
 }

@@ -2,18 +2,19 @@
 //! broker to say, as with every other client.
 
 use crate::config::Config;
-use crate::driver::{self, Counted, Shared};
-use crate::login;
+use crate::driver::{self, Shared};
+use crate::peer::Peer;
 use courser_connection::Credentials;
 use courser_gateway::{Connector, EndpointConfig, Gateway, StartError, Stream};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Octets on their way in a pipe, each direction.
+/// Bytes on their way in a pipe, each direction.
 const PIPE_BYTES: usize = 256 * 1024;
 /// Where the gateway comes from: users who may come from this machine only may come from inside the broker.
-const INSIDE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+const INSIDE: Peer =
+    Peer { address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0), tls: None };
 
 /// Starts the gateway, if there is an endpoint for it.
 pub(crate) async fn start(
@@ -26,20 +27,20 @@ pub(crate) async fn start(
         return Ok(None);
     }
     for endpoint in endpoints {
-        check_logins(config, endpoint)?;
+        check_logins(shared, endpoint).await?;
         check_sizes(config, endpoint)?;
     }
-    let connector = connector(shared, config.limits.connections_max, stopping);
+    let connector = connector(shared, stopping);
     Gateway::start(endpoints, connector).await.map(Some)
 }
 
 /// Refuses users that could never log in. A vhost may be made later; until then the endpoint tries again.
-fn check_logins(config: &Config, endpoint: &EndpointConfig) -> Result<(), StartError> {
+async fn check_logins(shared: &Shared, endpoint: &EndpointConfig) -> Result<(), StartError> {
     for login in endpoint.logins() {
         let user = login.user.clone();
         let credentials =
             Credentials::Plain { user: login.user.into(), password: login.password.into() };
-        if login::admit(&config.auth, &credentials, INSIDE).is_none() {
+        if shared.logins.check(&credentials, &INSIDE, shared.clock.now_ms()).await.is_err() {
             return Err(StartError::Login { endpoint: endpoint.name(), user });
         }
     }
@@ -55,16 +56,14 @@ fn check_sizes(config: &Config, endpoint: &EndpointConfig) -> Result<(), StartEr
     Err(StartError::Size { endpoint: endpoint.name(), broker_max })
 }
 
-fn connector(
-    shared: &Arc<Shared>,
-    connections_max: usize,
-    stopping: &watch::Receiver<bool>,
-) -> Connector {
+fn connector(shared: &Arc<Shared>, stopping: &watch::Receiver<bool>) -> Connector {
     let (shared, stopping) = (Arc::clone(shared), stopping.clone());
     Arc::new(move || {
-        let counted = Counted::admit(&shared, connections_max)?;
+        let place = shared.places.admit_own()?;
         let (brokers, gateways) = tokio::io::duplex(PIPE_BYTES);
-        tokio::spawn(driver::serve(brokers, INSIDE, counted, stopping.clone()));
+        let name = "gateway".to_owned();
+        let shared = Arc::clone(&shared);
+        tokio::spawn(driver::serve(brokers, INSIDE, place, name, shared, stopping.clone()));
         Some(Box::new(gateways) as Box<dyn Stream>)
     })
 }

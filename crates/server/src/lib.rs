@@ -12,22 +12,34 @@
 //! # }
 //! ```
 
+mod accounts;
 mod banner;
+mod clock;
 mod config;
 mod data_dir;
 mod driver;
-mod durable;
 mod gateway;
+mod listener;
 mod login;
+mod open_files;
+mod peer;
+mod places;
 mod server;
+mod storage;
+mod throttle;
 mod timers;
+mod tls;
 
 pub use banner::banner;
+pub use clock::Clock;
 pub use config::{
-    Amqp, Auth, Config, ConfigError, Gateway, LimitSettings, Log, PolicySettings, TEMPLATE,
-    VhostSettings,
+    Amqp, Auth, ClientCertificates, Config, ConfigError, ExternalName, Gateway, LimitSettings, Log,
+    PolicySettings, TEMPLATE, Tls, TlsHost, TlsVersion, VhostSettings,
 };
+pub use listener::Inherited;
+pub use open_files::raise_limit as raise_open_file_limit;
 pub use server::{Server, StartError};
+pub use tls::TlsError;
 
 /// The version of this build.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

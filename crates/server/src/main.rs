@@ -1,19 +1,20 @@
 //! The `courser` command.
 
-mod open_files;
+mod logging;
 
 use anyhow::Context;
 use clap::Parser;
-use courser::{Config, ConfigError, Server, TEMPLATE, banner};
-use courser_journal::{RealDisk, tools};
+use courser::{Config, ConfigError, Inherited, Server, TEMPLATE, banner, raise_open_file_limit};
+use courser_broker::names_in_log;
+use courser_journal::tools;
+use logging::Log;
+use sd_notify::NotifyState;
 use std::convert::Infallible;
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, ErrorKind, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -64,7 +65,7 @@ enum JournalCommand {
     Inspect,
     /// Check every sum; fails if anything is damaged
     Verify,
-    /// Make a damaged journal one that starts again, and say what is lost by it
+    /// Rebuild what can be rebuilt of a damaged journal, and say what is lost; fails if anything is
     Repair,
 }
 
@@ -76,7 +77,7 @@ fn parse_address(text: &str) -> Result<SocketAddr, String> {
 fn main() -> ExitCode {
     keep_pages_small();
     match run(Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("courser: {error:#}");
             ExitCode::FAILURE
@@ -92,29 +93,33 @@ fn keep_pages_small() {
     let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
-fn run(arguments: Arguments) -> anyhow::Result<()> {
+fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let Some(path) = &arguments.generate_config {
-        return generate_config(path);
+        return generate_config(path).map(|()| ExitCode::SUCCESS);
     }
     if arguments.command.is_some() && !arguments.listen.is_empty() {
         anyhow::bail!("--listen does not go with 'journal': that is for a broker not running");
     }
     let config = settings(&arguments)?;
-    if let Some(Command::Journal(command)) = arguments.command {
-        return look_into_journal(command, &config);
-    }
-    let filter = EnvFilter::try_new(&config.log.level)
-        .with_context(|| format!("log.level: '{}'", config.log.level))?;
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr)
-        // It would say in the log that nobody reads the log, and panic for it.
-        .log_internal_errors(false)
-        .init();
-    open_files::raise_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serve(config, &arguments))
+    survive_file_size_limit(&runtime)?;
+    if let Some(Command::Journal(command)) = arguments.command {
+        return look_into_journal(command, &config).map(|()| ExitCode::SUCCESS);
+    }
+    let log = Log::start(&config.log.level)?;
+    if let Err(error) = raise_open_file_limit() {
+        tracing::warn!(%error, "the limit of open files can't be raised");
+    }
+    let served = runtime.block_on(serve(config, &arguments));
+    drop(runtime);
+    Ok(served.map_or_else(|error| log.say_last(&error), |()| ExitCode::SUCCESS))
+}
+
+/// Has a write beyond the limit of file sizes fail, as on a full disk, instead of ending the process.
+fn survive_file_size_limit(runtime: &tokio::runtime::Runtime) -> io::Result<()> {
+    let _context = runtime.enter();
+    // The handler stays; nobody wants to know how often it is called.
+    signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).map(drop)
 }
 
 /// What the file, the environment and the command line say.
@@ -137,11 +142,14 @@ async fn serve(config: Config, arguments: &Arguments) -> anyhow::Result<()> {
     // end it.
     let hangups = signal(SignalKind::hangup())?;
     let user1s = signal(SignalKind::user_defined1())?;
-    let server = Server::start(config.clone()).await?;
+    let inherited =
+        Inherited::take().context("a socket that the system hands over (LISTEN_FDS)")?;
+    let server = Server::start_on(config.clone(), inherited).await?;
     // Whoever reads the banner may send a signal at once.
     let mut stops = Stops::listen()?;
     // A broker that nobody looks at serves all the same.
     let _ = writeln!(io::stdout(), "{}", banner(&server, &config));
+    tell_system(&[NotifyState::Ready]);
     tokio::select! {
         signal = stops.next() => tracing::info!(signal, "stopping: telling clients"),
         never = reload_on_hangup(hangups, &server, config, arguments) => match never {},
@@ -151,11 +159,18 @@ async fn serve(config: Config, arguments: &Arguments) -> anyhow::Result<()> {
             anyhow::bail!("the journal has failed: {reason}");
         }
     }
+    tell_system(&[NotifyState::Stopping]);
     tokio::select! {
         stopped = server.stop() => stopped.map_err(anyhow::Error::msg)?,
         signal = stops.next() => tracing::warn!(signal, "stopping at once"),
     }
     Ok(())
+}
+
+/// Tells the service manager, if one has started the broker, how far it is.
+fn tell_system(state: &[NotifyState<'_>]) {
+    // Without a manager there is nobody to tell, and one that does not listen waits in vain by itself.
+    let _ = sd_notify::notify(state);
 }
 
 /// Reads the settings again whenever SIGHUP comes.
@@ -236,16 +251,26 @@ fn look_into_journal(command: JournalCommand, config: &Config) -> anyhow::Result
         "there is no journal in {}; name the data folder with --data-dir",
         config.data_dir.display()
     );
-    let disk = Arc::new(RealDisk);
+    let disk = config.disk();
     let mut out = std::io::stdout().lock();
     let done = match command {
         JournalCommand::Inspect => tools::inspect(&folder, disk, &mut out),
-        JournalCommand::Repair => tools::repair(&folder, disk, &mut out),
-        JournalCommand::Verify => match tools::verify(&folder, disk, &mut out) {
+        JournalCommand::Repair => {
+            let options = config.journal_options();
+            match tools::repair_store(&folder, options, disk, &names_in_log, &mut out) {
+                Ok(repaired) if repaired.lost => anyhow::bail!(
+                    "the journal starts again, without what is named above. What was taken out is in \
+                     the files that end in .bad"
+                ),
+                done => done.map(|_| ()),
+            }
+        }
+        JournalCommand::Verify => match tools::verify_store(&folder, disk, &names_in_log, &mut out)
+        {
             Ok(true) => Ok(()),
             Ok(false) => anyhow::bail!(
-                "the journal is damaged; 'courser journal repair' says what it gives up to make it \
-                 start again. Copy the folder first."
+                "the journal is damaged; 'courser journal repair' rebuilds what it can, and says what is \
+                 lost. Copy the folder first."
             ),
             Err(error) => Err(error),
         },

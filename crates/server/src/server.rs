@@ -1,28 +1,34 @@
 //! A running broker: its listeners and its end.
 
 use crate::VERSION;
-use crate::config::{Config, ConfigError};
+use crate::accounts;
+use crate::clock::Clock;
+use crate::config::{ClientCertificates, Config, ConfigError};
 use crate::data_dir::{DataDir, DataDirError};
-use crate::driver::{self, Counted, Shared};
-use crate::durable;
+use crate::driver::Shared;
 use crate::gateway;
+use crate::listener::{Bound, Inherited};
+use crate::login::Logins;
+use crate::open_files::OpenFiles;
+use crate::places::Places;
+use crate::storage;
+use crate::throttle::Throttles;
 use crate::timers;
-use courser_broker::{Broker, PolicyError, RestoreError};
+use crate::tls::{Acceptor, Certificates, TlsError};
+use courser_auth::AccountError;
+use courser_broker::admin::Admin;
+use courser_broker::{AccountsError, Broker, PolicyError, RestoreError, ShardFault};
 use courser_codec::FieldTable;
+use courser_connection::Mechanism;
 use courser_connection::server::{Config as ConnectionConfig, capabilities};
 use courser_gateway::Gateway;
-use courser_journal::{JournalStore, RecoverError};
+use courser_store::ShardError;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 
-/// Connections that may wait to be accepted.
-const LISTEN_BACKLOG: u32 = 4096;
 /// How long clients have to answer the broker's farewell.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -40,14 +46,15 @@ pub enum StartError {
         /// What the system said.
         error: io::Error,
     },
-    /// The journal can't be taken into use.
-    #[error("{path}: {error}", path = .path.display())]
-    Journal {
-        /// Its folder.
-        path: PathBuf,
-        /// What is wrong.
-        error: RecoverError,
-    },
+    /// Certificates, keys or authorities can't be used.
+    #[error("tls: {0}")]
+    Tls(#[from] TlsError),
+    /// A journal can't be taken into use.
+    #[error(transparent)]
+    Journal(#[from] ShardError),
+    /// A shard can't be taken into use.
+    #[error(transparent)]
+    Shard(#[from] ShardFault),
     /// What the journal holds is not what this broker writes.
     #[error(transparent)]
     Restore(#[from] RestoreError),
@@ -60,6 +67,12 @@ pub enum StartError {
     /// A vhost or policy of the configuration can't be had.
     #[error("configuration: policies: {0}")]
     Policy(PolicyError),
+    /// The user of the configuration can't be one.
+    #[error("configuration: auth: {0}")]
+    Account(#[from] AccountError),
+    /// The first users can't be made.
+    #[error(transparent)]
+    Accounts(#[from] AccountsError),
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
@@ -76,10 +89,11 @@ fn listen_hint(error: &io::Error) -> &'static str {
 /// A broker that listens. Dropping it stops it without ceremony; [`Server::stop`] says goodbye.
 pub struct Server {
     addresses: Vec<SocketAddr>,
+    tls_addresses: Vec<SocketAddr>,
+    certificates: Option<Arc<Certificates>>,
     stop: watch::Sender<bool>,
     failure: watch::Receiver<Option<String>>,
-    checkpoints: durable::Checkpoints,
-    store: Arc<JournalStore>,
+    checkpoints: storage::Checkpoints,
     gateway: Option<Gateway>,
     broker: Arc<Broker>,
     _data_dir: DataDir,
@@ -87,57 +101,112 @@ pub struct Server {
 
 impl Server {
     /// Starts a broker on the current tokio runtime.
+    ///
+    /// # Errors
+    /// Why there is none.
     pub async fn start(config: Config) -> Result<Server, StartError> {
-        let data_dir = DataDir::open(&config.data_dir)?;
+        Self::start_on(config, Inherited::default()).await
+    }
+
+    /// As [`Server::start`], on sockets that the system listens on already. Where there are any of a
+    /// kind, the addresses of that kind in the settings are not used.
+    ///
+    /// # Errors
+    /// Why there is no broker.
+    pub async fn start_on(config: Config, inherited: Inherited) -> Result<Server, StartError> {
+        Self::begin(config, inherited, Clock::system()).await
+    }
+
+    /// As [`Server::start`], with a clock other than the machine's.
+    ///
+    /// # Errors
+    /// Why there is no broker.
+    pub async fn start_with_clock(config: Config, clock: Clock) -> Result<Server, StartError> {
+        Self::begin(config, Inherited::default(), clock).await
+    }
+
+    async fn begin(
+        config: Config,
+        inherited: Inherited,
+        clock: Clock,
+    ) -> Result<Server, StartError> {
+        // What is wrong with these is said before a long journal is replayed.
+        let bound = Bound::new(&config, inherited)?;
+        let acceptor = match bound.wants_tls() {
+            true => Some(Arc::new(Acceptor::new(&config.tls)?)),
+            false => None,
+        };
+        let data_dir = DataDir::open(&config.data_dir, &*config.disk())?;
         let seed = getrandom::u64().map_err(StartError::Random)?;
         let limits = config.broker_limits();
-        let (broker, store) = durable::open(&config, limits, seed)?;
+        let (broker, storage) = storage::open(&config, limits, seed, clock.now_ms())?;
+        accounts::set_up(&broker, &config)?;
         set_up(&broker, &config)?;
         let (stop, stopping) = watch::channel(false);
         let (failed, failure) = watch::channel(None);
         broker.on_failure(move |reason| {
             failed.send_replace(Some(reason.to_owned()));
         });
-        let mut listeners = Vec::new();
-        for address in &config.listen {
-            let listener = listen(*address)
-                .map_err(|error| StartError::Listen { address: *address, error })?;
-            listeners.push(listener);
-        }
+        let open_files = OpenFiles::measure();
+        let connections_max = open_files.connections_max(config.limits.connections_max);
+        let logins = Logins::new(Arc::clone(broker.accounts()));
         let shared = Arc::new(Shared {
             broker,
-            auth: config.auth.clone(),
+            clock: clock.clone(),
+            logins,
             connection: Arc::new(connection_config(&config)),
-            connections: AtomicUsize::new(0),
+            tls_connection: Arc::new(tls_connection_config(&config)),
+            send_timeout: config.send_timeout(),
+            places: Arc::new(Places::new(connections_max)),
+            throttles: Throttles::default(),
+            paced: 0.into(),
         });
         let gateway = gateway::start(&config, &shared, &stopping).await?;
-        let mut addresses = Vec::new();
-        for listener in listeners {
-            addresses.extend(listener.local_addr());
-            let most = config.limits.connections_max;
-            tokio::spawn(accept(listener, Arc::clone(&shared), most, stopping.clone()));
-        }
-        timers::start(&shared.broker, stopping);
-        let checkpoints = durable::Checkpoints::start(&shared.broker, &store);
+        let certificates =
+            acceptor.as_ref().map(|acceptor| Certificates::watch(acceptor, stopping.clone()));
+        let (addresses, tls_addresses) = bound.serve(&shared, acceptor, open_files, &stopping)?;
+        timers::start(&shared.broker, clock, stopping);
+        let checkpoints = storage.start_checkpoints();
         let broker = Arc::clone(&shared.broker);
         let _data_dir = data_dir;
-        Ok(Server { addresses, stop, failure, checkpoints, store, gateway, broker, _data_dir })
+        Ok(Server {
+            addresses,
+            tls_addresses,
+            certificates,
+            stop,
+            failure,
+            checkpoints,
+            gateway,
+            broker,
+            _data_dir,
+        })
     }
 
     /// Takes over what can change while the broker runs: vhosts, their limits, and policies. If
-    /// anything is wrong, no policy is changed.
+    /// anything is wrong, no policy is changed. Certificates are read again.
+    ///
+    /// # Errors
+    /// What is wrong with the settings; what is wrong with certificates goes to the log.
     pub fn reload(&self, config: &Config) -> Result<(), StartError> {
+        if let Some(certificates) = &self.certificates {
+            certificates.reload();
+        }
         set_up(&self.broker, config)
     }
 
-    /// The broker, for programs that embed it.
-    pub fn broker(&self) -> &Arc<Broker> {
-        &self.broker
+    /// What an operator may ask of the broker and do to it, for programs that embed it.
+    pub fn admin(&self) -> Admin {
+        self.broker.admin()
     }
 
     /// Where it listens, with the real port where 0 was asked for.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// Where it listens with TLS.
+    pub fn tls_addresses(&self) -> &[SocketAddr] {
+        &self.tls_addresses
     }
 
     /// The gateway to ZeroMQ, if it has endpoints.
@@ -165,13 +234,10 @@ impl Server {
         // An error means that nobody is left to be told.
         let _ = self.stop.send(true);
         let _ = tokio::time::timeout(STOP_TIMEOUT, self.stop.closed()).await;
-        let Server { checkpoints, store, .. } = self;
-        let closed = tokio::task::spawn_blocking(move || {
-            checkpoints.finish();
-            store.journal().close()
-        });
+        let Server { checkpoints, .. } = self;
+        let closed = tokio::task::spawn_blocking(move || checkpoints.finish());
         match closed.await {
-            Ok(closed) => closed.map_err(|failure| failure.to_string()),
+            Ok(closed) => closed,
             Err(panicked) => Err(panicked.to_string()),
         }
     }
@@ -183,17 +249,24 @@ fn set_up(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
     // Asked before anything is changed.
     config.check_vhosts_of_policies(|vhost| broker.vhost(vhost).is_some())?;
     for vhost in &config.vhosts {
+        let is_new = broker.vhost(&vhost.name).is_none();
         let defined = broker.define_vhost(&vhost.name, vhost.limits()).map_err(PolicyError::Store);
         defined.map_err(StartError::Policy)?;
+        if is_new {
+            accounts::let_guest_into(broker, &vhost.name)?;
+        }
     }
     broker.configure_policies(policies).map_err(StartError::Policy)
 }
 
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(LISTEN_BACKLOG)
+/// As [`connection_config`], for clients with TLS: one that may present a certificate may log in
+/// with it.
+fn tls_connection_config(config: &Config) -> ConnectionConfig {
+    let mut connection = connection_config(config);
+    if config.tls.client_certificates != ClientCertificates::None {
+        connection.mechanisms = connection.mechanisms.with(Mechanism::External);
+    }
+    connection
 }
 
 fn connection_config(config: &Config) -> ConnectionConfig {
@@ -214,44 +287,4 @@ fn connection_config(config: &Config) -> ConnectionConfig {
         max_message_bytes: config.amqp.max_message_bytes,
         ..ConnectionConfig::default()
     }
-}
-
-async fn accept(
-    listener: TcpListener,
-    shared: Arc<Shared>,
-    connections_max: usize,
-    mut stopping: watch::Receiver<bool>,
-) {
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = stopping.changed() => return,
-        };
-        match accepted {
-            Ok((stream, peer)) => admit(stream, peer, &shared, connections_max, &stopping),
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                // Out of file descriptors, mostly: some time has to pass before one is free.
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-        }
-    }
-}
-
-fn admit(
-    stream: TcpStream,
-    peer: SocketAddr,
-    shared: &Arc<Shared>,
-    connections_max: usize,
-    stopping: &watch::Receiver<bool>,
-) {
-    let Some(counted) = Counted::admit(shared, connections_max) else {
-        tracing::warn!(%peer, connections_max, "refused: too many connections");
-        return;
-    };
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%peer, %error, "the connection was gone at once");
-        return;
-    }
-    tokio::spawn(driver::serve(stream, peer, counted, stopping.clone()));
 }

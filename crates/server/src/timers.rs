@@ -1,32 +1,36 @@
 //! The broker's clock: says what time it is, and calls the broker when something is due.
 
+use crate::clock::Clock;
 use courser_broker::Broker;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
-/// The wall clock may be set, so nobody sleeps longer than this without looking at it.
+/// How long to sleep at most where nothing is due at any time.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
-
-/// Milliseconds since 1970.
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    since.as_secs() * 1000 + u64::from(since.subsec_millis())
-}
+/// The same where something is: the clock may be set, which nobody is told of.
+const WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Runs the broker's timers until it is stopped.
-pub(crate) fn start(broker: &Arc<Broker>, stopping: watch::Receiver<bool>) {
+pub(crate) fn start(broker: &Arc<Broker>, clock: Clock, stopping: watch::Receiver<bool>) {
     let earlier = Arc::new(Notify::new());
     let notified = Arc::clone(&earlier);
     broker.on_timer(move || earlier.notify_one());
-    tokio::spawn(run(Arc::clone(broker), notified, stopping));
+    tokio::spawn(run(Arc::clone(broker), clock, notified, stopping));
 }
 
-async fn run(broker: Arc<Broker>, earlier: Arc<Notify>, mut stopping: watch::Receiver<bool>) {
+async fn run(
+    broker: Arc<Broker>,
+    clock: Clock,
+    earlier: Arc<Notify>,
+    mut stopping: watch::Receiver<bool>,
+) {
     while matches!(stopping.has_changed(), Ok(false)) {
-        let due_ms = broker.tick(now_ms());
+        let due_ms = broker.tick(clock.now_ms());
         let wait = match due_ms {
-            Some(due_ms) => Duration::from_millis(due_ms.saturating_sub(now_ms())).min(SLEEP_MAX),
+            Some(due_ms) => {
+                Duration::from_millis(due_ms.saturating_sub(clock.now_ms())).min(WAIT_MAX)
+            }
             None => SLEEP_MAX,
         };
         if wait.is_zero() {

@@ -1,5 +1,5 @@
 //! A model of who sends a confirm: the log thread or the connection's task, in every order of their
-//! steps. It follows `Driver::poll`, `AtOnce::wake`, `Session::wait_for` and `Core::poll_durable`.
+//! steps. It follows `Driver::poll`, `InlineConfirm::wake`, `Session::wait_for` and `Core::poll_durable`.
 
 use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use loom::sync::{Arc, Mutex};

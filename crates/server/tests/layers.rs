@@ -4,22 +4,38 @@
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 /// What each crate is built with, as far as it is ours: all that it may be.
-const ALLOWED: [(&str, &[&str]); 7] = [
+const ALLOWED: [(&str, &[&str]); 11] = [
+    ("courser-auth", &[]),
     ("courser-codec", &[]),
     ("courser-connection", &["courser-codec"]),
     ("courser-store", &[]),
-    ("courser-broker", &["courser-codec", "courser-store"]),
+    ("courser-broker", &["courser-auth", "courser-codec", "courser-store"]),
     ("courser-journal", &["courser-store"]),
     ("courser-client", &["courser-codec", "courser-connection"]),
     ("courser-gateway", &["courser-codec", "courser-connection", "courser-client"]),
+    ("courser-perftest", &["courser-codec", "courser-connection", "courser-client"]),
+    ("courser-codegen", &[]),
+    (
+        "courser-sim",
+        &["courser-auth", "courser-broker", "courser-codec", "courser-journal", "courser-store"],
+    ),
 ];
 
+/// Crates without a rule of their own: the server stands on top of everything.
+const WITHOUT_RULE: [&str; 1] = ["courser"];
+
+/// The files and folders of the server that may name the journal: those that choose it, configure it
+/// and look into it. What serves connections sees the traits of `courser-store` only.
+const SEES_THE_JOURNAL: [&str; 4] = ["config", "data_dir.rs", "main.rs", "storage.rs"];
+
 /// These do no I/O and have no tasks, whatever they are built with.
-const WITHOUT_IO: [&str; 4] =
-    ["courser-codec", "courser-connection", "courser-store", "courser-broker"];
+const WITHOUT_IO: [&str; 5] =
+    ["courser-auth", "courser-codec", "courser-connection", "courser-store", "courser-broker"];
 
 /// Runtimes, sockets and system calls.
 const IO: [&str; 9] = [
@@ -115,6 +131,42 @@ fn each_crate_is_built_with_no_more_of_ours_than_its_layer_allows() {
         let beyond: Vec<&&str> = used.iter().filter(|one| !allowed.contains(*one)).collect();
         assert!(beyond.is_empty(), "{name} must not be built with {beyond:?}");
     }
+}
+
+#[test]
+fn every_crate_has_its_rule() {
+    let workspace = Workspace::read();
+    let has_rule =
+        |name: &&str| WITHOUT_RULE.contains(name) || ALLOWED.iter().any(|(ruled, _)| ruled == name);
+    let without: Vec<&str> = workspace.ours().filter(|name| !has_rule(name)).collect();
+    assert!(without.is_empty(), "say what {without:?} may be built with");
+}
+
+#[test]
+fn only_the_servers_storage_and_tools_name_the_journal() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut pending = vec![src.clone()];
+    let (mut looked_at, mut found) = (0, Vec::new());
+    while let Some(folder) = pending.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let within = path.strip_prefix(&src).expect("below").to_string_lossy().into_owned();
+            if SEES_THE_JOURNAL.contains(&&*within) {
+                continue;
+            }
+            if path.is_dir() {
+                pending.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                looked_at += 1;
+                let text = fs::read_to_string(&path).expect("text");
+                if text.contains("courser_journal") {
+                    found.push(within);
+                }
+            }
+        }
+    }
+    assert!(looked_at > 5, "the sources are not where they were");
+    assert!(found.is_empty(), "{found:?} must not name the journal");
 }
 
 #[test]

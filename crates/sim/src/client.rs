@@ -44,7 +44,12 @@ pub struct Client {
 impl Client {
     /// Opens a session with a confirming and a transactional channel.
     pub fn new(broker: &Arc<Broker>) -> Self {
-        let vhost = broker.vhost("/").expect("the vhost / is always there");
+        Self::in_vhost(broker, "/")
+    }
+
+    /// The same in another vhost.
+    pub fn in_vhost(broker: &Arc<Broker>, name: &str) -> Self {
+        let vhost = broker.vhost(name).expect("a vhost of this name");
         let identity = Identity {
             user: ShortString::try_from("guest").unwrap_or_default(),
             cancel_notify: true,

@@ -2,7 +2,7 @@
 
 use courser_journal::JournalStore;
 use courser_journal::testing::FakeDisk;
-use courser_store::{Record, Store, StoreError, Sync};
+use courser_store::{Log, Record, StoreError, Sync};
 
 /// Takes all room that there is, the reserve for acknowledgements included: no change can be
 /// appended until [`FakeDisk::set_capacity`] gives room or a checkpoint frees some.

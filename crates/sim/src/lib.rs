@@ -18,5 +18,5 @@ mod world;
 pub use client::{Client, PLAIN, Received, TX};
 pub use full::use_up_all_room;
 pub use history::{History, Op, State};
-pub use start::{Start, checkpoint};
+pub use start::{Start, checkpoint, state};
 pub use world::World;

@@ -1,10 +1,10 @@
 //! Starting a broker on a fake disk, and making a checkpoint of it.
 
 use crate::Client;
-use courser_broker::{Broker, Limits};
+use courser_broker::{Broker, Limits, StateOfShard};
 use courser_journal::testing::FakeDisk;
-use courser_journal::{JournalStore, Lsn, Options};
-use courser_store::{MemoryGauge, Store};
+use courser_journal::{JournalStore, Options};
+use courser_store::{MemoryGauge, ShardId, Store};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub struct Start {
     /// The journal's.
     pub options: Options,
-    /// Octets of transient messages in memory from which on more of them go to the log.
+    /// Bytes of transient messages in memory from which on more of them go to the log.
     pub spill_bytes: u64,
     /// For the names that the broker makes up.
     pub seed: u64,
@@ -52,12 +52,11 @@ impl Start {
 }
 
 /// Makes a checkpoint. Returns whether that went well: one that fails leaves the one before.
-pub fn checkpoint(store: &JournalStore, broker: &Broker) -> bool {
-    let start = broker.checkpoint_start();
-    let made = store.journal().checkpoint(
-        Lsn(start.0),
-        &mut |each| broker.for_each_live(start, &mut |position| each(Lsn(position))),
-        &mut |out| broker.write_checkpoint(start, out),
-    );
-    made.is_ok()
+pub fn checkpoint(store: &JournalStore, broker: &Arc<Broker>) -> bool {
+    store.checkpoint(&state(broker)).is_ok()
+}
+
+/// The state of the shard that everything is on.
+pub fn state(broker: &Arc<Broker>) -> StateOfShard {
+    broker.state_of(ShardId::HOME).expect("always open")
 }

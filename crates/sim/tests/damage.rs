@@ -1,4 +1,4 @@
-//! What a disk that damages octets does to a broker: as little as possible.
+//! What a disk that damages bytes does to a broker: as little as possible.
 
 use courser_journal::testing::FakeDisk;
 use courser_journal::{JournalStore, Options};

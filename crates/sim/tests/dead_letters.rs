@@ -6,7 +6,8 @@ use courser_broker::{Broker, Limits};
 use courser_codec::{FieldTable, Method, ShortStr, basic};
 use courser_journal::testing::FakeDisk;
 use courser_journal::{JournalStore, Options};
-use courser_sim::{Client, PLAIN, Start, checkpoint};
+use courser_sim::{Client, PLAIN, Start, checkpoint, state};
+use courser_store::ShardState;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -149,7 +150,7 @@ fn a_checkpoint_keeps_letters_that_are_on_their_way() {
     client.declare("dead", None).expect("declared");
     fill_dying(&mut client, 1..2, false);
     journal.journal().flush_once();
-    let start = broker.checkpoint_start();
+    let start = state(&broker).start();
     let (the_journal, the_broker) = (Arc::clone(&journal), Arc::clone(&broker));
     // It is in no queue now, and what says where it goes is not in the log yet.
     store.before_next_append(move || {

@@ -9,7 +9,7 @@ use courser_codec::{FieldTable, Method, ShortStr, Table, basic, queue, tx};
 use courser_journal::testing::{FakeDisk, Faults, Rng};
 use courser_journal::{JournalStore, Options};
 use courser_sim::{Client, PLAIN, Received, Start, TX, checkpoint};
-use courser_store::Store;
+use courser_store::Log;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

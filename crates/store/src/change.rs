@@ -1,7 +1,7 @@
-//! The changes that survive a restart, and their octets in a log.
+//! The changes that survive a restart, and their bytes in a log.
 //!
 //! ```text
-//! octet 0  what follows
+//! byte 0  what follows
 //!   1  message     u16 number of queues, u64 each, message record (see `record`)
 //!   2  settled     u64 queue, then positions: varint of the first, varints of the differences
 //!   3  dropped     u64 queue
@@ -9,15 +9,15 @@
 //!   5  forgotten   key
 //!   6  spilled     message record: out of memory for room's sake, forgotten by a restart
 //!  24  delayed     u64 queue, u64 milliseconds since 1970, message record
-//!  16  stream      u64 queue, then varints: first offset, octets and milliseconds of a page
+//!  16  stream      u64 queue, then varints: first offset, bytes and milliseconds of a page
 //!  32  returned    u64 queue, then pairs of a position and how often it came back (see `delayed`)
 //! ```
 //! What is called a queue here is whatever has messages under a number: the history of an exchange too.
-//! Integers are little-endian; a varint has seven bits an octet, the lowest first.
+//! Integers are little-endian; a varint has seven bits a byte, the lowest first.
 
-use crate::MessageRef;
 use crate::delayed::PairCoder;
 use crate::stream::PageLimits;
+use crate::{MessageRef, Position};
 
 /// Queues that one message record can name.
 pub const QUEUES_PER_RECORD_MAX: usize = u16::MAX as usize;
@@ -49,14 +49,14 @@ pub enum Record<'a> {
         /// The queue.
         queue: u64,
         /// The positions.
-        positions: &'a [u64],
+        positions: &'a [Position],
     },
     /// Messages have come back from consumers of a queue that counts that.
     Returned {
         /// The queue.
         queue: u64,
         /// The position of each, and how often it has come back by now.
-        returns: &'a [(u64, u64)],
+        returns: &'a [(Position, u64)],
     },
     /// A queue and all that is in it are gone.
     Dropped {
@@ -65,7 +65,7 @@ pub enum Record<'a> {
     },
     /// A definition is made, or replaced.
     Defined {
-        /// What it is known by; at most 65,535 octets.
+        /// What it is known by; at most 65,535 bytes.
         key: &'a [u8],
         /// What it says.
         value: &'a [u8],
@@ -107,7 +107,7 @@ pub enum Replayed<'a> {
     Message {
         /// The queues.
         queues: Vec<u64>,
-        /// Octets of the message, as [`MessageRef::stored_len`] counts them.
+        /// Bytes of the message, as [`MessageRef::stored_len`] counts them.
         size_bytes: u64,
         /// When it was published, in milliseconds since 1970; 0 if it has no stamp.
         published_ms: u64,
@@ -117,14 +117,14 @@ pub enum Replayed<'a> {
         /// The queue.
         queue: u64,
         /// The positions.
-        positions: Vec<u64>,
+        positions: Vec<Position>,
     },
     /// See [`Record::Returned`].
     Returned {
         /// The queue.
         queue: u64,
         /// The position of each, and how often it has come back.
-        returns: Vec<(u64, u64)>,
+        returns: Vec<(Position, u64)>,
     },
     /// See [`Record::Dropped`].
     Dropped {
@@ -164,7 +164,7 @@ pub enum Replayed<'a> {
 }
 
 impl Record<'_> {
-    /// The octets in front of the message, or all octets of a record without one, onto `head`.
+    /// The bytes in front of the message, or all bytes of a record without one, onto `head`.
     pub fn encode_head(&self, head: &mut Vec<u8>) {
         match self {
             Record::Message { queues, .. } => {
@@ -292,27 +292,27 @@ fn split_queues(rest: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(u16::from_le_bytes(*count) as usize * 8)
 }
 
-/// Appends ascending numbers as a varint of the first and varints of the differences.
-pub fn put_ascending(out: &mut Vec<u8>, numbers: &[u64]) {
+/// Appends ascending positions as a varint of the first and varints of the differences.
+pub fn put_ascending(out: &mut Vec<u8>, positions: &[Position]) {
     let mut before = 0;
-    for number in numbers {
-        put_varint(out, number.wrapping_sub(before));
-        before = *number;
+    for position in positions {
+        put_varint(out, position.0.wrapping_sub(before));
+        before = position.0;
     }
 }
 
 /// Reads what [`put_ascending`] wrote; none if it is malformed.
-pub fn ascending(mut octets: &[u8]) -> Option<Vec<u64>> {
-    let mut numbers = Vec::new();
+pub fn ascending(mut octets: &[u8]) -> Option<Vec<Position>> {
+    let mut positions = Vec::new();
     let mut before = 0u64;
     while !octets.is_empty() {
         before = before.checked_add(take_varint(&mut octets)?)?;
-        numbers.push(before);
+        positions.push(Position(before));
     }
-    Some(numbers)
+    Some(positions)
 }
 
-/// Appends a number in seven bits an octet.
+/// Appends a number in seven bits a byte.
 pub fn put_varint(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);

@@ -1,5 +1,6 @@
-//! Messages that wait for their time: where they are, and when they are due, in a few octets each.
+//! Messages that wait for their time: where they are, and when they are due, in a few bytes each.
 
+use crate::Position;
 use crate::change::{put_varint, take_varint};
 use std::collections::HashSet;
 
@@ -13,16 +14,16 @@ pub struct PairCoder {
 
 impl PairCoder {
     /// Appends a pair.
-    pub fn put(&mut self, out: &mut Vec<u8>, position: u64, due_ms: u64) {
-        put_difference(out, &mut self.position, position);
+    pub fn put(&mut self, out: &mut Vec<u8>, position: Position, due_ms: u64) {
+        put_difference(out, &mut self.position, position.0);
         put_difference(out, &mut self.due_ms, due_ms);
     }
 
     /// Takes a pair off the front; none if there is none.
-    pub fn take(&mut self, octets: &mut &[u8]) -> Option<(u64, u64)> {
+    pub fn take(&mut self, octets: &mut &[u8]) -> Option<(Position, u64)> {
         take_difference(octets, &mut self.position)?;
         take_difference(octets, &mut self.due_ms)?;
-        Some((self.position, self.due_ms))
+        Some((Position(self.position), self.due_ms))
     }
 }
 
@@ -40,12 +41,12 @@ fn take_difference(octets: &mut &[u8], number: &mut u64) -> Option<()> {
 }
 
 /// The pairs of a run that a [`PairCoder`] like `coder` wrote; ends at what is malformed.
-pub fn pairs(mut coder: PairCoder, mut run: &[u8]) -> impl Iterator<Item = (u64, u64)> {
+pub fn pairs(mut coder: PairCoder, mut run: &[u8]) -> impl Iterator<Item = (Position, u64)> {
     std::iter::from_fn(move || coder.take(&mut run))
 }
 
 /// All pairs of a run; none if it is malformed.
-pub fn checked_pairs(mut run: &[u8]) -> Option<Vec<(u64, u64)>> {
+pub fn checked_pairs(mut run: &[u8]) -> Option<Vec<(Position, u64)>> {
     let (mut coder, mut pairs) = (PairCoder::default(), Vec::new());
     while !run.is_empty() {
         pairs.push(coder.take(&mut run)?);
@@ -54,7 +55,7 @@ pub fn checked_pairs(mut run: &[u8]) -> Option<Vec<(u64, u64)>> {
 }
 
 /// The pairs of a whole run.
-fn decoded(run: &[u8]) -> impl Iterator<Item = (u64, u64)> {
+fn decoded(run: &[u8]) -> impl Iterator<Item = (Position, u64)> {
     pairs(PairCoder::default(), run)
 }
 
@@ -67,13 +68,13 @@ pub struct DelayedIndex {
     runs: Vec<Box<[u8]>>,
     /// Pairs in `runs`.
     runs_len: usize,
-    newest: Vec<(u64, u64)>,
+    newest: Vec<(Position, u64)>,
     /// Positions that are known to be settled, to be removed together.
-    settled: HashSet<u64>,
+    settled: HashSet<Position>,
 }
 
 impl DelayedIndex {
-    pub(crate) fn push(&mut self, position: u64, due_ms: u64) {
+    pub(crate) fn push(&mut self, position: Position, due_ms: u64) {
         self.newest.push((position, due_ms));
         if self.newest.len() == RUN_PAIRS {
             let newest = std::mem::take(&mut self.newest);
@@ -93,7 +94,7 @@ impl DelayedIndex {
         Some(())
     }
 
-    pub(crate) fn settle(&mut self, positions: Vec<u64>) {
+    pub(crate) fn settle(&mut self, positions: Vec<Position>) {
         self.settled.extend(positions);
         let all = self.runs_len + self.newest.len();
         if self.settled.len() > 1024 && self.settled.len() * 2 > all {
@@ -103,7 +104,7 @@ impl DelayedIndex {
 
     fn sweep(&mut self) {
         let settled = std::mem::take(&mut self.settled);
-        let is_left = |(position, _): &(u64, u64)| !settled.contains(position);
+        let is_left = |(position, _): &(Position, u64)| !settled.contains(position);
         self.newest.retain(is_left);
         self.runs_len = 0;
         for run in std::mem::take(&mut self.runs) {
@@ -111,7 +112,7 @@ impl DelayedIndex {
         }
     }
 
-    fn push_pairs(&mut self, pairs: impl Iterator<Item = (u64, u64)>) {
+    fn push_pairs(&mut self, pairs: impl Iterator<Item = (Position, u64)>) {
         let (mut run, mut coder) = (Vec::new(), PairCoder::default());
         for (position, due_ms) in pairs {
             coder.put(&mut run, position, due_ms);
@@ -123,7 +124,7 @@ impl DelayedIndex {
     }
 
     /// The position of each message, and when it is due, in milliseconds since 1970.
-    pub fn pairs(&self) -> impl Iterator<Item = (u64, u64)> {
+    pub fn pairs(&self) -> impl Iterator<Item = (Position, u64)> {
         let all = self.runs.iter().flat_map(|run| decoded(run)).chain(self.newest.iter().copied());
         all.filter(|(position, _)| !self.settled.contains(position))
     }

@@ -1,15 +1,15 @@
-//! Counts the octets that waiting messages occupy, so that publishers can be held back in time.
+//! Counts the bytes that waiting messages occupy, so that publishers can be held back in time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Octets held by all chunks of a store, overhead included.
+/// Bytes held by all chunks of a store, overhead included.
 #[derive(Debug, Default)]
 pub struct MemoryGauge {
     used_bytes: AtomicU64,
 }
 
 impl MemoryGauge {
-    /// Octets held right now.
+    /// Bytes held right now.
     pub fn used_bytes(&self) -> u64 {
         self.used_bytes.load(Ordering::Relaxed)
     }

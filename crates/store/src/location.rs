@@ -1,10 +1,10 @@
 //! Where a message is kept.
 
-use crate::MessageRef;
 use crate::chunk::Chunk;
+use crate::{MessageRef, Position};
 use std::sync::Arc;
 
-/// Where one message is kept: 16 octets, which is all a waiting message costs its queue.
+/// Where one message is kept: 16 bytes, which is all a waiting message costs its queue.
 ///
 /// `marks` belong to the holder: the broker notes there what it has to remember about this copy of
 /// the message in this queue. A store neither reads nor changes them.
@@ -21,8 +21,8 @@ pub enum Location {
     },
     /// In the log.
     Log {
-        /// The octet of the log at which its record begins.
-        position: u64,
+        /// Where in its shard's log.
+        position: Position,
         /// Notes of the holder.
         marks: u16,
     },
@@ -47,7 +47,7 @@ impl Location {
 
     /// The position in the log, for a message that is there.
     #[inline]
-    pub fn position(&self) -> Option<u64> {
+    pub fn position(&self) -> Option<Position> {
         match self {
             Location::Memory { .. } => None,
             Location::Log { position, .. } => Some(*position),

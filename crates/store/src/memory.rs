@@ -1,7 +1,12 @@
 //! The store that keeps everything in memory and forgets it at exit.
 
 use crate::chunk::ChunkWriter;
-use crate::{Location, Lsn, MemoryGauge, MessageRef, Reader, Record, Store, StoreError, Sync};
+use crate::{
+    CheckpointError, CheckpointReport, Location, Log, Lsn, MemoryGauge, MessageRef, Messages,
+    OpenReport, OpenShard, Opened, Opening, Position, Progress, Reader, Record, Recovered, Role,
+    ShardError, ShardId, ShardState, Shards, Store, StoreError, Sync, Waiter,
+};
+use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -19,7 +24,7 @@ impl MemoryStore {
     }
 }
 
-impl Store for MemoryStore {
+impl Messages for MemoryStore {
     fn keep(
         &self,
         messages: &mut dyn Iterator<Item = MessageRef<'_>>,
@@ -37,6 +42,18 @@ impl Store for MemoryStore {
         Ok(())
     }
 
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::new(MemoryReader)
+    }
+
+    fn hold(&self, _position: Position) {}
+
+    fn release(&self, _position: Position) {}
+
+    fn release_unlogged(&self, _positions: &[Position]) {}
+}
+
+impl Log for MemoryStore {
     fn append(
         &self,
         records: &[Record<'_>],
@@ -55,19 +72,18 @@ impl Store for MemoryStore {
         Lsn::default()
     }
 
-    fn when_durable(&self, _lsn: Lsn, waker: &Waker) {
-        waker.wake_by_ref();
+    fn settle(
+        &self,
+        _records: &[Record<'_>],
+        _sync: Sync,
+        _positions: &[Position],
+    ) -> Result<(), StoreError> {
+        Ok(())
     }
 
-    fn reader(&self) -> Box<dyn Reader> {
-        Box::new(MemoryReader)
+    fn when_durable(&self, _lsn: Lsn, waiter: Waiter) {
+        waiter.notify(false);
     }
-
-    fn hold(&self, _position: u64) {}
-
-    fn release(&self, _position: u64) {}
-
-    fn release_unlogged(&self, _positions: &[u64]) {}
 
     fn end(&self) -> Lsn {
         Lsn::default()
@@ -95,5 +111,76 @@ impl Reader for MemoryReader {
         location
             .in_memory()
             .ok_or_else(|| StoreError::Failed("a message of a log in a store without one".into()))
+    }
+}
+
+/// Shards of memory: each opening finds an empty one.
+#[derive(Debug, Default)]
+pub struct MemoryShards {
+    gauge: Arc<MemoryGauge>,
+}
+
+impl MemoryShards {
+    /// Shards that report the memory they use to `gauge`.
+    pub fn new(gauge: Arc<MemoryGauge>) -> Self {
+        MemoryShards { gauge }
+    }
+}
+
+impl Shards for MemoryShards {
+    fn open(
+        &self,
+        _shard: ShardId,
+        _opening: Opening,
+        _progress: &mut dyn FnMut(Progress),
+    ) -> Result<Opened, ShardError> {
+        let store = Arc::new(MemoryStore::new(Arc::clone(&self.gauge)));
+        let shard =
+            Arc::new(MemoryShard { store, stopped: Mutex::new(false), stop: Condvar::new() });
+        Ok(Opened { shard, recovered: Recovered::default(), report: OpenReport::default() })
+    }
+
+    fn remove(&self, _shard: ShardId) -> Result<(), ShardError> {
+        Ok(())
+    }
+}
+
+/// A shard without a disk: there is nothing to be made durable.
+struct MemoryShard {
+    store: Arc<MemoryStore>,
+    stopped: Mutex<bool>,
+    stop: Condvar,
+}
+
+impl OpenShard for MemoryShard {
+    fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.store) as Arc<dyn Store>
+    }
+
+    fn role(&self) -> Role {
+        Role::Leader
+    }
+
+    fn wait_for_checkpoint(&self) -> bool {
+        let mut stopped = self.stopped.lock();
+        self.stop.wait_while(&mut stopped, |stopped| !*stopped);
+        false
+    }
+
+    fn stop_checkpoints(&self) {
+        *self.stopped.lock() = true;
+        self.stop.notify_all();
+    }
+
+    fn checkpoint(&self, _state: &dyn ShardState) -> Result<CheckpointReport, CheckpointError> {
+        Ok(CheckpointReport::default())
+    }
+
+    fn has_unlogged(&self) -> bool {
+        false
+    }
+
+    fn close(&self) -> Result<(), String> {
+        Ok(())
     }
 }

@@ -1,14 +1,15 @@
 //! A message as the broker hands it around, and its layout in a chunk.
 //!
 //! The parts are kept as they came off the wire, because that is also how they leave: a
-//! `basic.deliver` repeats the exchange and routing key of its `basic.publish` octet for octet,
+//! `basic.deliver` repeats the exchange and routing key of its `basic.publish` byte for byte,
 //! and its content header is the publisher's.
 //!
 //! ```text
 //! offset  size  field
 //!      0     4  header_len
 //!      4     4  body_len, or 0xffff_ffff when the body is held beside the chunk
-//!      8     2  address_len; the highest bit set when there is a stamp
+//!      8     2  address_len; the highest bit set when there is a stamp, the next one when the broker
+//!               has recorded deaths in the header
 //!     10     8  the stamp, if there is one: when it was published, milliseconds since 1970
 //!            n  exchange and routing key, each a short string
 //!            n  content header payload (class, weight, body size, property flags, properties)
@@ -19,11 +20,14 @@
 use crate::StoreError;
 use bytes::Bytes;
 
-/// Octets in front of a record's parts, without a stamp.
+/// Bytes in front of a record's parts, without a stamp.
 pub const PREFIX_LEN: usize = 10;
 const STAMP_LEN: usize = 8;
 /// Set in `address_len` when a stamp follows.
 const STAMPED: u16 = 1 << 15;
+/// Set in `address_len` when the header tells of deaths that the broker has recorded.
+const DEATHS: u16 = 1 << 14;
+const ADDRESS_LEN: u16 = DEATHS - 1;
 const BODY_BESIDE: u32 = u32::MAX;
 
 /// Bodies from this size on, when they are already owned, are shared instead of copied.
@@ -43,6 +47,9 @@ pub struct MessageRef<'a> {
     pub shared_body: Option<&'a Bytes>,
     /// When it was published, in milliseconds since 1970; 0 where nobody will ask.
     pub published_ms: u64,
+    /// The broker itself has recorded the deaths that the header tells of. What a client says of
+    /// deaths is nothing but a header.
+    pub recorded_deaths: bool,
 }
 
 /// What stands in front of the parts of a record.
@@ -66,6 +73,7 @@ struct Lengths {
     body: u32,
     address: usize,
     published_ms: u64,
+    recorded_deaths: bool,
 }
 
 impl Lengths {
@@ -83,22 +91,23 @@ impl Lengths {
         let lengths = Lengths {
             header: u32::from_le_bytes([prefix[0], prefix[1], prefix[2], prefix[3]]) as usize,
             body: u32::from_le_bytes([prefix[4], prefix[5], prefix[6], prefix[7]]),
-            address: (address & !STAMPED) as usize,
+            address: (address & ADDRESS_LEN) as usize,
             published_ms,
+            recorded_deaths: address & DEATHS != 0,
         };
         Some((lengths, rest))
     }
 }
 
 impl<'a> MessageRef<'a> {
-    /// Octets this message takes in a chunk.
+    /// Bytes this message takes in a chunk.
     pub fn record_len(&self) -> usize {
         let body = if self.shares_body() { 0 } else { self.body.len() };
         let stamp = if self.published_ms == 0 { 0 } else { STAMP_LEN };
         PREFIX_LEN + stamp + self.address.len() + self.header.len() + body
     }
 
-    /// Octets of its record with the whole body, as a log keeps it.
+    /// Bytes of its record with the whole body, as a log keeps it.
     pub fn stored_len(&self) -> usize {
         let stamp = if self.published_ms == 0 { 0 } else { STAMP_LEN };
         PREFIX_LEN + stamp + self.address.len() + self.header.len() + self.body.len()
@@ -125,7 +134,7 @@ impl<'a> MessageRef<'a> {
         let header_len = u32::try_from(self.header.len()).map_err(|_| too_large())?;
         let mut address_len = u16::try_from(self.address.len())
             .ok()
-            .filter(|len| len & STAMPED == 0)
+            .filter(|len| *len <= ADDRESS_LEN)
             .ok_or_else(too_large)?;
         let body_len = u32::try_from(self.body.len())
             .ok()
@@ -137,6 +146,9 @@ impl<'a> MessageRef<'a> {
             address_len |= STAMPED;
             prefix.len += STAMP_LEN;
             prefix.octets[PREFIX_LEN..].copy_from_slice(&self.published_ms.to_le_bytes());
+        }
+        if self.recorded_deaths {
+            address_len |= DEATHS;
         }
         prefix.octets[..4].copy_from_slice(&header_len.to_le_bytes());
         prefix.octets[4..8].copy_from_slice(&body_len.to_le_bytes());
@@ -166,8 +178,10 @@ impl<'a> MessageRef<'a> {
         let (lengths, rest) = Lengths::read(record)?;
         let (address, rest) = rest.split_at_checked(lengths.address)?;
         let (header, body) = rest.split_at_checked(lengths.header)?;
-        let published_ms = lengths.published_ms;
-        let message = MessageRef { address, header, body, shared_body: None, published_ms };
+        let Lengths { published_ms, recorded_deaths, .. } = lengths;
+        let shared_body = None;
+        let message =
+            MessageRef { address, header, body, shared_body, published_ms, recorded_deaths };
         (body.len() == lengths.body as usize).then_some(message)
     }
 
@@ -179,13 +193,13 @@ impl<'a> MessageRef<'a> {
         };
         let (address, rest) = rest.split_at(lengths.address);
         let (header, rest) = rest.split_at(lengths.header);
-        let published_ms = lengths.published_ms;
-        if lengths.body == BODY_BESIDE {
-            MessageRef { address, header, body: beside, shared_body: Some(beside), published_ms }
+        let (body, shared_body) = if lengths.body == BODY_BESIDE {
+            (&beside[..], Some(beside))
         } else {
-            let body = &rest[..lengths.body as usize];
-            MessageRef { address, header, body, shared_body: None, published_ms }
-        }
+            (&rest[..lengths.body as usize], None)
+        };
+        let Lengths { published_ms, recorded_deaths, .. } = lengths;
+        MessageRef { address, header, body, shared_body, published_ms, recorded_deaths }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is left of a log: definitions, and which messages each queue still has.
 
+use crate::Position;
 use crate::change::{Replayed, ascending, put_ascending, put_varint, take_varint};
 use crate::delayed::{DelayedIndex, PairCoder, checked_pairs};
 use crate::stream::StreamIndex;
@@ -19,7 +20,7 @@ pub struct Recovered {
     pub streams: HashMap<u64, StreamIndex>,
 }
 
-/// The messages of one queue, in a few octets each: they may be many millions.
+/// The messages of one queue, in a few bytes each: they may be many millions.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct QueueIndex {
     /// What the checkpoint says, in the queue's order, encoded as it was there.
@@ -27,15 +28,15 @@ pub struct QueueIndex {
     /// Messages in `runs`.
     runs_len: usize,
     /// Positions from behind the checkpoint.
-    positions: Vec<u64>,
+    positions: Vec<Position>,
     /// Positions that are known to be settled, to be removed together.
-    settled: HashSet<u64>,
+    settled: HashSet<Position>,
     /// How often the messages at these positions have come back from consumers.
-    returns: HashMap<u64, u64>,
+    returns: HashMap<Position, u64>,
 }
 
 impl QueueIndex {
-    fn push(&mut self, position: u64) {
+    fn push(&mut self, position: Position) {
         self.positions.push(position);
     }
 
@@ -46,7 +47,7 @@ impl QueueIndex {
         Some(())
     }
 
-    fn settle(&mut self, positions: Vec<u64>) {
+    fn settle(&mut self, positions: Vec<Position>) {
         if !self.returns.is_empty() {
             for position in &positions {
                 self.returns.remove(position);
@@ -62,11 +63,11 @@ impl QueueIndex {
 
     fn sweep(&mut self) {
         let settled = std::mem::take(&mut self.settled);
-        let is_left = |position: &u64| !settled.contains(position);
+        let is_left = |position: &Position| !settled.contains(position);
         self.positions.retain(is_left);
         self.runs_len = 0;
         for run in &mut self.runs {
-            let left: Vec<u64> = decoded(run).filter(is_left).collect();
+            let left: Vec<Position> = decoded(run).filter(is_left).collect();
             self.runs_len += left.len();
             let mut encoded = Vec::new();
             put_ascending(&mut encoded, &left);
@@ -76,12 +77,12 @@ impl QueueIndex {
     }
 
     /// How often the message at this position has come back, as far as the queue counts that.
-    pub fn returns(&self, position: u64) -> u64 {
+    pub fn returns(&self, position: Position) -> u64 {
         self.returns.get(&position).copied().unwrap_or(0)
     }
 
     /// The positions of the messages that the queue still has, in its order.
-    pub fn positions(&self) -> impl Iterator<Item = u64> {
+    pub fn positions(&self) -> impl Iterator<Item = Position> {
         let all =
             self.runs.iter().flat_map(|run| decoded(run)).chain(self.positions.iter().copied());
         all.filter(|position| !self.settled.contains(position))
@@ -89,13 +90,13 @@ impl QueueIndex {
 }
 
 /// The positions of a run that has been found to be sound.
-fn decoded(run: &[u8]) -> impl Iterator<Item = u64> {
+fn decoded(run: &[u8]) -> impl Iterator<Item = Position> {
     ascending(run).unwrap_or_default().into_iter()
 }
 
 impl Recovered {
     /// Applies the record at `position`, in the order of the log.
-    pub fn apply(&mut self, position: u64, record: Replayed<'_>) {
+    pub fn apply(&mut self, position: Position, record: Replayed<'_>) {
         match record {
             Replayed::Message { queues, size_bytes, published_ms } => {
                 for queue in queues {
@@ -141,7 +142,7 @@ impl Recovered {
     }
 
     /// Calls `each` with the position of every message, once for each queue that has it.
-    pub fn for_each_position(&self, each: &mut dyn FnMut(u64)) {
+    pub fn for_each_position(&self, each: &mut dyn FnMut(Position)) {
         self.queues.values().for_each(|index| index.positions().for_each(&mut *each));
         let delayed = self.delayed.values().flat_map(DelayedIndex::pairs);
         delayed.for_each(|(position, _)| each(position));
@@ -210,7 +211,7 @@ impl<'w> CheckpointWriter<'w> {
 
     /// Adds the ascending positions of messages of a queue. What is added for the same queue later
     /// comes after them in the queue, so that a long one can be written piece by piece.
-    pub fn queue(&mut self, queue: u64, positions: &[u64]) -> io::Result<()> {
+    pub fn queue(&mut self, queue: u64, positions: &[Position]) -> io::Result<()> {
         let mut encoded = std::mem::take(&mut self.scratch);
         encoded.clear();
         put_ascending(&mut encoded, positions);
@@ -223,7 +224,7 @@ impl<'w> CheckpointWriter<'w> {
     pub fn delayed(
         &mut self,
         queue: u64,
-        pairs: impl Iterator<Item = (u64, u64)>,
+        pairs: impl Iterator<Item = (Position, u64)>,
     ) -> io::Result<()> {
         self.pairs(DELAYED, queue, pairs)
     }
@@ -232,7 +233,7 @@ impl<'w> CheckpointWriter<'w> {
     pub fn returns(
         &mut self,
         queue: u64,
-        pairs: impl Iterator<Item = (u64, u64)>,
+        pairs: impl Iterator<Item = (Position, u64)>,
     ) -> io::Result<()> {
         self.pairs(RETURNED, queue, pairs)
     }
@@ -241,7 +242,7 @@ impl<'w> CheckpointWriter<'w> {
         &mut self,
         kind: u8,
         queue: u64,
-        pairs: impl Iterator<Item = (u64, u64)>,
+        pairs: impl Iterator<Item = (Position, u64)>,
     ) -> io::Result<()> {
         let mut encoded = std::mem::take(&mut self.scratch);
         encoded.clear();

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use courser_store::chunk::CHUNK_TARGET_BYTES;
 use courser_store::record::SHARED_BODY_MIN_BYTES;
-use courser_store::{Location, MemoryGauge, MemoryStore, MessageRef, Record, Store, Sync};
+use courser_store::{Location, Log, MemoryGauge, MemoryStore, MessageRef, Messages, Record, Sync};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -17,6 +17,7 @@ fn keep(store: &MemoryStore, messages: &[(Vec<u8>, Vec<u8>, Bytes)]) -> Vec<Loca
                 body,
                 shared_body: Some(body),
                 published_ms: 0,
+                recorded_deaths: false,
             }),
             &mut locations,
         )

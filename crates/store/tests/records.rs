@@ -2,7 +2,7 @@
 
 use courser_store::change::{Replayed, ascending, message_of, put_ascending};
 use courser_store::recovered::CheckpointWriter;
-use courser_store::{MessageRef, Record, Recovered};
+use courser_store::{MessageRef, Position, Record, Recovered};
 use proptest::prelude::*;
 
 /// A record as a log holds it.
@@ -23,6 +23,7 @@ const MESSAGE: MessageRef<'static> = MessageRef {
     body: b"body",
     shared_body: None,
     published_ms: 0,
+    recorded_deaths: false,
 };
 
 #[test]
@@ -53,7 +54,7 @@ fn a_spilled_message_can_be_read_but_is_in_no_queue_after_a_restart() {
     let octets = encode(&Record::Spilled { message: MESSAGE });
     assert_eq!(message_of(&octets).expect("a message").body, MESSAGE.body);
     let mut recovered = Recovered::default();
-    recovered.apply(1, Replayed::parse(&octets).expect("a record"));
+    recovered.apply(Position(1), Replayed::parse(&octets).expect("a record"));
     assert_eq!(recovered, Recovered::default());
 }
 
@@ -64,14 +65,17 @@ fn a_delayed_message_keeps_its_parts_and_its_time_until_it_is_settled() {
     assert_eq!((message.address, message.header), (MESSAGE.address, MESSAGE.header));
     assert_eq!(message.body, MESSAGE.body);
     let mut recovered = Recovered::default();
-    recovered.apply(5, Replayed::parse(&octets).expect("a record"));
-    recovered.apply(9, Replayed::parse(&octets).expect("a record"));
-    recovered.apply(20, Replayed::Settled { queue: 7, positions: vec![5] });
-    assert_eq!(recovered.delayed[&7].pairs().collect::<Vec<_>>(), [(9, 1_800_000_000_123)]);
+    recovered.apply(Position(5), Replayed::parse(&octets).expect("a record"));
+    recovered.apply(Position(9), Replayed::parse(&octets).expect("a record"));
+    recovered.apply(Position(20), Replayed::Settled { queue: 7, positions: vec![Position(5)] });
+    assert_eq!(
+        recovered.delayed[&7].pairs().collect::<Vec<_>>(),
+        [(Position(9), 1_800_000_000_123)]
+    );
     let mut positions = Vec::new();
-    recovered.for_each_position(&mut |position| positions.push(position));
+    recovered.for_each_position(&mut |position| positions.push(position.0));
     assert_eq!(positions, [9]);
-    recovered.apply(30, Replayed::Dropped { queue: 7 });
+    recovered.apply(Position(30), Replayed::Dropped { queue: 7 });
     assert!(recovered.delayed.is_empty());
 }
 
@@ -96,10 +100,10 @@ fn a_record_cut_anywhere_is_no_record() {
 fn a_queue_that_was_dropped_has_no_messages_whatever_comes_for_it_before() {
     let mut recovered = Recovered::default();
     let message = encode(&Record::Message { queues: &[7, 8], holders: 2, message: MESSAGE });
-    recovered.apply(100, Replayed::parse(&message).expect("a record"));
-    recovered.apply(200, Replayed::Dropped { queue: 7 });
+    recovered.apply(Position(100), Replayed::parse(&message).expect("a record"));
+    recovered.apply(Position(200), Replayed::Dropped { queue: 7 });
     let mut positions = Vec::new();
-    recovered.for_each_position(&mut |position| positions.push(position));
+    recovered.for_each_position(&mut |position| positions.push(position.0));
     assert_eq!(positions, [100]);
 }
 
@@ -108,8 +112,9 @@ proptest! {
     fn ascending_numbers_come_back(mut numbers in prop::collection::vec(any::<u64>(), 0..100)) {
         numbers.sort_unstable();
         let mut octets = Vec::new();
-        put_ascending(&mut octets, &numbers);
-        prop_assert_eq!(ascending(&octets), Some(numbers));
+        let positions: Vec<Position> = numbers.into_iter().map(Position).collect();
+        put_ascending(&mut octets, &positions);
+        prop_assert_eq!(ascending(&octets), Some(positions));
     }
 
     #[test]
@@ -138,7 +143,7 @@ proptest! {
             writer.definition(key, value).expect("there is room");
         }
         for (queue, positions) in &queues {
-            let positions: Vec<u64> = positions.iter().copied().collect();
+            let positions: Vec<Position> = positions.iter().copied().map(Position).collect();
             writer.queue(*queue, &[]).expect("there is room");
             for run in positions.chunks(7) {
                 writer.queue(*queue, run).expect("there is room");
@@ -148,7 +153,8 @@ proptest! {
         prop_assert_eq!(&recovered.definitions, &definitions);
         prop_assert_eq!(recovered.queues.len(), queues.len());
         for (queue, index) in recovered.queues {
-            let wanted: Vec<u64> = queues[&queue].iter().copied().collect();
+            let wanted: Vec<Position> =
+                queues[&queue].iter().copied().map(Position).collect();
             prop_assert_eq!(index.positions().collect::<Vec<_>>(), wanted);
         }
     }
@@ -164,16 +170,17 @@ proptest! {
         let mut octets = Vec::new();
         let mut writer = CheckpointWriter::new(&mut octets);
         for run in before.chunks(100) {
-            writer.delayed(7, run.iter().copied()).expect("there is room");
+            writer.delayed(7, run.iter().map(|(position, due_ms)| (Position(*position), *due_ms))).expect("there is room");
         }
         let mut recovered = Recovered::from_checkpoint(&octets).expect("whole");
         for (position, due_ms) in behind {
-            recovered.apply(*position, Replayed::Delayed { queue: 7, due_ms: *due_ms });
+            recovered.apply(Position(*position), Replayed::Delayed { queue: 7, due_ms: *due_ms });
         }
         for position in &settled {
-            recovered.apply(5000, Replayed::Settled { queue: 7, positions: vec![*position] });
+            recovered.apply(Position(5000), Replayed::Settled { queue: 7, positions: vec![Position(*position)] });
         }
-        let left: Vec<_> = all.iter().filter(|(at, _)| !settled.contains(at)).copied().collect();
+        let left = all.iter().filter(|(at, _)| !settled.contains(at));
+        let left: Vec<_> = left.map(|(at, due_ms)| (Position(*at), *due_ms)).collect();
         let found = recovered.delayed.remove(&7).unwrap_or_default();
         prop_assert_eq!(found.pairs().collect::<Vec<_>>(), left);
     }
@@ -185,19 +192,20 @@ proptest! {
     ) {
         let mut octets = Vec::new();
         let mut writer = CheckpointWriter::new(&mut octets);
-        writer.queue(7, &(0..100).collect::<Vec<_>>()).expect("there is room");
-        let pairs = in_checkpoint.iter().map(|(position, count)| (*position, *count));
+        writer.queue(7, &(0..100).map(Position).collect::<Vec<_>>()).expect("there is room");
+        let pairs = in_checkpoint.iter().map(|(position, count)| (Position(*position), *count));
         writer.returns(7, pairs).expect("there is room");
         let mut recovered = Recovered::from_checkpoint(&octets).expect("whole");
-        let returns: Vec<(u64, u64)> = behind.clone().into_iter().collect();
+        let returns = behind.iter().map(|(position, count)| (Position(*position), *count));
+        let returns: Vec<(Position, u64)> = returns.collect();
         let mut record = Vec::new();
         Record::Returned { queue: 7, returns: &returns }.encode_head(&mut record);
-        recovered.apply(200, Replayed::parse(&record).expect("whole"));
-        recovered.apply(201, Replayed::Settled { queue: 7, positions: vec![0] });
+        recovered.apply(Position(200), Replayed::parse(&record).expect("whole"));
+        recovered.apply(Position(201), Replayed::Settled { queue: 7, positions: vec![Position(0)] });
         let index = &recovered.queues[&7];
         for position in 1..100 {
             let count = behind.get(&position).or(in_checkpoint.get(&position));
-            prop_assert_eq!(index.returns(position), count.copied().unwrap_or(0));
+            prop_assert_eq!(index.returns(Position(position)), count.copied().unwrap_or(0));
         }
     }
 
@@ -208,17 +216,18 @@ proptest! {
     ) {
         let mut octets = Vec::new();
         let mut writer = CheckpointWriter::new(&mut octets);
-        for run in (0..in_checkpoint).collect::<Vec<_>>().chunks(100) {
+        for run in (0..in_checkpoint).map(Position).collect::<Vec<_>>().chunks(100) {
             writer.queue(1, run).expect("there is room");
         }
         let mut recovered = Recovered::from_checkpoint(&octets).expect("whole");
         for position in in_checkpoint..3000 {
-            recovered.apply(position, Replayed::Message { queues: vec![1], size_bytes: 1, published_ms: 0 });
+            recovered.apply(Position(position), Replayed::Message { queues: vec![1], size_bytes: 1, published_ms: 0 });
         }
         for position in &settled {
-            recovered.apply(9999, Replayed::Settled { queue: 1, positions: vec![*position] });
+            recovered.apply(Position(9999), Replayed::Settled { queue: 1, positions: vec![Position(*position)] });
         }
-        let left: Vec<u64> = (0..3000).filter(|position| !settled.contains(position)).collect();
+        let left = (0..3000).filter(|position| !settled.contains(position));
+        let left: Vec<Position> = left.map(Position).collect();
         let index = recovered.queues.remove(&1).expect("it has messages");
         prop_assert_eq!(index.positions().collect::<Vec<_>>(), left);
     }

@@ -1,9 +1,9 @@
 //! The index of a stream against a plain list of its messages.
 
-use courser_store::Location;
 use courser_store::change::Replayed;
 use courser_store::recovered::{CheckpointWriter, Recovered};
 use courser_store::stream::{PageLimits, Retention, StreamIndex};
+use courser_store::{Location, Position};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -27,7 +27,7 @@ impl Model {
 }
 
 fn log(position: u64) -> Location {
-    Location::Log { position, marks: 0 }
+    Location::Log { position: Position(position), marks: 0 }
 }
 
 /// The positions from `offset` on, page by page.
@@ -40,7 +40,7 @@ fn read_all(index: &StreamIndex, mut offset: u64) -> Vec<u64> {
             return positions;
         }
         offset += places.len() as u64;
-        positions.extend(places.iter().filter_map(Location::position));
+        positions.extend(places.iter().filter_map(Location::position).map(|position| position.0));
     }
 }
 
@@ -64,7 +64,7 @@ fn check(index: &StreamIndex, model: &Model, at_times: &[u64]) {
     let middle = positions.len() / 2;
     assert_eq!(read_all(index, model.first_offset + middle as u64), &positions[middle..]);
     let mut all = Vec::new();
-    index.for_each_position(&mut |position| all.push(position));
+    index.for_each_position(&mut |position| all.push(position.0));
     assert_eq!(all, positions);
     for time in at_times {
         let later = model.messages.iter().position(|(_, _, at)| at >= time);
@@ -131,10 +131,10 @@ fn a_replay_goes_on_where_the_checkpoint_ends() {
     let pages = PageLimits { size_bytes: 100, span_ms: 10 };
     let mut recovered = Recovered::default();
     let begin = || Replayed::Stream { queue: 5, first_offset: 0, pages };
-    recovered.apply(1, begin());
+    recovered.apply(Position(1), begin());
     let message = || Replayed::Message { queues: vec![5, 6], size_bytes: 60, published_ms: 0 };
     for position in 2..10 {
-        recovered.apply(position, message());
+        recovered.apply(Position(position), message());
     }
     let mut octets = Vec::new();
     for piece in pieces(&recovered.streams[&5]) {
@@ -143,14 +143,14 @@ fn a_replay_goes_on_where_the_checkpoint_ends() {
     // The checkpoint begins before what the index already knows.
     let mut again = Recovered::from_checkpoint(&octets).expect("whole");
     for position in 6..15 {
-        again.apply(position, message());
+        again.apply(Position(position), message());
     }
-    again.apply(15, Replayed::Stream { queue: 5, first_offset: 3, pages });
+    again.apply(Position(15), Replayed::Stream { queue: 5, first_offset: 3, pages });
     let stream = &again.streams[&5];
     assert_eq!((stream.first_offset(), stream.next_offset()), (3, 13));
     assert_eq!(read_all(stream, 0), (5..15).collect::<Vec<u64>>());
     assert_eq!(again.queues[&6].positions().count(), 9);
-    again.apply(16, Replayed::Dropped { queue: 5 });
+    again.apply(Position(16), Replayed::Dropped { queue: 5 });
     assert!(again.streams.is_empty());
 }
 
@@ -174,7 +174,7 @@ fn a_stream_that_changes_between_the_pieces_of_a_checkpoint_is_whole() {
     assert_eq!((decoded.first_offset(), decoded.next_offset()), (100, 210));
     assert_eq!(read_all(&decoded, 0), (100..210).collect::<Vec<u64>>());
     // What is replayed is known already.
-    (150..212).for_each(|position| decoded.replay(position, 1, 0));
+    (150..212).for_each(|position| decoded.replay(Position(position), 1, 0));
     assert_eq!(decoded.next_offset(), 212);
 }
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Random arguments and octets through this gem and through Debian's amq-protocol, in one process: the same octets, the same
+# Random arguments and bytes through this gem and through Debian's amq-protocol, in one process: the same bytes, the same
 # values, the same exceptions. Differences that are known have a rule and are counted; any other ends the run with status 1.
 #
 #   ruby -Ilib test/fuzz.rb [SECONDS] [SEED] [CASES]       ends after so many seconds, or so many cases
@@ -105,7 +105,7 @@ class Fuzz
     value.is_a?(String) && value.bytesize > 255
   end
 
-  # Whether some table or array ends with so few octets that the pure gem overlooks them.
+  # Whether some table or array ends with so few bytes that the pure gem overlooks them.
   def small_end?(value)
     case value
     when Hash
@@ -221,7 +221,7 @@ class Fuzz
     broken_method(native_class, octets)
   end
 
-  # Octets that are cut or changed: an exception or a value, and nothing worse.
+  # Bytes that are cut or changed: an exception or a value, and nothing worse.
   def broken_method(kind, octets)
     return unless @values.one_in(4) && !octets.empty?
 

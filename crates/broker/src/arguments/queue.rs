@@ -84,6 +84,12 @@ impl QueueType {
         found.map_or(QueueType::Classic, |(_, known, _)| *known)
     }
 
+    /// What `x-queue-type` calls it.
+    pub fn name(self) -> &'static str {
+        let found = TYPES.iter().find(|(_, known, _)| *known == self);
+        found.map_or("classic", |(name, ..)| name)
+    }
+
     /// How an explanation calls it.
     pub fn printed(self) -> &'static str {
         match self {
@@ -132,8 +138,8 @@ pub(crate) fn check_queue(arguments: &FieldTable, queue: Resource<'_>) -> Result
 /// How a queue with these arguments looks at priorities, if it does.
 pub(crate) fn ranks(arguments: &FieldTable) -> Option<Ranks> {
     match arguments.get(MAX_PRIORITY).and_then(FieldValue::as_integer) {
-        Some(highest) => u8::try_from(highest).ok().map(Ranks::UpTo),
-        None => (QueueType::of(arguments) == QueueType::Quorum).then_some(Ranks::NormalAndHigh),
+        Some(highest @ 1..) => u8::try_from(highest).ok().map(Ranks::UpTo),
+        _ => (QueueType::of(arguments) == QueueType::Quorum).then_some(Ranks::NormalAndHigh),
     }
 }
 

@@ -65,8 +65,9 @@ pub(super) fn positive(value: &FieldValue, all: &FieldTable) -> Result<(), Strin
     if integer(value)? == 0 { Err("{value_zero,0}".to_owned()) } else { Ok(()) }
 }
 
+/// The highest priority; 0 means that there are none.
 pub(super) fn max_priority(value: &FieldValue, all: &FieldTable) -> Result<(), String> {
-    positive(value, all)?;
+    not_negative(value, all)?;
     match integer(value)? {
         large if large > i64::from(u8::MAX) => Err(format!("{{max_value_exceeded,{large}}}")),
         _ => Ok(()),

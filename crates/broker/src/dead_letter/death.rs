@@ -2,7 +2,7 @@
 
 use courser_codec::{FieldTable, FieldValue, ShortString};
 
-const X_DEATH: &str = "x-death";
+pub(super) const X_DEATH: &str = "x-death";
 const CC: &str = "CC";
 
 /// Why a message left its queue without having been consumed.
@@ -43,14 +43,13 @@ pub(super) struct Death<'a> {
     pub expiration: Option<&'a [u8]>,
 }
 
-/// Adds a death to the headers of a message. One more death in the same queue for the same reason
+/// Adds a death to the headers of a message, in which only the broker has written of deaths. One more death in the same queue for the same reason
 /// only counts; the latest comes first.
 pub(super) fn record(headers: &mut FieldTable, death: &Death<'_>) {
     let reason = death.reason.name().as_bytes();
     let queue = death.queue.as_bytes();
     let mut deaths = match headers.remove(X_DEATH) {
         Some(FieldValue::Array(deaths)) => deaths,
-        // Whatever else a client has put there, it is none.
         _ => Vec::new(),
     };
     if deaths.is_empty() {

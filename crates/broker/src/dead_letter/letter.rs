@@ -36,6 +36,10 @@ impl Rewritten {
             routing_key: message.routing_key(),
             expiration: properties.expiration.map(ShortStr::as_bytes),
         };
+        if !message.recorded_deaths {
+            // Whatever a client says of deaths is only a header, and makes way for the first real one.
+            headers.remove(death::X_DEATH);
+        }
         death::record(&mut headers, &death);
         if to.routing_key.is_some() {
             // The message goes where its queue says, and nowhere else.
@@ -72,6 +76,7 @@ impl Rewritten {
             body: &self.body,
             shared_body: Some(&self.body),
             published_ms,
+            recorded_deaths: true,
         }
     }
 }

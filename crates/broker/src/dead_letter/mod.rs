@@ -2,37 +2,36 @@
 //! exchange that the queue names for them.
 //!
 //! A queue notes them under its lock and keeps them in its books until they have arrived. They are
-//! published when no lock is held: the new messages and the end of the old ones go into the store
+//! published when that lock is not held, of each queue by one thread at a time, so that they arrive
+//! in the order in which they left: the new messages and the end of the old ones go into the store
 //! in one append, so that a crash neither loses nor doubles one. Whoever publishes holds the
-//! broker's gate, and calls [`Broker::post_dead_letters`] before he lets go of it.
+//! shard's gate, and calls [`Shard::post_dead_letters`] before he lets go of it.
 
 mod death;
 mod letter;
 
 pub(crate) use death::Reason;
 
-use crate::broker::Broker;
 use crate::exchange::{Arrival, Envelope};
+use crate::publish_run::PublishRun;
 use crate::queue::{DeadLetterTo, Queue};
-use crate::stash::Stash;
+use crate::shard::Shard;
 use crate::vhost::{Route, Vhost, lock_streams};
 use crate::wakes::Wakes;
 use courser_codec::{ContentHeader, FieldValue};
 use courser_store::{Location, Reader, Record, StoreError, Sync};
 use letter::Rewritten;
-use std::sync::Arc;
 
 /// A message that has left its queue, and has yet to arrive elsewhere.
 #[derive(Debug)]
 pub(crate) struct Letter {
-    pub queue: Arc<Queue>,
     /// Its number in the queue's books.
     pub number: u64,
     pub location: Location,
     pub reason: Reason,
 }
 
-/// Letters, and octets of their bodies, that go into one append.
+/// Letters, and bytes of their bodies, that go into one append.
 const LETTERS_PER_APPEND: usize = 256;
 const APPEND_BYTES: usize = 1 << 20;
 
@@ -42,31 +41,43 @@ struct Outgoing {
     rewritten: Option<(Rewritten, Route)>,
 }
 
-impl Broker {
-    /// Publishes what has left queues, and what leaves others by that. Called with the gate held
+impl Shard {
+    /// Publishes what has left queues, and what leaves others by that, and copies of what is traced. Called with the gate held
     /// and without any lock.
     /// Returns whether there was anything to publish.
     #[inline]
     pub(crate) fn post_dead_letters(&self, wakes: &mut Wakes) -> bool {
         let mut any = false;
-        while let Some(letters) = wakes.take_letters() {
-            self.post_all(&letters, wakes);
-            any = true;
+        loop {
+            while let Some(queues) = wakes.take_lettered() {
+                queues.iter().for_each(|queue| self.post_all(queue, wakes));
+                any = true;
+            }
+            let traced = wakes.take_traced();
+            if traced.is_empty() {
+                return any;
+            }
+            traced.iter().for_each(|copy| copy.post(wakes));
         }
-        any
     }
 
     #[cold]
-    fn post_all(&self, letters: &[Letter], wakes: &mut Wakes) {
-        for run in letters.chunk_by(|one, next| Arc::ptr_eq(&one.queue, &next.queue)) {
-            let mut rest = run;
-            while let Some(first) = rest.first() {
-                match self.post_some(rest, wakes) {
+    fn post_all(&self, queue: &Queue, wakes: &mut Wakes) {
+        // Another thread may be posting what left before. One of the two posts everything.
+        let _order = queue.lock_posting();
+        loop {
+            let letters = queue.take_letters(LETTERS_PER_APPEND);
+            let mut rest = &letters[..];
+            if rest.is_empty() {
+                return;
+            }
+            while !rest.is_empty() {
+                match self.post_some(queue, rest, wakes) {
                     Ok(posted) => rest = &rest[posted..],
                     Err(_) => {
                         // No room on the disk, if it is not the end of the broker.
                         let numbers: Vec<u64> = rest.iter().map(|letter| letter.number).collect();
-                        first.queue.strand_dead(&numbers);
+                        queue.strand_dead(&numbers);
                         break;
                     }
                 }
@@ -74,10 +85,13 @@ impl Broker {
         }
     }
 
-    /// Posts as many of these letters, all from one queue, as go into one append. Returns how many.
-    fn post_some(&self, letters: &[Letter], wakes: &mut Wakes) -> Result<usize, StoreError> {
-        let Some(first) = letters.first() else { return Ok(0) };
-        let queue = &first.queue;
+    /// Posts as many of these letters of a queue as go into one append. Returns how many.
+    fn post_some(
+        &self,
+        queue: &Queue,
+        letters: &[Letter],
+        wakes: &mut Wakes,
+    ) -> Result<usize, StoreError> {
         let (Some(vhost), Some(to)) = (queue.vhost(), queue.dead_letter_to()) else {
             // There is nowhere to go any more.
             let numbers: Vec<u64> = letters.iter().map(|letter| letter.number).collect();
@@ -87,9 +101,9 @@ impl Broker {
         let mut reader = self.store.reader();
         let (mut outgoing, mut stranded) = (Vec::new(), Vec::new());
         let (mut bytes, mut taken, mut is_last) = (0, 0, false);
-        for letter in letters.iter().take(LETTERS_PER_APPEND) {
+        for letter in letters {
             taken += 1;
-            let Some(rewritten) = self.rewrite(letter, &to, &mut *reader)? else {
+            let Some(rewritten) = self.rewrite(queue, letter, &to, &mut *reader)? else {
                 outgoing.push(Outgoing { number: letter.number, rewritten: None });
                 continue;
             };
@@ -119,6 +133,7 @@ impl Broker {
     /// What becomes of a letter; none if it can't be read any more.
     fn rewrite(
         &self,
+        queue: &Queue,
         letter: &Letter,
         to: &DeadLetterTo,
         reader: &mut dyn Reader,
@@ -130,7 +145,7 @@ impl Broker {
                 read => read?,
             },
         };
-        Ok(Rewritten::of(&message, &letter.queue, to, letter.reason, self.now_ms()).ok())
+        Ok(Rewritten::of(&message, queue, to, letter.reason, self.timers.now_ms()).ok())
     }
 
     /// Puts letters into the queues of their routes, and ends them in the queue they come from.
@@ -150,14 +165,15 @@ impl Broker {
             let persistent = survives(rewritten, route);
             let (queues, holders) = (route.logged(persistent), route.holders(persistent));
             if !queues.is_empty() {
-                let message = rewritten.message(route.stamp(&rewritten.header, || self.now_ms()));
+                let message =
+                    rewritten.message(route.stamp(&rewritten.header, || self.timers.now_ms()));
                 records.push(Record::Message { queues, holders, message });
             }
         }
         let kept = routed().flat_map(|(rewritten, route)| {
             let message = rewritten.message(0);
             let keepers = route.keepers.iter();
-            keepers.filter_map(move |keeper| keeper.prepare(&message, rewritten.persistent))
+            keepers.filter_map(move |retention| retention.prepare(&message, rewritten.persistent))
         });
         let arrivals: Vec<Arrival<'_>> = kept.collect();
         records.extend(arrivals.iter().filter_map(Arrival::record));
@@ -174,18 +190,18 @@ impl Broker {
         queue.forget_dead(&numbers, true, &*self.store)?;
         let mut locations = locations.into_iter();
         for (rewritten, route) in routed() {
-            let mut stash = Stash::default();
-            stash.set_refusable(route.may_refuse && !to.at_least_once);
-            stash.push(rewritten.message(route.stamp(&rewritten.header, || self.now_ms())));
+            let mut run = PublishRun::default();
+            run.set_refusable(route.may_refuse && !to.at_least_once);
+            run.push(rewritten.message(route.stamp(&rewritten.header, || self.timers.now_ms())));
             let persistent = survives(rewritten, route);
             if !route.logged(persistent).is_empty() {
-                stash.set_locations(locations.by_ref().take(1).collect(), persistent);
+                run.set_locations(locations.by_ref().take(1).collect(), persistent);
             }
             for target in &route.queues {
                 // What can't be kept for want of room is transient, or the store has failed.
-                drop(target.publish(&mut stash, &*self.store, wakes));
+                drop(target.publish(&mut run, &*self.store, wakes));
             }
-            stash.let_go(&*self.store);
+            run.let_go(&*self.store);
         }
         for arrival in arrivals {
             drop(arrival.admit_from(&mut locations));

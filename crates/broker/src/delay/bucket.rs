@@ -1,17 +1,17 @@
 //! Messages that are due within the same span of time, in the order in which they came.
 
-use courser_store::Location;
 use courser_store::delayed::{PairCoder, pairs};
+use courser_store::{Location, Position};
 use std::collections::VecDeque;
 
 /// Read at one end, written at the other. What is in the log, which is most of it, takes a few
-/// octets a message; the rest is kept as it is.
+/// bytes a message; the rest is kept as it is.
 #[derive(Debug, Default)]
 pub(super) struct Bucket {
     packed: Vec<u8>,
     writer: PairCoder,
     reader: PairCoder,
-    /// Octets of `packed` that have been read.
+    /// Bytes of `packed` that have been read.
     read: usize,
     plain: VecDeque<(u64, Location)>,
 }
@@ -37,7 +37,7 @@ impl Bucket {
     }
 
     /// What is in the log of it: packed as it is, and the position, time and marks of the others.
-    pub fn logged(&self, packed: &mut Vec<PackedPairs>, open: &mut Vec<(u64, u64, u16)>) {
+    pub fn logged(&self, packed: &mut Vec<PackedPairs>, open: &mut Vec<(Position, u64, u16)>) {
         packed.push(PackedPairs { octets: self.packed[self.read..].into(), before: self.reader });
         open.extend(self.plain.iter().filter_map(|(due_ms, location)| {
             location.position().map(|position| (position, *due_ms, location.marks()))
@@ -54,7 +54,7 @@ pub(super) struct PackedPairs {
 
 impl PackedPairs {
     /// The position of each message, and when it is due.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+    pub fn iter(&self) -> impl Iterator<Item = (Position, u64)> {
         pairs(self.before, &self.octets)
     }
 }

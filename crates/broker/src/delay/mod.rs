@@ -13,19 +13,19 @@ mod wheel;
 pub(crate) use header::delay_ms;
 
 use crate::deduplication::Remembered;
-use crate::exchange::{Exchange, Home};
-use crate::post::{Parcel, post};
+use crate::exchange::{Context, Exchange};
+use crate::internal_publish::{InternalPublish, post};
 use crate::queue::SPILLED;
 use crate::timers::{Timed, Timer, TimerKind};
 use crate::wakes::Wakes;
 use courser_codec::ContentHeader;
-use courser_store::{Location, MessageRef, Record, Store, StoreError};
+use courser_store::{Location, Lsn, MessageRef, Position, Record, Store, StoreError};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::{Arc, Weak};
 use wheel::Wheel;
 
-/// Messages, and octets of their bodies, that go on in one append.
+/// Messages, and bytes of their bodies, that go on in one append.
 const PER_APPEND: usize = 128;
 const APPEND_BYTES: usize = 1 << 20;
 /// Messages that one call moves from coarse to fine.
@@ -36,7 +36,7 @@ const RETRY_MS: u64 = 1000;
 const PAIRS_PER_RUN: usize = 1 << 14;
 
 /// Called with the positions and times of some messages.
-pub(crate) type EachRun<'a> = &'a mut dyn FnMut(&[(u64, u64)]);
+pub(crate) type EachRun<'a> = &'a mut dyn FnMut(&[(Position, u64)]);
 
 /// The waiting room of one exchange.
 pub(crate) struct Delay {
@@ -44,7 +44,7 @@ pub(crate) struct Delay {
     pub number: u64,
     durable: bool,
     exchange: Weak<Exchange>,
-    home: Home,
+    context: Context,
     me: Weak<Delay>,
     state: Mutex<State>,
 }
@@ -61,7 +61,7 @@ struct State {
 }
 
 /// A message that is about to wait.
-pub(crate) struct Newcomer<'m> {
+pub(crate) struct Delayed<'m> {
     delay: Arc<Delay>,
     message: MessageRef<'m>,
     /// The content header that it leaves with.
@@ -72,12 +72,17 @@ pub(crate) struct Newcomer<'m> {
 
 impl Delay {
     /// The waiting room of `exchange`, empty.
-    pub fn new(number: u64, durable: bool, exchange: Weak<Exchange>, home: Home) -> Arc<Self> {
+    pub fn new(
+        number: u64,
+        durable: bool,
+        exchange: Weak<Exchange>,
+        context: Context,
+    ) -> Arc<Self> {
         Arc::new_cyclic(|me| Delay {
             number,
             durable,
             exchange,
-            home,
+            context,
             me: Weak::clone(me),
             state: Mutex::default(),
         })
@@ -90,14 +95,14 @@ impl Delay {
     }
 
     /// A message as it is to wait here; none if it does not want to.
-    pub fn prepare<'m>(&self, message: &MessageRef<'m>, persistent: bool) -> Option<Newcomer<'m>> {
+    pub fn prepare<'m>(&self, message: &MessageRef<'m>, persistent: bool) -> Option<Delayed<'m>> {
         let properties = ContentHeader::parse(message.header).ok()?.properties;
         let delay_ms = delay_ms(properties)?;
-        Some(Newcomer {
+        Some(Delayed {
             delay: self.me.upgrade()?,
             message: *message,
             header: header::with_delay_over(message.header, delay_ms)?,
-            due_ms: self.home.timers.now_ms().saturating_add(delay_ms),
+            due_ms: self.context.timers.now_ms().saturating_add(delay_ms),
             persistent: persistent && self.durable,
         })
     }
@@ -108,16 +113,16 @@ impl Delay {
             Some(next_ms) => {
                 let deadline_ms = next_ms.max(state.blocked_until_ms);
                 let target = Weak::<Delay>::clone(&self.me);
-                self.home.timers.arm(&mut state.timer, deadline_ms, key, target);
+                self.context.timers.arm(&mut state.timer, deadline_ms, key, target);
             }
-            None => self.home.timers.disarm(&mut state.timer, key),
+            None => self.context.timers.disarm(&mut state.timer, key),
         }
     }
 
     /// Takes back what waited before a restart: the position of each message, and when it is due.
     /// Returns how many that are.
-    pub fn restore(&self, pairs: impl Iterator<Item = (u64, u64)>) -> usize {
-        let now_ms = self.home.timers.now_ms();
+    pub fn restore(&self, pairs: impl Iterator<Item = (Position, u64)>) -> usize {
+        let now_ms = self.context.timers.now_ms();
         let mut state = self.state.lock();
         for (position, due_ms) in pairs {
             state.wheel.insert(due_ms, Location::Log { position, marks: 0 }, now_ms);
@@ -128,7 +133,7 @@ impl Delay {
 
     /// Calls `each` with the positions below `end` and the times of the messages in the log: of all,
     /// or only of those that survive a restart.
-    pub fn for_each_run_below(&self, end: u64, only_surviving: bool, each: EachRun<'_>) {
+    pub fn for_each_run_below(&self, end: Lsn, only_surviving: bool, each: EachRun<'_>) {
         let logged = {
             let state = self.state.lock();
             let mut logged = state.wheel.logged();
@@ -137,7 +142,7 @@ impl Delay {
         };
         let mut run = Vec::with_capacity(PAIRS_PER_RUN);
         for (position, due_ms, marks) in logged.iter() {
-            if position < end && !(only_surviving && marks & SPILLED != 0) {
+            if position.is_before(end) && !(only_surviving && marks & SPILLED != 0) {
                 run.push((position, due_ms));
                 if run.len() == PAIRS_PER_RUN {
                     each(&run);
@@ -154,10 +159,10 @@ impl Delay {
     }
 
     /// The exchange is gone, and what waits with it. Returns the positions of that in the log.
-    pub fn close(&self) -> Vec<u64> {
+    pub fn close(&self) -> Vec<Position> {
         let mut state = self.state.lock();
         state.closed = true;
-        self.home.timers.disarm(&mut state.timer, (self.number, TimerKind::Delayed));
+        self.context.timers.disarm(&mut state.timer, (self.number, TimerKind::Delayed));
         let wheel = std::mem::take(&mut state.wheel);
         drop(state);
         wheel.logged().iter().map(|(position, ..)| position).collect()
@@ -170,12 +175,12 @@ impl Delay {
         now_ms: u64,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        let (Some(vhost), Some(exchange)) = (self.home.vhost.upgrade(), self.exchange.upgrade())
+        let (Some(vhost), Some(exchange)) = (self.context.vhost.upgrade(), self.exchange.upgrade())
         else {
             return Ok(());
         };
-        let mut reader = self.home.store.reader();
-        let mut parcels = Vec::with_capacity(due.len());
+        let mut reader = self.context.store.reader();
+        let mut publishes = Vec::with_capacity(due.len());
         let mut remembered = Remembered::default();
         for (_, location) in due {
             let message = match location.in_memory() {
@@ -186,13 +191,19 @@ impl Delay {
                     read => read?,
                 },
             };
-            parcels.extend(Parcel::route(&message, &vhost, &exchange, now_ms, &mut remembered));
+            publishes.extend(InternalPublish::route(
+                &message,
+                &vhost,
+                &exchange,
+                now_ms,
+                &mut remembered,
+            ));
         }
         let logged = due.iter().filter(|(_, location)| location.marks() & SPILLED == 0);
-        let mut settled: Vec<u64> =
+        let mut settled: Vec<Position> =
             logged.filter_map(|(_, location)| location.position()).collect();
         settled.sort_unstable();
-        post(&*self.home.store, &parcels, self.number, &settled, wakes)?;
+        post(&*self.context.store, &publishes, self.number, &settled, wakes)?;
         remembered.settle(|_| false);
         Ok(())
     }
@@ -235,7 +246,7 @@ impl Timed for Delay {
         if released.is_ok() || state.closed {
             // What the log has spilled is known to it by its holders alone.
             let positions = due.iter().filter_map(|(_, location)| location.position());
-            positions.for_each(|position| self.home.store.release(position));
+            positions.for_each(|position| self.context.store.release(position));
         } else {
             // No room on the disk, if it is not the end of the broker.
             state.blocked_until_ms = now_ms.saturating_add(RETRY_MS);
@@ -249,7 +260,7 @@ impl Timed for Delay {
     }
 }
 
-impl Newcomer<'_> {
+impl Delayed<'_> {
     fn message(&self) -> MessageRef<'_> {
         MessageRef { header: &self.header, ..self.message }
     }
@@ -269,7 +280,7 @@ impl Newcomer<'_> {
             appended.next()
         } else {
             let mut kept = Vec::new();
-            self.delay.home.store.keep(&mut std::iter::once(self.message()), &mut kept)?;
+            self.delay.context.store.keep(&mut std::iter::once(self.message()), &mut kept)?;
             kept.pop()
         };
         location.into_iter().for_each(|location| self.admit(location));
@@ -279,15 +290,15 @@ impl Newcomer<'_> {
     fn admit(&self, mut location: Location) {
         let delay = &self.delay;
         if let (Some(position), false) = (location.position(), self.persistent) {
-            delay.home.store.hold(position);
+            delay.context.store.hold(position);
             *location.marks_mut() |= SPILLED;
         }
         let mut state = delay.state.lock();
         if state.closed {
-            location.position().into_iter().for_each(|at| delay.home.store.release(at));
+            location.position().into_iter().for_each(|at| delay.context.store.release(at));
             return;
         }
-        state.wheel.insert(self.due_ms, location, delay.home.timers.now_ms());
+        state.wheel.insert(self.due_ms, location, delay.context.timers.now_ms());
         delay.rearm(&mut state);
     }
 }

@@ -3,10 +3,10 @@
 //! What is due soon lies in a map by time. The rest lies in buckets, of 256 ms for what is due
 //! within a minute, of a minute for what is due within hours, of hours for all else; a bucket whose
 //! time has come is poured out into the next finer ones. So a message is touched a few times at
-//! most however long it waits, and costs a few octets as long as it lies in a bucket.
+//! most however long it waits, and costs a few bytes as long as it lies in a bucket.
 
 use super::bucket::{Bucket, PackedPairs};
-use courser_store::Location;
+use courser_store::{Location, Position};
 use std::collections::BTreeMap;
 
 /// The span of a bucket on each level, as a power of two of milliseconds.
@@ -27,7 +27,7 @@ pub(super) struct Wheel {
 #[derive(Debug, Default)]
 pub(super) struct Logged {
     packed: Vec<PackedPairs>,
-    open: Vec<(u64, u64, u16)>,
+    open: Vec<(Position, u64, u16)>,
 }
 
 impl Wheel {
@@ -125,7 +125,7 @@ impl Logged {
     }
 
     /// The position, time and marks of every message.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, u64, u16)> {
+    pub fn iter(&self) -> impl Iterator<Item = (Position, u64, u16)> {
         let packed = self.packed.iter().flat_map(PackedPairs::iter);
         packed.map(|(position, due_ms)| (position, due_ms, 0)).chain(self.open.iter().copied())
     }

@@ -29,8 +29,8 @@ struct HeadersBinding {
     found_by: Option<usize>,
 }
 
-/// A header that a binding is found by: its name, and its value if that can be compared octet by
-/// octet.
+/// A header that a binding is found by: its name, and its value if that can be compared byte by
+/// byte.
 type Landmark = (ShortString, Option<Exact>);
 
 #[derive(PartialEq, Eq, Hash)]

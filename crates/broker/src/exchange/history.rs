@@ -4,10 +4,10 @@
 //! A durable exchange remembers persistent messages in the log, which knows the history as it knows a
 //! queue: by a number, under which messages come and are settled when they are too old.
 
-use crate::copies;
+use crate::cc;
 use crate::queue::SPILLED;
 use courser_codec::{FieldTable, RawProperties, Value};
-use courser_store::{Location, MessageRef, Record, Store, StoreError, Sync};
+use courser_store::{Location, Lsn, MessageRef, Position, Record, Store, StoreError, Sync};
 use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -40,7 +40,7 @@ struct State {
 }
 
 /// A message that is about to be remembered.
-pub(crate) struct Memory<'m> {
+pub(crate) struct RecentMessage<'m> {
     history: Arc<History>,
     message: MessageRef<'m>,
     /// The content header as consumers get it.
@@ -84,7 +84,7 @@ impl History {
         let excess = state.last.len().saturating_sub(self.length);
         let forgotten: Vec<Location> = state.last.drain(..excess).collect();
         let survived = forgotten.iter().filter(|location| location.marks() & SPILLED == 0);
-        let mut positions: Vec<u64> = survived.filter_map(Location::position).collect();
+        let mut positions: Vec<Position> = survived.filter_map(Location::position).collect();
         positions.sort_unstable();
         let settled = Record::Settled { queue: self.number, positions: &positions };
         if !positions.is_empty() {
@@ -96,7 +96,7 @@ impl History {
     }
 
     /// Takes back what it remembered before a restart.
-    pub fn restore(&self, positions: impl Iterator<Item = u64>) {
+    pub fn restore(&self, positions: impl Iterator<Item = Position>) {
         let mut state = self.state.lock();
         state.last.extend(positions.map(|position| Location::Log { position, marks: 0 }));
         self.forget_oldest(&mut state);
@@ -113,7 +113,7 @@ impl History {
     }
 
     /// The exchange is gone. Returns the positions in the log of what it remembered.
-    pub fn close(&self) -> Vec<u64> {
+    pub fn close(&self) -> Vec<Position> {
         let mut state = self.state.lock();
         state.closed = true;
         let last = std::mem::take(&mut state.last);
@@ -138,25 +138,26 @@ impl History {
 
     /// The ascending positions before `end` of the messages that are in the log: of all, or only of
     /// those that survive a restart.
-    pub fn positions_below(&self, end: u64, only_surviving: bool) -> Vec<u64> {
+    pub fn positions_below(&self, end: Lsn, only_surviving: bool) -> Vec<Position> {
         let state = self.state.lock();
         let counts = |location: &&Location| !(only_surviving && location.marks() & SPILLED != 0);
         let logged = state.last.iter().filter(counts).filter_map(Location::position);
-        let mut positions: Vec<u64> = logged.filter(|position| *position < end).collect();
+        let mut positions: Vec<Position> =
+            logged.filter(|position| position.is_before(end)).collect();
         drop(state);
         positions.sort_unstable();
         positions
     }
 }
 
-impl<'m> Memory<'m> {
+impl<'m> RecentMessage<'m> {
     /// A message that passes `history`.
     pub fn new(history: &Arc<History>, message: &MessageRef<'m>, persistent: bool) -> Self {
-        Memory {
+        RecentMessage {
             persistent: persistent && history.durable,
             history: Arc::clone(history),
             message: *message,
-            header: copies::shown(message.header),
+            header: cc::shown(message.header),
         }
     }
 

@@ -7,21 +7,22 @@ mod fanout;
 pub(crate) mod headers;
 pub(crate) mod history;
 mod index;
-mod keeper;
 mod kind;
+mod retention;
 mod spread;
 mod topic;
 mod variants;
 
 pub(crate) use consistent_hash::{Hashed, weight};
 pub(crate) use envelope::Envelope;
-pub(crate) use keeper::{Arrival, Home, Keeper};
 pub(crate) use kind::DELAYED_TYPE;
 pub use kind::ExchangeKind;
+pub(crate) use retention::{Arrival, Context, Retention};
 
 use crate::arguments::ALTERNATE_EXCHANGE;
 use crate::deduplication::Deduplication;
 use crate::delay::Delay;
+use crate::memory::{Charge, Use, named_bytes};
 use crate::queue::Queue;
 use arc_swap::ArcSwapOption;
 use courser_codec::FieldTable;
@@ -58,11 +59,13 @@ pub struct Exchange {
     /// What it was declared with.
     pub settings: ExchangeSettings,
     alternate: ArcSwapOption<ShortString>,
-    keeper: Keeper,
+    retention: Retention,
     deduplication: Option<Arc<Deduplication>>,
     /// The exchanges that it is bound to.
     pub(crate) sources: Sources,
     bindings: RwLock<Bindings>,
+    /// What it uses without its bindings.
+    _charge: Charge,
 }
 
 /// Where a binding leads.
@@ -164,8 +167,10 @@ impl Exchange {
         id: u64,
         name: ShortString,
         settings: ExchangeSettings,
-        home: Home,
+        context: Context,
     ) -> Arc<Self> {
+        let bytes = named_bytes(&name, &settings.arguments);
+        let charge = context.memory.charge(Use::Definitions, bytes);
         let index = Index::new(settings.kind, &settings.arguments);
         let bindings = Bindings { by_destination: FxHashMap::default(), index, count: 0 };
         let deduplication = match settings.kind {
@@ -175,21 +180,22 @@ impl Exchange {
         let exchange = Arc::new_cyclic(|me| Exchange {
             id,
             name,
-            keeper: match settings.kind {
+            retention: match settings.kind {
                 ExchangeKind::Delayed => {
-                    Keeper::Delay(Delay::new(id, settings.durable, Weak::clone(me), home))
+                    Retention::Delay(Delay::new(id, settings.durable, Weak::clone(me), context))
                 }
                 ExchangeKind::RecentHistory => {
                     let ExchangeSettings { durable, arguments, .. } = &settings;
-                    Keeper::History(History::new(id, *durable, arguments, home.store))
+                    Retention::History(History::new(id, *durable, arguments, context.store))
                 }
-                _ => Keeper::Nothing,
+                _ => Retention::Nothing,
             },
             settings,
             alternate: ArcSwapOption::empty(),
             deduplication,
             sources: Sources::default(),
             bindings: RwLock::new(bindings),
+            _charge: charge,
         });
         exchange.give_alternate(None);
         exchange
@@ -226,7 +232,7 @@ impl Exchange {
     /// Whether messages with the same routing key go the same way, until a binding changes, so that
     /// the way can be remembered.
     pub(crate) fn routes_by_key_alone(&self) -> bool {
-        matches!(self.keeper, Keeper::Nothing) && self.bindings.read().index.by_key_alone()
+        matches!(self.retention, Retention::Nothing) && self.bindings.read().index.by_key_alone()
     }
 
     /// Calls `found` for every destination that a message goes to, perhaps more than once.
@@ -339,6 +345,24 @@ impl Exchange {
             for (routing_key, variants) in &bound.keys {
                 variants.iter().for_each(|one| each(&bound.destination, routing_key, one));
             }
+        }
+    }
+
+    /// The numbers of the destinations that bindings lead to, in no particular order.
+    pub(crate) fn destinations(&self) -> Vec<u64> {
+        self.bindings.read().by_destination.keys().copied().collect()
+    }
+
+    /// Calls `each` for every binding to a destination.
+    pub(crate) fn for_each_binding_to(
+        &self,
+        destination: u64,
+        each: &mut dyn FnMut(&Destination, &ShortString, &FieldTable),
+    ) {
+        let bindings = self.bindings.read();
+        let Some(bound) = bindings.by_destination.get(&destination) else { return };
+        for (routing_key, variants) in &bound.keys {
+            variants.iter().for_each(|one| each(&bound.destination, routing_key, one));
         }
     }
 

@@ -21,7 +21,7 @@ struct Node {
 
 impl TopicIndex {
     pub fn matches(&self, routing_key: &[u8], found: &mut dyn FnMut(&Destination)) {
-        // A key has at most 255 octets, so at most 256 words, mostly few.
+        // A key has at most 255 bytes, so at most 256 words, mostly few.
         let words: Vec<&[u8]> = words(routing_key).collect();
         Matching { words: &words, seen: FxHashSet::default() }.descend(&self.root, 0, found);
     }

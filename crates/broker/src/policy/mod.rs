@@ -18,7 +18,7 @@ use std::fmt;
 
 /// Policies of one kind in one vhost.
 const POLICIES_MAX: usize = 1000;
-/// Octets of a compiled pattern.
+/// Bytes of a compiled pattern.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
 
 /// Who has made a policy.
@@ -51,7 +51,7 @@ pub enum ApplyTo {
 /// A policy as an operator writes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
-    /// Its name, which is its own in its vhost and kind: 1 to 255 octets.
+    /// Its name, which is its own in its vhost and kind: 1 to 255 bytes.
     pub name: String,
     /// A regular expression that a name has to match somewhere (`^` and `$` anchor it).
     pub pattern: String,
@@ -144,7 +144,7 @@ impl Policy {
     /// Refuses what no broker could follow.
     pub fn check(&self, kind: PolicyKind) -> Result<(), PolicyError> {
         if self.name.is_empty() || self.name.len() > 255 {
-            return Err(invalid("name", "must have 1 to 255 octets"));
+            return Err(invalid("name", "must have 1 to 255 bytes"));
         }
         if kind == PolicyKind::Operator && self.apply_to == ApplyTo::Exchanges {
             return Err(invalid("apply_to", "is for queues in an operator policy"));
@@ -263,6 +263,21 @@ impl Policies {
         (self.best(PolicyKind::User, name, takes), self.best(PolicyKind::Operator, name, takes))
     }
 
+    /// What the policies that count for a queue ask for together.
+    pub fn definition_for_queue(&self, name: &[u8], queue_type: QueueType) -> FieldTable {
+        let (user, operator) = self.of_queue(name, queue_type);
+        let definition = |policy: Option<&Policy>| policy.map(|policy| policy.definition.clone());
+        effective::merge(
+            definition(user).unwrap_or_default(),
+            &definition(operator).unwrap_or_default(),
+        )
+    }
+
+    /// The policy that counts for an exchange.
+    pub fn of_exchange(&self, name: &[u8]) -> Option<&Policy> {
+        self.best(PolicyKind::User, name, ApplyTo::takes_exchanges)
+    }
+
     /// What a queue with these arguments does, all policies considered; none if that is just what
     /// its arguments say.
     pub fn effective_queue(&self, name: &[u8], arguments: &FieldTable) -> Option<FieldTable> {
@@ -274,18 +289,13 @@ impl Policies {
         if user.is_none() && operator.is_none() {
             return None;
         }
-        let definition = |policy: Option<&Policy>| policy.map(|policy| policy.definition.clone());
-        let policy = effective::merge(
-            definition(user).unwrap_or_default(),
-            &definition(operator).unwrap_or_default(),
-        );
+        let policy = self.definition_for_queue(name, queue_type);
         Some(effective::apply(arguments, &policy, queue_type))
     }
 
     /// The alternate exchange that a policy gives to an exchange.
     pub fn alternate_exchange(&self, name: &[u8]) -> Option<Vec<u8>> {
-        let policy = self.best(PolicyKind::User, name, ApplyTo::takes_exchanges)?;
-        policy
+        self.of_exchange(name)?
             .definition
             .get(crate::arguments::ALTERNATE_EXCHANGE)?
             .as_long_str()

@@ -1,11 +1,11 @@
 //! How much a queue may hold, and what becomes of what is too much.
 
+use super::backlog::REDELIVERED;
 use super::expiry::read;
-use super::line::REDELIVERED;
 use super::settle::Settling;
 use super::{Queue, State};
 use crate::dead_letter::Reason;
-use crate::stash::Stash;
+use crate::publish_run::PublishRun;
 use crate::timers::TimerKind;
 use crate::wakes::Wakes;
 use courser_store::{Location, Store, StoreError, Sync};
@@ -57,37 +57,37 @@ impl Queue {
         state.traits.as_ref()?.bounds
     }
 
-    /// Puts the messages of `stash` from `next` on into a queue that is bounded, as far as it has
+    /// Puts the messages of `run` from `next` on into a queue that is bounded, as far as it has
     /// room for them.
     pub(super) fn enqueue_within(
         self: &Arc<Self>,
         bounds: Bounds,
         state: &mut State,
         next: usize,
-        stash: &mut Stash<'_>,
+        run: &mut PublishRun<'_>,
         settling: &mut Settling,
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        let refuses = bounds.overflow != Overflow::DropHead && stash.is_refusable();
-        for index in next..stash.len() {
-            let Some(message) = stash.message(index) else { break };
+        let refuses = bounds.overflow != Overflow::DropHead && run.is_refusable();
+        for index in next..run.len() {
+            let Some(message) = run.message(index) else { break };
             let bytes = state.ready_bytes + message.body.len() as u64;
             if refuses && bounds.exceeded_by(state.held() + 1, bytes) {
-                stash.refuse(index);
+                run.refuse(index);
                 if bounds.overflow == Overflow::RejectPublishDlx {
-                    stash.keep_from(index, store)?;
-                    if let Some(location) = stash.location(index, store) {
+                    run.keep_from(index, store)?;
+                    if let Some(location) = run.location(index, store) {
                         self.bury(state, location, Reason::MaxLen, settling, wakes);
                     }
                 } else {
-                    stash.held(index).into_iter().for_each(|location| state.leave(&location));
-                    settling.positions.extend(stash.position(index));
+                    run.held(index).into_iter().for_each(|location| state.leave(&location));
+                    settling.positions.extend(run.position(index));
                 }
                 continue;
             }
-            stash.keep_from(index, store)?;
-            if let Some(location) = stash.location(index, store) {
+            run.keep_from(index, store)?;
+            if let Some(location) = run.location(index, store) {
                 let rank = state.ready.rank(Some(message));
                 state.ready.push(location, rank);
                 state.ready_bytes = bytes;
@@ -124,7 +124,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Octets of the oldest message's body; none if it is lost.
+    /// Bytes of the oldest message's body; none if it is lost.
     fn head_bytes(&self, state: &mut State, store: &dyn Store) -> Result<u64, StoreError> {
         let Some((_, location)) = state.ready.front() else { return Ok(0) };
         match read(location, &mut state.reader, store) {
@@ -133,7 +133,7 @@ impl Queue {
         }
     }
 
-    /// Counts the octets that wait, where they are bounded: reads every message.
+    /// Counts the bytes that wait, where they are bounded: reads every message.
     pub(super) fn count_bytes(&self, state: &mut State, store: &dyn Store) {
         state.ready_bytes = 0;
         if Self::bounds(state).is_none_or(|bounds| bounds.bytes.is_none()) {
@@ -172,6 +172,19 @@ impl Queue {
             bounds.overflow != Overflow::DropHead
                 && bounds.exceeded_by(state.held() + 1, state.ready_bytes)
         })
+    }
+
+    /// Whether whatever is published now would be refused, and that is all: no consumer waits for it,
+    /// and nothing becomes a dead letter.
+    pub(crate) fn refuses_all(&self) -> bool {
+        let state = self.state.lock();
+        let has_backlog = !state.deleted && !state.ready.is_empty();
+        has_backlog
+            && !self.takes_specially
+            && Self::bounds(&state).is_some_and(|bounds| {
+                bounds.overflow == Overflow::RejectPublish
+                    && bounds.exceeded_by(state.held() + 1, state.ready_bytes)
+            })
     }
 
     /// There was more to drop than one section may.

@@ -1,8 +1,13 @@
 //! The consumers of a queue, and whose turn it is.
+//!
+//! A queue may have a hundred thousand of them, and all may go at once: whatever happens to one takes
+//! the same time however many there are. Those of one kind are linked in a ring by their keys.
 
+use super::Queue;
 use super::single_active::SingleActive;
 use crate::outbox::Outbox;
-use std::collections::VecDeque;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A consumer as its queue sees it.
@@ -16,14 +21,51 @@ pub(crate) struct Consumer {
     /// The higher, the earlier (`x-priority`).
     pub priority: i64,
     place: Place,
+    /// Its neighbours in the ring of those in the same place.
+    previous: u32,
+    next: u32,
+}
+
+/// A consumer, for whoever wants to show it.
+pub(crate) struct ConsumerStanding {
+    pub outbox: Arc<Outbox>,
+    pub channel: u16,
+    pub slot: u32,
+    pub no_ack: bool,
+    pub priority: i64,
+    pub exclusive: bool,
+    /// It is not waiting for a single active consumer to go.
+    pub active: bool,
+}
+
+impl Queue {
+    /// Its consumers, in no particular order.
+    pub(crate) fn consumer_standings(&self) -> Vec<ConsumerStanding> {
+        let state = self.state.lock();
+        let consumers = &state.consumers;
+        let all = consumers.all.iter().enumerate();
+        let standings = all.filter_map(|(key, consumer)| {
+            let consumer = consumer.as_ref()?;
+            Some(ConsumerStanding {
+                outbox: Arc::clone(&consumer.outbox),
+                channel: consumer.channel,
+                slot: consumer.slot,
+                no_ack: consumer.no_ack,
+                priority: consumer.priority,
+                exclusive: consumers.exclusive == Some(key as u32),
+                active: consumer.place != Place::Waiting,
+            })
+        });
+        standings.collect()
+    }
 }
 
 /// Where a consumer stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// It can take a message.
+    /// It can take a message: in the ring of its priority.
     Ring,
-    /// It has no credit, or its connection has enough to send.
+    /// It has no credit, or its connection has enough to send: in the ring of its connection.
     Blocked,
     /// Another one is the single active consumer.
     Waiting,
@@ -31,7 +73,8 @@ pub(super) enum Place {
 
 impl Consumer {
     pub fn new(outbox: Arc<Outbox>, channel: u16, slot: u32, no_ack: bool, priority: i64) -> Self {
-        Consumer { outbox, channel, slot, no_ack, priority, place: Place::Ring }
+        let (place, previous, next) = (Place::Waiting, 0, 0);
+        Consumer { outbox, channel, slot, no_ack, priority, place, previous, next }
     }
 }
 
@@ -39,9 +82,12 @@ impl Consumer {
 #[derive(Debug, Default)]
 pub(crate) struct Consumers {
     all: Vec<Option<Consumer>>,
-    count: usize,
-    /// Highest priority first; levels without consumers are removed.
-    levels: Vec<(i64, VecDeque<u32>)>,
+    /// Keys that were in use and are not.
+    free: Vec<u32>,
+    /// The one whose turn it is, for each priority that has any; the highest is the last.
+    turns: BTreeMap<i64, u32>,
+    /// The one that has been blocked longest, for each connection that has any.
+    blocked: FxHashMap<usize, u32>,
     /// The key of the exclusive consumer, if there is one.
     pub exclusive: Option<u32>,
     /// There if only one consumer at a time is to get messages.
@@ -60,7 +106,7 @@ impl Consumers {
     }
 
     pub fn len(&self) -> usize {
-        self.count
+        self.all.len() - self.free.len()
     }
 
     #[inline]
@@ -68,27 +114,28 @@ impl Consumers {
         self.all.get(key as usize)?.as_ref()
     }
 
+    #[inline]
+    fn get_mut(&mut self, key: u32) -> Option<&mut Consumer> {
+        self.all.get_mut(key as usize)?.as_mut()
+    }
+
     /// Adds a consumer, ready to take messages when it is to get any. Returns its key.
-    pub fn add(&mut self, mut consumer: Consumer) -> u32 {
+    pub fn add(&mut self, consumer: Consumer) -> u32 {
         let priority = consumer.priority;
-        if self.single.is_some() {
-            consumer.place = Place::Waiting;
-        }
-        let key = match self.all.iter().position(Option::is_none) {
-            Some(free) if self.count < self.all.len() => {
-                self.all[free] = Some(consumer);
-                free as u32
+        let key = match self.free.pop() {
+            Some(free) => {
+                self.all[free as usize] = Some(consumer);
+                free
             }
-            _ => {
+            None => {
                 self.all.push(Some(consumer));
                 (self.all.len() - 1) as u32
             }
         };
-        self.count += 1;
         match &mut self.single {
-            None => self.level(priority).push_back(key),
+            None => self.put_into_ring(key),
             Some(single) => {
-                single.add(key);
+                single.add(key, priority);
                 self.activate_next();
             }
         }
@@ -98,18 +145,19 @@ impl Consumers {
     /// Removes a consumer. The place of the single active one stays vacant until
     /// [`Consumers::activate_next`], so that what it leaves can return first.
     pub fn remove(&mut self, key: u32) -> Option<Consumer> {
+        self.unlink(key);
         let consumer = self.all.get_mut(key as usize)?.take()?;
-        self.count -= 1;
+        self.free.push(key);
         if self.exclusive == Some(key) {
             self.exclusive = None;
         }
-        if consumer.place == Place::Ring {
-            self.level(consumer.priority).retain(|other| *other != key);
-        }
         if let Some(single) = &mut self.single {
-            single.remove(key);
+            single.remove(key, consumer.priority);
         }
-        self.levels.retain(|(_, turns)| !turns.is_empty());
+        if self.len() == 0 {
+            self.all = Vec::new();
+            self.free = Vec::new();
+        }
         Some(consumer)
     }
 
@@ -123,74 +171,109 @@ impl Consumers {
     /// The key of the consumer whose turn it is, and whether it is the only one to choose from.
     #[inline]
     pub fn next(&self) -> Option<(u32, bool)> {
-        let (_, turns) = self.levels.first()?;
-        Some((*turns.front()?, turns.len() == 1))
+        let (_, key) = self.turns.last_key_value()?;
+        Some((*key, self.get(*key)?.next == *key))
     }
 
     /// Ends the turn of the consumer that [`Consumers::next`] named.
     #[inline]
     pub fn rotate(&mut self) {
-        if let Some((_, turns)) = self.levels.first_mut() {
-            turns.rotate_left(1);
+        let Some((_, key)) = self.turns.last_key_value() else { return };
+        let Some(next) = self.get(*key).map(|consumer| consumer.next) else { return };
+        if next != *key
+            && let Some(mut highest) = self.turns.last_entry()
+        {
+            highest.insert(next);
         }
     }
 
     /// Takes the consumer that [`Consumers::next`] named out of the ring.
     pub fn block_next(&mut self) {
-        let Some((_, turns)) = self.levels.first_mut() else { return };
-        if let Some(key) = turns.pop_front()
-            && let Some(Some(consumer)) = self.all.get_mut(key as usize)
-        {
-            consumer.place = Place::Blocked;
-        }
-        if turns.is_empty() {
-            self.levels.remove(0);
-        }
+        let Some((key, _)) = self.next() else { return };
+        self.unlink(key);
+        self.link(key, Place::Blocked);
     }
 
     /// Puts a blocked consumer back into the ring, at the end.
     pub fn unblock(&mut self, key: u32) {
-        let Some(Some(consumer)) = self.all.get_mut(key as usize) else { return };
-        if consumer.place == Place::Blocked {
-            self.put_into_ring(key);
+        if self.get(key).is_some_and(|consumer| consumer.place == Place::Blocked) {
+            self.unlink(key);
+            self.link(key, Place::Ring);
         }
     }
 
-    /// Puts the blocked consumers of one connection back into the ring.
+    /// Puts the blocked consumers of one connection back into the ring, first who was blocked first.
     pub fn unblock_outbox(&mut self, outbox: &Arc<Outbox>) {
-        for key in 0..self.all.len() {
-            if matches!(&self.all[key], Some(one) if one.place == Place::Blocked && Arc::ptr_eq(&one.outbox, outbox))
-            {
-                self.unblock(key as u32);
-            }
+        while let Some(first) = self.blocked.get(&address(outbox)) {
+            self.unblock(*first);
         }
     }
 
     /// Lets a consumer take its turns, as the last one.
     pub(super) fn put_into_ring(&mut self, key: u32) {
-        let Some(Some(consumer)) = self.all.get_mut(key as usize) else { return };
-        consumer.place = Place::Ring;
-        let priority = consumer.priority;
-        self.level(priority).push_back(key);
+        self.unlink(key);
+        self.link(key, Place::Ring);
     }
 
     /// Ends a consumer's turns.
     pub(super) fn leave_ring(&mut self, key: u32, place: Place) {
-        let Some(Some(consumer)) = self.all.get_mut(key as usize) else { return };
-        consumer.place = place;
-        let priority = consumer.priority;
-        self.level(priority).retain(|other| *other != key);
-        self.levels.retain(|(_, turns)| !turns.is_empty());
+        self.unlink(key);
+        self.link(key, place);
     }
 
-    fn level(&mut self, priority: i64) -> &mut VecDeque<u32> {
-        let index = match self.levels.binary_search_by(|(level, _)| priority.cmp(level)) {
-            Ok(index) => index,
-            Err(index) => {
-                self.levels.insert(index, (priority, VecDeque::new()));
-                index
-            }
+    /// Puts a consumer that is in no ring at the end of that of its new place.
+    fn link(&mut self, key: u32, place: Place) {
+        let Some(consumer) = self.get_mut(key) else { return };
+        consumer.place = place;
+        let (priority, outbox) = (consumer.priority, address(&consumer.outbox));
+        let first = match place {
+            Place::Ring => *self.turns.entry(priority).or_insert(key),
+            Place::Blocked => *self.blocked.entry(outbox).or_insert(key),
+            Place::Waiting => return,
         };
-        &mut self.levels[index].1
+        let last = match self.get(first) {
+            Some(first_one) if first != key => first_one.previous,
+            _ => key,
+        };
+        self.join(last, key);
+        self.join(key, first);
     }
+
+    /// Takes a consumer out of the ring that it is in, if any.
+    fn unlink(&mut self, key: u32) {
+        let Some(consumer) = self.get_mut(key) else { return };
+        let place = std::mem::replace(&mut consumer.place, Place::Waiting);
+        let (previous, next) = (consumer.previous, consumer.next);
+        let (priority, outbox) = (consumer.priority, address(&consumer.outbox));
+        let is_alone = next == key;
+        match place {
+            Place::Waiting => return,
+            Place::Ring if is_alone => drop(self.turns.remove(&priority)),
+            Place::Blocked if is_alone => drop(self.blocked.remove(&outbox)),
+            Place::Ring => advance(self.turns.get_mut(&priority), key, next),
+            Place::Blocked => advance(self.blocked.get_mut(&outbox), key, next),
+        }
+        self.join(previous, next);
+    }
+
+    fn join(&mut self, one: u32, next: u32) {
+        if let Some(consumer) = self.get_mut(one) {
+            consumer.next = next;
+        }
+        if let Some(consumer) = self.get_mut(next) {
+            consumer.previous = one;
+        }
+    }
+}
+
+/// A ring that begins at `key` begins at `next` from now on.
+fn advance(first: Option<&mut u32>, key: u32, next: u32) {
+    if let Some(first) = first.filter(|first| **first == key) {
+        *first = next;
+    }
+}
+
+/// What a connection is known by here.
+fn address(outbox: &Arc<Outbox>) -> usize {
+    Arc::as_ptr(outbox).addr()
 }

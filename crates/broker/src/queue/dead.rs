@@ -6,8 +6,9 @@ use crate::dead_letter::{Letter, Reason};
 use crate::timers::{Timer, TimerKind};
 use crate::vhost::Vhost;
 use crate::wakes::Wakes;
-use courser_store::{Location, Store, StoreError, Sync};
-use std::collections::BTreeMap;
+use courser_store::{Location, Position, Store, StoreError, Sync};
+use parking_lot::MutexGuard;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// How long letters wait that could not be delivered.
@@ -20,6 +21,8 @@ const RETRIED_AT_ONCE: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct Dying {
     by_number: BTreeMap<u64, Dead>,
+    /// Those that nobody has in hands yet, in the order in which they left.
+    unposted: VecDeque<Letter>,
     next_number: u64,
     retry: Timer,
 }
@@ -74,7 +77,25 @@ impl Queue {
         state.dying.next_number += 1;
         let dead = Dead { location: location.clone(), reason, stranded: false };
         state.dying.by_number.insert(number, dead);
-        wakes.push_letter(Letter { queue: Arc::clone(self), number, location, reason });
+        state.dying.unposted.push_back(Letter { number, location, reason });
+        wakes.push_lettered(self);
+    }
+
+    /// Letters are posted by one thread at a time, which holds this.
+    pub(crate) fn lock_posting(&self) -> MutexGuard<'_, ()> {
+        self.posting.lock()
+    }
+
+    /// Takes some of the letters that are to be posted, the oldest first.
+    pub(crate) fn take_letters(&self, most: usize) -> Vec<Letter> {
+        let mut state = self.state.lock();
+        let unposted = &mut state.dying.unposted;
+        let some = unposted.len().min(most);
+        let letters = unposted.drain(..some).collect();
+        if unposted.is_empty() {
+            unposted.shrink_to(0);
+        }
+        letters
     }
 
     /// Deliveries that their consumers refuse for good.
@@ -94,16 +115,18 @@ impl Queue {
                 state.consumers.unblock(consumer);
             }
         }
+        state.unacked.shrink_if_empty();
         self.feed_waiting(&mut state, &mut settling, store, wakes)?;
         drop(state);
         self.settle(settling, Sync::Later, store)
     }
 
     /// The ascending positions of dead letters that are in the log.
-    pub(crate) fn dead_positions(&self, numbers: &[u64]) -> Vec<u64> {
+    pub(crate) fn dead_positions(&self, numbers: &[u64]) -> Vec<Position> {
         let state = self.state.lock();
         let dead = numbers.iter().filter_map(|number| state.dying.by_number.get(number));
-        let mut positions: Vec<u64> = dead.filter_map(|dead| dead.location.position()).collect();
+        let mut positions: Vec<Position> =
+            dead.filter_map(|dead| dead.location.position()).collect();
         drop(state);
         positions.sort_unstable();
         positions
@@ -161,12 +184,14 @@ impl Queue {
         let mut state = self.state.lock();
         let dying = &mut state.dying;
         dying.retry.fired(fired_ms);
-        let stranded = dying.by_number.iter_mut().filter(|(_, dead)| dead.stranded);
+        let Dying { by_number, unposted, .. } = &mut *dying;
+        let stranded = by_number.iter_mut().filter(|(_, dead)| dead.stranded);
         for (number, dead) in stranded.take(RETRIED_AT_ONCE) {
             dead.stranded = false;
             let (number, reason) = (*number, dead.reason);
             let location = dead.location.clone();
-            wakes.push_letter(Letter { queue: Arc::clone(self), number, location, reason });
+            unposted.push_back(Letter { number, location, reason });
+            wakes.push_lettered(self);
         }
         if dying.has_stranded() {
             self.retry_after(RETRY_MS, dying);

@@ -123,7 +123,7 @@ impl Queue {
         let had_reader = state.reader.is_some();
         let leaving_max = if wakes.is_posting() { 0 } else { EXPIRED_AT_ONCE };
         for left in 0..=leaving_max {
-            let State { ready, reader, expiry, beside, .. } = state;
+            let State { ready, reader, expiry, notes, .. } = state;
             let Some((sequence, location)) = ready.front() else {
                 self.rest(state);
                 return Ok(false);
@@ -136,8 +136,8 @@ impl Queue {
             if let Err(StoreError::Lost(_)) = message {
                 // It must not stop those behind it.
                 let lost = ready.pop();
-                if let (Some((_, lost)), Some(beside)) = (&lost, beside) {
-                    beside.leave(lost);
+                if let (Some((_, lost)), Some(notes)) = (&lost, notes) {
+                    notes.leave(lost);
                 }
                 settling.positions.extend(lost.and_then(|(_, lost)| lost.position()));
                 continue;

@@ -1,16 +1,17 @@
 //! How messages and consumers meet.
 
+use super::backlog::REDELIVERED;
 use super::consumers::{Consumer, Consumers};
 use super::expiry::read;
 use super::handed_out::HandedOut;
-use super::line::REDELIVERED;
 use super::returns::{count_of, put_count};
 use super::settle::Settling;
 use super::source::{Next, Publishing, Source, Waiting};
 use super::{Queue, State};
 use crate::dead_letter::Reason;
 use crate::outbox::{Blocked, Outbox};
-use crate::stash::Stash;
+use crate::publish_run::PublishRun;
+use crate::trace::Traced;
 use crate::wakes::Wakes;
 use courser_store::{MessageRef, Store, StoreError, Sync};
 use parking_lot::MutexGuard;
@@ -41,30 +42,30 @@ pub(crate) enum Taking {
 }
 
 impl Queue {
-    /// Adds the messages of `stash`: handed to consumers at once where possible.
+    /// Adds the messages of `run`: handed to consumers at once where possible.
     pub(crate) fn publish(
         self: &Arc<Self>,
-        stash: &mut Stash<'_>,
+        run: &mut PublishRun<'_>,
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
         if self.takes_specially {
-            return self.publish_specially(stash, store, wakes);
+            return self.publish_specially(run, store, wakes);
         }
-        self.publish_locked::<false>(self.state.lock(), stash, store, wakes)
+        self.publish_locked::<false>(self.state.lock(), run, store, wakes)
     }
 
     /// The same for a queue that does not take messages as most do.
     #[cold]
     fn publish_specially(
         self: &Arc<Self>,
-        stash: &mut Stash<'_>,
+        run: &mut PublishRun<'_>,
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
         match self.stream() {
-            Some(stream) => stream.append(stash, self.timers.now_ms(), store, wakes),
-            None => self.publish_apart(stash, store, wakes),
+            Some(stream) => stream.append(run, self.timers.now_ms(), store, wakes),
+            None => self.publish_apart(run, store, wakes),
         }
     }
 
@@ -73,13 +74,13 @@ impl Queue {
     pub(super) fn publish_locked<const APART: bool>(
         self: &Arc<Self>,
         mut state: MutexGuard<'_, State>,
-        stash: &mut Stash<'_>,
+        run: &mut PublishRun<'_>,
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
         let mut settling = Settling::default();
         if state.deleted {
-            settling.positions.extend((0..stash.len()).filter_map(|index| stash.position(index)));
+            settling.positions.extend((0..run.len()).filter_map(|index| run.position(index)));
             drop(state);
             return self.settle(settling, Sync::Later, store);
         }
@@ -87,28 +88,28 @@ impl Queue {
         let mut next = 0;
         if ready.is_empty() {
             let unacked_before = if APART { unacked.len() } else { 0 };
-            let mut source = Publishing { stash, next, store, ready };
+            let mut source = Publishing { run, next, store, ready };
             self.feed(consumers, &mut source, unacked, &mut settling, wakes)?;
             next = source.next;
             if APART {
-                state.leave_passed(stash, next, unacked_before);
+                state.leave_passed(run, next, unacked_before);
             }
         }
         let bounds = state.traits.as_ref().and_then(|traits| traits.bounds);
         if let Some(bounds) = bounds {
-            self.enqueue_within(bounds, &mut state, next, stash, &mut settling, store, wakes)?;
-        } else if next < stash.len() {
+            self.enqueue_within(bounds, &mut state, next, run, &mut settling, store, wakes)?;
+        } else if next < run.len() {
             let State { ready, .. } = &mut *state;
-            stash.keep_from(next, store)?;
-            for index in next..stash.len() {
-                if let Some(location) = stash.location(index, store) {
-                    let rank = ready.rank(stash.message(index));
+            run.keep_from(next, store)?;
+            for index in next..run.len() {
+                if let Some(location) = run.location(index, store) {
+                    let rank = ready.rank(run.message(index));
                     ready.push(location, rank);
                 }
             }
             self.backlog.store(ready.len(), Ordering::Relaxed);
         }
-        state.expiry.watching |= stash.may_expire();
+        state.expiry.watching |= run.may_expire();
         if state.expiry.watching {
             self.expire(&mut state, &mut settling, store, wakes)?;
         }
@@ -155,6 +156,7 @@ impl Queue {
     ) -> Result<Turn, StoreError> {
         let mut turn = Turn { handed: 0, blocked: false };
         let high_bytes = consumer.outbox.high_bytes();
+        let traced = self.is_traced();
         let mut outbox = consumer.outbox.lock();
         while !source.is_empty() {
             if let Err(blocked) = outbox.check(consumer.channel, consumer.slot, high_bytes) {
@@ -187,6 +189,9 @@ impl Queue {
                 break;
             }
             turn.handed += 1;
+            if traced {
+                self.trace(&consumer.outbox, consumer.channel, &message, redelivered, wakes);
+            }
             if consumer.no_ack {
                 settling.positions.extend(source.pass());
             } else if let Some((sequence, location)) = source.take()
@@ -205,6 +210,21 @@ impl Queue {
         Ok(turn)
     }
 
+    /// Notes a copy of a message that a client gets.
+    #[cold]
+    fn trace(
+        &self,
+        outbox: &Outbox,
+        channel: u16,
+        message: &MessageRef<'_>,
+        redelivered: bool,
+        wakes: &mut Wakes,
+    ) {
+        if let Some(copy) = Traced::delivery(self, outbox, channel, message, redelivered) {
+            wakes.push_traced(copy);
+        }
+    }
+
     /// Hands waiting messages to whoever can take them.
     pub(super) fn feed_waiting(
         self: &Arc<Self>,
@@ -217,7 +237,7 @@ impl Queue {
             return Ok(());
         }
         let moment = self.moment(state);
-        let State { ready, reader, consumers, unacked, ready_bytes, beside, .. } = state;
+        let State { ready, reader, consumers, unacked, ready_bytes, notes, .. } = state;
         let open = reader.get_or_insert_with(|| store.reader());
         let mut waiting = Waiting {
             ready,
@@ -227,7 +247,7 @@ impl Queue {
             ready_bytes,
             peeked_bytes: 0,
             header: Vec::new(),
-            beside: beside.as_deref_mut(),
+            notes: notes.as_deref_mut(),
         };
         self.feed(consumers, &mut waiting, unacked, settling, wakes)?;
         let expired = waiting.expired;
@@ -281,7 +301,7 @@ impl Queue {
         let mut settling = Settling::default();
         let mut state = self.state.lock();
         self.renew_lease(&mut state);
-        let State { ready, reader, beside, .. } = &mut *state;
+        let State { ready, reader, notes, .. } = &mut *state;
         let reader = reader.get_or_insert_with(|| store.reader());
         while let Some((_, location)) = ready.front()
             && location.in_memory().is_none()
@@ -289,8 +309,8 @@ impl Queue {
         {
             // It must not stop those behind it.
             let lost = ready.pop().and_then(|(_, lost)| lost.position());
-            if let (Some(position), Some(beside)) = (lost, &mut *beside) {
-                beside.leave_position(position);
+            if let (Some(position), Some(notes)) = (lost, &mut *notes) {
+                notes.leave_position(position);
             }
             settling.positions.extend(lost);
         }
@@ -306,7 +326,7 @@ impl Queue {
             state.ready.put_back(sequence, location);
             return Err(error);
         }
-        let State { ready, reader, unacked, ready_bytes, beside, .. } = &mut *state;
+        let State { ready, reader, unacked, ready_bytes, notes, .. } = &mut *state;
         let left = ready.len();
         let mut message = match read(&location, reader, store) {
             Ok(message) => message,
@@ -317,16 +337,19 @@ impl Queue {
         };
         let redelivered = location.marks() & REDELIVERED != 0;
         let size_bytes = message.body.len() as u64;
-        let (count, mut header) = (count_of(&location, beside.as_deref()), Vec::new());
+        let (count, mut header) = (count_of(&location, notes.as_deref()), Vec::new());
         if count > 0 && put_count(&message, count, &mut header).is_ok() {
             message.header = &header;
         }
         let taking = with(sequence, Polled { message, redelivered, left });
+        if taking != Taking::Nothing && self.is_traced() {
+            self.trace(holder.0, holder.1, &message, redelivered, wakes);
+        }
         match taking {
             Taking::UntilAcked => unacked.insert(sequence, location, holder),
             Taking::ForGood => {
-                if let Some(beside) = beside {
-                    beside.leave(&location);
+                if let Some(notes) = notes {
+                    notes.leave(&location);
                 }
                 settling.add(location);
             }

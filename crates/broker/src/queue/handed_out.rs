@@ -3,6 +3,7 @@
 
 use super::Queue;
 use crate::fault::Fault;
+use crate::memory::Charge;
 use crate::outbox::Outbox;
 use crate::timers::{Timed, Timer, TimerKind, Timers};
 use crate::wakes::Wakes;
@@ -12,11 +13,17 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
+/// Places that are kept once nothing is handed out.
+const KEPT_PLACES: usize = 1024;
+
 /// By their numbers in the queue, where the messages are.
 #[derive(Debug, Default)]
 pub(super) struct HandedOut {
     locations: FxHashMap<u64, Location>,
     watch: Option<Box<Watch>>,
+    charge: Charge,
+    /// For how many messages room is charged.
+    charged: usize,
 }
 
 /// Who has a message.
@@ -26,6 +33,19 @@ struct Holder {
 }
 
 impl HandedOut {
+    /// Empty books, whose memory is charged.
+    pub fn new(charge: Charge) -> Self {
+        HandedOut { charge, ..HandedOut::default() }
+    }
+
+    /// Counts the room for so many messages.
+    #[cold]
+    fn count_memory(&mut self, messages: usize) {
+        self.charged = messages;
+        // Number, place and control byte, in a table of which an eighth stays free.
+        self.charge.set(messages * (size_of::<(u64, Location)>() + 1) * 8 / 7);
+    }
+
     #[inline]
     pub fn insert(
         &mut self,
@@ -34,6 +54,9 @@ impl HandedOut {
         (outbox, channel): (&Arc<Outbox>, u16),
     ) {
         self.locations.insert(sequence, location);
+        if self.locations.len() > self.charged {
+            self.count_memory(self.locations.len().next_power_of_two());
+        }
         if let Some(watch) = &mut self.watch {
             watch.begin(sequence, Holder { outbox: Arc::downgrade(outbox), channel });
         }
@@ -64,9 +87,13 @@ impl HandedOut {
         self.locations.is_empty()
     }
 
-    /// Gives back memory beyond what `messages` need.
-    pub fn shrink_to(&mut self, messages: usize) {
-        self.locations.shrink_to(messages);
+    /// Gives memory back once nothing is handed out.
+    #[inline]
+    pub fn shrink_if_empty(&mut self) {
+        if self.locations.is_empty() && self.charged > KEPT_PLACES {
+            self.locations.shrink_to(KEPT_PLACES);
+            self.count_memory(KEPT_PLACES);
+        }
     }
 
     /// Takes everything; nobody is watched any more.

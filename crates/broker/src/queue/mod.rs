@@ -4,53 +4,55 @@
 //! section either nothing is waiting, or nobody can take it: consumers that can take no more leave
 //! the ring, and whoever gives them credit or room again puts them back and feeds them.
 
-mod beside;
+mod backlog;
 mod bounds;
 mod consumers;
 mod dead;
+mod effective_settings;
 mod expiry;
 mod feed;
 mod handed_out;
 mod lease;
-mod line;
-mod live;
+mod message_notes;
 mod packed;
+mod peek;
 mod priority;
 mod ready;
+mod reconfigure;
 mod returns;
 mod settle;
 mod single_active;
 mod source;
-mod traits;
 
+pub(crate) use backlog::SPILLED;
 pub use bounds::{Bounds, Overflow};
-pub(crate) use consumers::Consumer;
+pub(crate) use consumers::{Consumer, ConsumerStanding};
+pub use effective_settings::{DeadLetterTo, EffectiveSettings};
 pub(crate) use expiry::has_expiration;
 pub(crate) use feed::{Polled, Taking};
-pub(crate) use line::SPILLED;
 pub(crate) use priority::Ranks;
 pub(crate) use settle::Settled;
-pub use traits::{DeadLetterTo, QueueTraits};
 
 use crate::arguments;
 use crate::arguments::QueueType;
 use crate::deduplication::Deduplication;
 use crate::exchange::Sources;
 use crate::fault::Fault;
+use crate::memory::{Charge, Memory, Use, named_bytes};
 use crate::outbox::Outbox;
 use crate::stream::Stream;
 use crate::timers::{Timed, Timer, TimerKind, Timers};
 use crate::vhost::{Vhost, store_fault};
 use crate::wakes::Wakes;
-use beside::Beside;
 use consumers::Consumers;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
-use courser_store::{Location, Reader, Store, StoreError};
+use courser_store::{Location, Position, Reader, Store, StoreError};
 use dead::Dying;
 use expiry::Expiry;
 use handed_out::HandedOut;
 use lease::Lease;
+use message_notes::MessageNotes;
 use parking_lot::Mutex;
 use ready::Ready;
 use single_active::SingleActive;
@@ -91,11 +93,17 @@ pub struct Queue {
     /// What it has as a stream, if it is one.
     stream: Option<Box<Stream>>,
     deduplication: Option<Arc<Deduplication>>,
+    /// What it uses without its messages.
+    _charge: Charge,
     /// It is a stream, or holds no two messages of the same.
     takes_specially: bool,
     state: Mutex<State>,
+    /// Held by whoever posts its dead letters. Locked before any queue's state.
+    posting: Mutex<()>,
     /// Its messages need a stamp.
     stamps: AtomicBool,
+    /// There are to be copies of what is delivered.
+    traced: AtomicBool,
     /// It refuses messages that it has no room for.
     refuses: AtomicBool,
     backlog: AtomicUsize,
@@ -112,16 +120,16 @@ struct State {
     unacked: HandedOut,
     had_consumer: bool,
     /// What it does that not every queue does.
-    traits: Option<Arc<QueueTraits>>,
+    traits: Option<Arc<EffectiveSettings>>,
     lease: Lease,
     dying: Dying,
     expiry: Expiry,
     /// Armed while there are more messages than there may be.
     excess: Timer,
-    /// Octets of the bodies of `ready`; right only where they are bounded.
+    /// Bytes of the bodies of `ready`; right only where they are bounded.
     ready_bytes: u64,
     /// What is known of some messages besides their places.
-    beside: Option<Box<Beside>>,
+    notes: Option<Box<MessageNotes>>,
     deleted: bool,
 }
 
@@ -143,7 +151,7 @@ pub(crate) struct Remains {
     /// The consumers that have to be told.
     pub consumers: Vec<Consumer>,
     /// The positions in the log of its messages, to be released once the log knows that it is gone.
-    pub positions: Vec<u64>,
+    pub positions: Vec<Position>,
 }
 
 /// What a consumer that has gone leaves to be done.
@@ -165,6 +173,8 @@ pub(crate) struct NewConsumer<'a> {
     pub exclusive: bool,
     pub prefetch: u32,
     pub priority: i64,
+    /// How many consumers the queue may have.
+    pub consumers_max: usize,
     /// Puts consume-ok into the outbox, in front of the first delivery.
     pub reply: &'a mut dyn FnMut(&mut Vec<u8>),
 }
@@ -181,18 +191,21 @@ impl Queue {
         id: u64,
         name: ShortString,
         settings: QueueSettings,
-        traits: Option<Arc<QueueTraits>>,
-        (vhost, timers): (Weak<Vhost>, Arc<Timers>),
+        traits: Option<Arc<EffectiveSettings>>,
+        (vhost, timers, memory): (Weak<Vhost>, Arc<Timers>, &Arc<Memory>),
     ) -> Arc<Self> {
         let ready = Ready::new(arguments::ranks(&settings.arguments));
         let single = arguments::single_active(&settings.arguments).map(SingleActive::new);
         let consumers = Consumers::new(single);
         let is_stream = QueueType::of(&settings.arguments) == QueueType::Stream;
         let stream = is_stream.then(|| Box::new(Stream::new(id, traits.as_deref())));
-        let beside = Beside::of(&settings.arguments);
+        let notes = MessageNotes::of(&settings.arguments);
         let deduplication =
-            if beside.is_some() { None } else { Deduplication::of(&settings.arguments) };
+            if notes.is_some() { None } else { Deduplication::of(&settings.arguments) };
+        let charge = memory.charge(Use::Definitions, named_bytes(&name, &settings.arguments));
+        let unacked = HandedOut::new(memory.charge(Use::Sessions, 0));
         let queue = Arc::new_cyclic(|me| Queue {
+            _charge: charge,
             id,
             name,
             settings,
@@ -202,9 +215,18 @@ impl Queue {
             me: Weak::clone(me),
             stream,
             deduplication,
-            takes_specially: is_stream || beside.is_some(),
-            state: Mutex::new(State { ready, consumers, traits, beside, ..State::default() }),
+            takes_specially: is_stream || notes.is_some(),
+            state: Mutex::new(State {
+                ready,
+                consumers,
+                traits,
+                notes,
+                unacked,
+                ..State::default()
+            }),
+            posting: Mutex::new(()),
             stamps: AtomicBool::new(false),
+            traced: AtomicBool::new(false),
             refuses: AtomicBool::new(false),
             backlog: AtomicUsize::new(0),
             consumed: AtomicU64::new(0),
@@ -220,6 +242,11 @@ impl Queue {
     /// There if it drops what it remembers to have had.
     pub(crate) fn deduplication(&self) -> Option<Arc<Deduplication>> {
         self.deduplication.clone()
+    }
+
+    /// Whether it drops a message while there is one of the same.
+    pub(crate) fn holds_no_two(&self) -> bool {
+        self.takes_specially && self.stream.is_none()
     }
 
     /// Itself, for a timer.
@@ -245,6 +272,16 @@ impl Queue {
     #[inline]
     pub(crate) fn stream(&self) -> Option<&Stream> {
         self.stream.as_deref()
+    }
+
+    /// Whether there are to be copies of what is delivered.
+    #[inline]
+    pub(crate) fn is_traced(&self) -> bool {
+        self.traced.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_traced(&self, on: bool) {
+        self.traced.store(on, Ordering::Relaxed);
     }
 
     /// Takes note that messages were handed to consumers.
@@ -288,6 +325,13 @@ impl Queue {
                 self.name.as_short_str()
             )));
         }
+        if state.consumers.len() >= new.consumers_max {
+            return Err(Fault::precondition_failed(format_args!(
+                "consumer limit ({}) of queue '{}' in vhost '{vhost}' reached",
+                new.consumers_max,
+                self.name.as_short_str()
+            )));
+        }
         let mut outbox = new.outbox.lock();
         let Some(channel) = outbox.channel(new.channel) else { return Ok(()) };
         let slot = channel.add_consumer(self, new.tag, new.no_ack, new.prefetch);
@@ -310,10 +354,11 @@ impl Queue {
 
     /// What a client hears when the store can't do what the queue needs.
     pub(crate) fn fault(&self, error: StoreError) -> Fault {
-        match error {
-            StoreError::Full => store_fault(error),
-            other => Fault::internal_error(format_args!("queue '{}': {other}", self.name)),
+        let mut fault = store_fault(error);
+        if fault.code != 506 {
+            fault.explanation = format!("queue '{}': {}", self.name, fault.explanation);
         }
+        fault
     }
 
     /// Removes a consumer. Returns what has to be done for the queue without it.
@@ -359,7 +404,7 @@ impl Queue {
         self.timers.disarm(&mut state.excess, (self.id, TimerKind::Excess));
         let dying = self.take_dying(&mut state);
         state.reader = None;
-        state.beside = None;
+        state.notes = None;
         let messages = state.ready.take_all();
         let unacked = state.unacked.take_all();
         let consumers = state.consumers.take_all();

@@ -1,8 +1,8 @@
 //! Locations in the middle of a long backlog, packed.
 
-use super::line::logged;
-use courser_store::Location;
+use super::backlog::logged;
 use courser_store::change::{put_varint, take_varint};
+use courser_store::{Location, Position};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ impl Packed {
             Location::Log { position, marks: 0 } => Some(*position),
             _ => None,
         };
-        let positions: Option<Vec<u64>> = locations.iter().map(unmarked).collect();
+        let positions: Option<Vec<Position>> = locations.iter().map(unmarked).collect();
         let Some(positions) = positions else {
             return Packed::Plain(locations.drain(..).collect());
         };
@@ -30,9 +30,9 @@ impl Packed {
         let mut octets = Vec::with_capacity(positions.len() * 3);
         let mut before = 0i64;
         for position in positions {
-            let difference = (position as i64).wrapping_sub(before);
+            let difference = (position.0 as i64).wrapping_sub(before);
             put_varint(&mut octets, ((difference << 1) ^ (difference >> 63)) as u64);
-            before = position as i64;
+            before = position.0 as i64;
         }
         Packed::Positions(octets.into())
     }
@@ -60,7 +60,7 @@ impl Packed {
     }
 
     /// Calls `each` with the position and the marks of every message that is in the log.
-    pub fn for_each_logged(&self, each: &mut dyn FnMut(u64, u16)) {
+    pub fn for_each_logged(&self, each: &mut dyn FnMut(Position, u16)) {
         match self {
             Packed::Positions(octets) => for_each_position(octets, &mut |at| each(at, 0)),
             Packed::Plain(plain) => {
@@ -70,11 +70,11 @@ impl Packed {
     }
 }
 
-fn for_each_position(mut octets: &[u8], each: &mut dyn FnMut(u64)) {
+fn for_each_position(mut octets: &[u8], each: &mut dyn FnMut(Position)) {
     let mut position = 0i64;
     while let Some(coded) = take_varint(&mut octets) {
         let difference = (coded >> 1) as i64 ^ -((coded & 1) as i64);
         position = position.wrapping_add(difference);
-        each(position as u64);
+        each(Position(position as u64));
     }
 }

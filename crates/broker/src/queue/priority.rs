@@ -1,6 +1,6 @@
 //! Priorities: messages with a higher one overtake the others, those with the same keep their order.
 
-use super::line::{Line, Logged};
+use super::backlog::{Backlog, Logged};
 use courser_codec::ContentHeader;
 use courser_store::{Location, MessageRef};
 
@@ -39,7 +39,7 @@ const LEVEL_SHIFT: u32 = 56;
 pub(super) struct Levels {
     ranks: Ranks,
     /// Ascending by level; no line is empty.
-    lines: Vec<(u8, Line)>,
+    backlogs: Vec<(u8, Backlog)>,
     len: usize,
     /// Above every number given out in any level.
     next_sequence: u64,
@@ -47,7 +47,7 @@ pub(super) struct Levels {
 
 impl Levels {
     pub fn new(ranks: Ranks) -> Self {
-        Levels { ranks, lines: Vec::new(), len: 0, next_sequence: 0 }
+        Levels { ranks, backlogs: Vec::new(), len: 0, next_sequence: 0 }
     }
 
     pub fn rank(&self, message: &MessageRef<'_>) -> u8 {
@@ -68,31 +68,31 @@ impl Levels {
     }
 
     pub fn push(&mut self, location: Location, level: u8) {
-        let line = self.line(level);
-        line.push(location);
-        let next = line.next_sequence();
+        let backlog = self.backlog(level);
+        backlog.push(location);
+        let next = backlog.next_sequence();
         self.next_sequence = self.next_sequence.max(next);
         self.len += 1;
     }
 
     pub fn put_back(&mut self, sequence: u64, location: Location) {
         let level = (sequence >> LEVEL_SHIFT) as u8;
-        self.line(level).put_back(sequence & ((1 << LEVEL_SHIFT) - 1), location);
+        self.backlog(level).put_back(sequence & ((1 << LEVEL_SHIFT) - 1), location);
         self.len += 1;
     }
 
     pub fn front(&self) -> Option<(u64, &Location)> {
-        let (level, line) = self.lines.last()?;
-        let (sequence, location) = line.front()?;
+        let (level, backlog) = self.backlogs.last()?;
+        let (sequence, location) = backlog.front()?;
         Some((number(*level, sequence), location))
     }
 
     pub fn pop(&mut self) -> Option<(u64, Location)> {
-        let (level, line) = self.lines.last_mut()?;
-        let (sequence, location) = line.pop()?;
+        let (level, backlog) = self.backlogs.last_mut()?;
+        let (sequence, location) = backlog.pop()?;
         let sequence = number(*level, sequence);
-        if line.is_empty() {
-            self.lines.pop();
+        if backlog.is_empty() {
+            self.backlogs.pop();
         }
         self.len -= 1;
         Some((sequence, location))
@@ -103,23 +103,30 @@ impl Levels {
         std::mem::replace(self, rest)
     }
 
+    /// Adds the places of the messages whose turn it is next, as [`Backlog::first`] does.
+    pub fn first(&self, skip: &mut usize, count: usize, found: &mut Vec<Location>) {
+        for (_, backlog) in self.backlogs.iter().rev() {
+            backlog.first(skip, count, found);
+        }
+    }
+
     pub fn for_each(&self, each: &mut dyn FnMut(&Location)) {
-        self.lines.iter().for_each(|(_, line)| line.for_each(each));
+        self.backlogs.iter().for_each(|(_, backlog)| backlog.for_each(each));
     }
 
     pub fn add_logged(&self, all: &mut Logged) {
-        self.lines.iter().for_each(|(_, line)| line.add_logged(all));
+        self.backlogs.iter().for_each(|(_, backlog)| backlog.add_logged(all));
     }
 
-    fn line(&mut self, level: u8) -> &mut Line {
-        let index = match self.lines.binary_search_by_key(&level, |(level, _)| *level) {
+    fn backlog(&mut self, level: u8) -> &mut Backlog {
+        let index = match self.backlogs.binary_search_by_key(&level, |(level, _)| *level) {
             Ok(index) => index,
             Err(index) => {
-                self.lines.insert(index, (level, Line::starting_at(self.next_sequence)));
+                self.backlogs.insert(index, (level, Backlog::starting_at(self.next_sequence)));
                 index
             }
         };
-        &mut self.lines[index].1
+        &mut self.backlogs[index].1
     }
 }
 

@@ -1,13 +1,13 @@
 //! The messages of a queue that wait for a consumer, in the queue's order.
 
-use super::line::{Line, Logged};
+use super::backlog::{Backlog, Logged};
 use super::priority::{Levels, Ranks};
 use courser_store::{Location, MessageRef};
 
 /// What waits: one line, or one for each priority if the queue looks at them.
 #[derive(Debug, Default)]
 pub(crate) struct Ready {
-    line: Line,
+    backlog: Backlog,
     /// There for a queue with priorities, which leaves `line` empty.
     levels: Option<Box<Levels>>,
 }
@@ -15,7 +15,7 @@ pub(crate) struct Ready {
 impl Ready {
     pub fn new(ranks: Option<Ranks>) -> Self {
         let levels = ranks.map(|ranks| Box::new(Levels::new(ranks)));
-        Ready { line: Line::default(), levels }
+        Ready { backlog: Backlog::default(), levels }
     }
 
     /// Whether the place of a message depends on its priority.
@@ -35,19 +35,19 @@ impl Ready {
 
     #[inline]
     pub fn len(&self) -> usize {
-        self.levels.as_ref().map_or_else(|| self.line.len(), |levels| levels.len())
+        self.levels.as_ref().map_or_else(|| self.backlog.len(), |levels| levels.len())
     }
 
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.line.is_empty() && self.levels.as_ref().is_none_or(|levels| levels.len() == 0)
+        self.backlog.is_empty() && self.levels.as_ref().is_none_or(|levels| levels.len() == 0)
     }
 
     /// The number for a message that is handed out without ever lying here.
     #[inline]
     pub fn pass_by<'m>(&mut self, message: impl FnOnce() -> Option<MessageRef<'m>>) -> u64 {
         match &mut self.levels {
-            None => self.line.pass_by(),
+            None => self.backlog.pass_by(),
             Some(levels) => {
                 let rank = message().map_or(0, |message| levels.rank(&message));
                 levels.pass_by(rank)
@@ -59,7 +59,7 @@ impl Ready {
     #[inline]
     pub fn push(&mut self, location: Location, rank: u8) {
         match &mut self.levels {
-            None => self.line.push(location),
+            None => self.backlog.push(location),
             Some(levels) => levels.push(location, rank),
         }
     }
@@ -67,7 +67,7 @@ impl Ready {
     /// Puts a message back where it was.
     pub fn put_back(&mut self, sequence: u64, location: Location) {
         match &mut self.levels {
-            None => self.line.put_back(sequence, location),
+            None => self.backlog.put_back(sequence, location),
             Some(levels) => levels.put_back(sequence, location),
         }
     }
@@ -76,7 +76,7 @@ impl Ready {
     #[inline]
     pub fn front(&self) -> Option<(u64, &Location)> {
         match &self.levels {
-            None => self.line.front(),
+            None => self.backlog.front(),
             Some(levels) => levels.front(),
         }
     }
@@ -85,7 +85,7 @@ impl Ready {
     #[inline]
     pub fn pop(&mut self) -> Option<(u64, Location)> {
         match &mut self.levels {
-            None => self.line.pop(),
+            None => self.backlog.pop(),
             Some(levels) => levels.pop(),
         }
     }
@@ -93,21 +93,32 @@ impl Ready {
     /// Takes everything. The caller drops it, better without the queue's lock.
     pub fn take_all(&mut self) -> Ready {
         let levels = self.levels.as_mut().map(|levels| Box::new(levels.take_all()));
-        Ready { line: self.line.take_all(), levels }
+        Ready { backlog: self.backlog.take_all(), levels }
     }
 
     /// Calls `each` with the place of every message.
     pub fn for_each(&self, each: &mut dyn FnMut(&Location)) {
-        self.line.for_each(each);
+        self.backlog.for_each(each);
         if let Some(levels) = &self.levels {
             levels.for_each(each);
         }
     }
 
+    /// The places of the messages whose turn it is next, `count` at most, behind `skip` others.
+    pub fn first(&self, skip: usize, count: usize) -> Vec<Location> {
+        let mut found = Vec::new();
+        let mut left = skip;
+        match &self.levels {
+            None => self.backlog.first(&mut left, count, &mut found),
+            Some(levels) => levels.first(&mut left, count, &mut found),
+        }
+        found
+    }
+
     /// Where the messages are that are in the log, to be looked at without the queue's lock.
     pub fn logged(&self) -> Logged {
         let mut logged = Logged::default();
-        self.line.add_logged(&mut logged);
+        self.backlog.add_logged(&mut logged);
         if let Some(levels) = &self.levels {
             levels.add_logged(&mut logged);
         }

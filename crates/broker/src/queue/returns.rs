@@ -4,15 +4,15 @@
 //! The count lies in the marks of the message's location, and in the log. What does not fit the marks
 //! is noted beside them.
 
-use super::beside::Beside;
-use super::line::SPILLED;
+use super::backlog::SPILLED;
+use super::message_notes::MessageNotes;
 use super::settle::Settling;
 use super::{Queue, State};
 use crate::dead_letter::Reason;
 use crate::wakes::Wakes;
 use courser_codec::{CONTENT_HEADER_FIXED_LEN, ContentHeader, DecodeError, Properties, Table};
 use courser_codec::{FieldValue, ShortStr, ShortString};
-use courser_store::{Location, MessageRef, Store};
+use courser_store::{Location, Lsn, MessageRef, Position, Store};
 use std::sync::Arc;
 
 /// The marks' bits below it are others'.
@@ -31,21 +31,25 @@ pub(super) fn returns(marks: u16) -> u16 {
 }
 
 /// The same, however often that is.
-pub(super) fn count_of(location: &Location, beside: Option<&Beside>) -> u64 {
+pub(super) fn count_of(location: &Location, notes: Option<&MessageNotes>) -> u64 {
     match returns(location.marks()) {
-        RETURNS_MANY => beside.and_then(|beside| beside.count(location)),
+        RETURNS_MANY => notes.and_then(|notes| notes.count(location)),
         few => Some(few.into()),
     }
     .unwrap_or(RETURNS_MANY.into())
 }
 
 /// Notes how often the message at `location` has come back.
-pub(super) fn set_count(location: &mut Location, beside: &mut Option<Box<Beside>>, count: u64) {
+pub(super) fn set_count(
+    location: &mut Location,
+    notes: &mut Option<Box<MessageNotes>>,
+    count: u64,
+) {
     let few = count.min(RETURNS_MANY.into()) as u16;
     let marks = location.marks_mut();
     *marks = *marks & ((1 << COUNT_SHIFT) - 1) | few << COUNT_SHIFT;
     if few == RETURNS_MANY {
-        beside.get_or_insert_default().set_count(location, count);
+        notes.get_or_insert_default().set_count(location, count);
     }
 }
 
@@ -81,11 +85,11 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) {
-        let count = count_of(&location, state.beside.as_deref()).saturating_add(1);
+        let count = count_of(&location, state.notes.as_deref()).saturating_add(1);
         if count > limit {
             return self.bury(state, location, Reason::DeliveryLimit, settling, wakes);
         }
-        set_count(&mut location, &mut state.beside, count);
+        set_count(&mut location, &mut state.notes, count);
         if let Some(position) = location.position()
             && location.marks() & SPILLED == 0
         {
@@ -95,7 +99,7 @@ impl Queue {
     }
 
     /// The positions below `end` of messages in the log that have come back, and how often.
-    pub(crate) fn returns_below(&self, end: u64) -> Vec<(u64, u64)> {
+    pub(crate) fn returns_below(&self, end: Lsn) -> Vec<(Position, u64)> {
         let logged = {
             let state = self.state.lock();
             if state.traits.as_ref().is_none_or(|traits| traits.delivery_limit.is_none()) {
@@ -105,14 +109,14 @@ impl Queue {
         };
         let mut pairs = Vec::new();
         logged.for_each_run(&mut |run| {
-            let counted = run.iter().filter(|(at, marks)| *at < end && returns(*marks) > 0);
+            let counted = run.iter().filter(|(at, marks)| at.is_before(end) && returns(*marks) > 0);
             pairs.extend(counted.map(|(at, marks)| (*at, u64::from(returns(*marks)))));
         });
-        if pairs.iter().any(|(_, count)| *count == RETURNS_MANY.into()) {
+        if pairs.iter().any(|(_, count)| *count == u64::from(RETURNS_MANY)) {
             let state = self.state.lock();
-            for (at, count) in pairs.iter_mut().filter(|(_, few)| *few == RETURNS_MANY.into()) {
+            for (at, count) in pairs.iter_mut().filter(|(_, few)| *few == u64::from(RETURNS_MANY)) {
                 // One that has been settled since is of no interest any more.
-                let noted = state.beside.as_ref().and_then(|beside| beside.count_at(*at));
+                let noted = state.notes.as_ref().and_then(|notes| notes.count_at(*at));
                 *count = noted.unwrap_or(*count);
             }
         }

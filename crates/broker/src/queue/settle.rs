@@ -1,16 +1,13 @@
 //! What becomes of messages that a queue has handed out, and how the log hears of it.
 
-use super::line::{Logged, REDELIVERED, SPILLED, logged};
+use super::backlog::{Logged, REDELIVERED, SPILLED, logged};
 use super::returns::set_count;
 use super::{Queue, State};
 use crate::wakes::Wakes;
 use courser_store::recovered::QueueIndex;
-use courser_store::{Location, Record, Store, StoreError, Sync};
+use courser_store::{Location, Lsn, Position, Record, Store, StoreError, Sync};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-/// The books of unacknowledged messages keep at most this many places once they are empty.
-const KEPT_UNACKED: usize = 1024;
 
 /// A delivery that comes back from its consumer.
 #[derive(Debug)]
@@ -23,9 +20,9 @@ pub(crate) struct Settled {
 #[derive(Debug, Default)]
 pub(super) struct Settling {
     /// Positions in the log of messages that the queue is done with.
-    pub positions: Vec<u64>,
+    pub positions: Vec<Position>,
     /// Positions in the log of messages that have come back, and how often.
-    pub returns: Vec<(u64, u64)>,
+    pub returns: Vec<(Position, u64)>,
     /// Places whose memory is freed.
     pub locations: Vec<Location>,
 }
@@ -86,12 +83,10 @@ impl Queue {
                 state.consumers.unblock(consumer);
             }
         }
-        if let Some(beside) = &mut state.beside {
-            beside.leave_all(&acknowledged);
+        if let Some(notes) = &mut state.notes {
+            notes.leave_all(&acknowledged);
         }
-        if state.unacked.is_empty() {
-            state.unacked.shrink_to(KEPT_UNACKED);
-        }
+        state.unacked.shrink_if_empty();
         if state.consumers.is_handing_over() {
             state.consumers.hand_over();
         }
@@ -129,6 +124,7 @@ impl Queue {
                 state.consumers.unblock(consumer);
             }
         }
+        state.unacked.shrink_if_empty();
         if state.consumers.is_handing_over() {
             state.consumers.hand_over();
         }
@@ -143,8 +139,8 @@ impl Queue {
     pub(crate) fn purge(&self, store: &dyn Store) -> Result<usize, StoreError> {
         let mut state = self.state.lock();
         let purged = state.ready.take_all();
-        if let Some(beside) = &mut state.beside {
-            purged.for_each(&mut |location| beside.leave(location));
+        if let Some(notes) = &mut state.notes {
+            purged.for_each(&mut |location| notes.leave(location));
         }
         state.reader = None;
         state.ready_bytes = 0;
@@ -161,7 +157,7 @@ impl Queue {
     /// Takes back the messages that it had before a restart. Returns how many they are.
     pub(crate) fn restore(&self, index: &QueueIndex, store: &dyn Store) -> usize {
         let mut state = self.state.lock();
-        let keeps_apart = state.beside.as_ref().is_some_and(|beside| beside.keeps_apart());
+        let keeps_apart = state.notes.as_ref().is_some_and(|notes| notes.keeps_apart());
         let looks_inside = state.ready.has_levels() || keeps_apart;
         let mut reader = looks_inside.then(|| store.reader());
         let mut settling = Settling::default();
@@ -170,16 +166,16 @@ impl Queue {
         let may_be_letters =
             state.traits.as_ref().is_some_and(|traits| traits.dead_letter.is_some());
         for position in index.positions() {
-            let State { ready, beside, .. } = &mut *state;
+            let State { ready, notes, .. } = &mut *state;
             let mut location = Location::Log { position, marks: 0 };
             if let count @ 1.. = index.returns(position) {
                 *location.marks_mut() = REDELIVERED;
-                set_count(&mut location, beside, count);
+                set_count(&mut location, notes, count);
             }
             // One that can't be read is found out when its turn comes.
             let message = reader.as_mut().and_then(|reader| reader.read(&location).ok());
-            if let (Some(beside), Some(message)) = (beside, &message)
-                && !beside.enter(message, &location)
+            if let (Some(notes), Some(message)) = (notes, &message)
+                && !notes.enter(message, &location)
                 && !may_be_letters
             {
                 // A crash came between its coming and its end.
@@ -204,9 +200,9 @@ impl Queue {
     /// ascending runs, the queue's oldest first: of all, or only of those that survive a restart.
     pub(crate) fn for_each_run_below(
         &self,
-        end: u64,
+        end: Lsn,
         only_surviving: bool,
-        each: &mut dyn FnMut(&[u64]),
+        each: &mut dyn FnMut(&[Position]),
     ) {
         let mut logged_messages = self.logged(&self.state.lock());
         logged_messages.first.sort_unstable();
@@ -215,7 +211,9 @@ impl Queue {
             let counts = |marks: u16| !(only_surviving && marks & SPILLED != 0);
             positions.clear();
             positions.extend(
-                run.iter().filter(|(at, marks)| *at < end && counts(*marks)).map(|(at, _)| at),
+                run.iter()
+                    .filter(|(at, marks)| at.is_before(end) && counts(*marks))
+                    .map(|(at, _)| at),
             );
             positions.sort_unstable();
             if !positions.is_empty() {
@@ -233,7 +231,7 @@ impl Queue {
     }
 
     /// The position of a message that waits for an acknowledgement, if it is in the log.
-    pub(crate) fn unacked_position(&self, sequence: u64) -> Option<u64> {
+    pub(crate) fn unacked_position(&self, sequence: u64) -> Option<Position> {
         self.state.lock().unacked.get(sequence)?.position()
     }
 }

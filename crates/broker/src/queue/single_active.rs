@@ -1,13 +1,19 @@
 //! `x-single-active-consumer`: one consumer gets everything, the others stand by.
 
 use super::consumers::{Consumer, Consumers, Place};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// Who the single active consumer is, and who may come after it.
 #[derive(Debug, Default)]
 pub(super) struct SingleActive {
     active: Option<u32>,
-    /// The others, in the order in which they came.
-    waiting: Vec<u32>,
+    /// The others: those with the highest priority first, of those who came first.
+    waiting: BTreeMap<(Reverse<i64>, u64), u32>,
+    /// For each of them, when it came.
+    arrivals: FxHashMap<u32, u64>,
+    next_arrival: u64,
     /// A higher priority takes the place of the active consumer.
     by_priority: bool,
     /// The active consumer gets nothing more: once it has settled what it has, another takes over.
@@ -24,17 +30,26 @@ impl SingleActive {
     }
 
     /// Takes note of a new consumer.
-    pub fn add(&mut self, key: u32) {
-        self.waiting.push(key);
+    pub fn add(&mut self, key: u32, priority: i64) {
+        let arrival = self.next_arrival;
+        self.next_arrival += 1;
+        self.waiting.insert((Reverse(priority), arrival), key);
+        self.arrivals.insert(key, arrival);
+    }
+
+    fn is_waiting_no_more(&mut self, key: u32, priority: i64) {
+        if let Some(arrival) = self.arrivals.remove(&key) {
+            self.waiting.remove(&(Reverse(priority), arrival));
+        }
     }
 
     /// Takes note that a consumer has gone.
-    pub fn remove(&mut self, key: u32) {
+    pub fn remove(&mut self, key: u32, priority: i64) {
         if self.active == Some(key) {
             self.active = None;
             self.fading = false;
         }
-        self.waiting.retain(|waiting| *waiting != key);
+        self.is_waiting_no_more(key, priority);
     }
 }
 
@@ -49,10 +64,11 @@ impl Consumers {
     /// those to the one that has waited longest.
     pub fn activate_next(&mut self) {
         let Some(next) = self.highest_waiting() else { return };
+        let priority = self.priority(next);
         let Some(single) = self.single.as_deref_mut().filter(|one| one.active.is_none()) else {
             return;
         };
-        single.waiting.retain(|waiting| *waiting != next);
+        single.is_waiting_no_more(next, priority);
         single.active = Some(next);
         self.put_into_ring(next);
     }
@@ -73,13 +89,14 @@ impl Consumers {
             }
             return;
         }
+        let priority = self.priority(active);
         let settled = self.get(active).is_none_or(has_nothing_unacked);
         self.leave_ring(active, Place::Waiting);
         let Some(single) = self.single.as_deref_mut() else { return };
         single.fading = !settled;
         if settled {
             single.active = None;
-            single.waiting.push(active);
+            single.add(active, priority);
             self.activate_next();
         }
     }
@@ -91,9 +108,7 @@ impl Consumers {
     }
 
     fn highest_waiting(&self) -> Option<u32> {
-        let waiting = &self.single.as_deref()?.waiting;
-        let highest = waiting.iter().map(|key| self.priority(*key)).max()?;
-        waiting.iter().copied().find(|key| self.priority(*key) == highest)
+        self.single.as_deref()?.waiting.values().next().copied()
     }
 
     fn priority(&self, key: u32) -> i64 {

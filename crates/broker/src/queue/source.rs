@@ -1,13 +1,13 @@
 //! Where the next message for a consumer comes from: what is being published right now, or what
 //! has been waiting.
 
-use super::beside::Beside;
+use super::backlog::REDELIVERED;
 use super::expiry::{EXPIRED_AT_ONCE, Moment};
-use super::line::REDELIVERED;
+use super::message_notes::MessageNotes;
 use super::ready::Ready;
 use super::returns::{count_of, put_count, returns};
-use crate::stash::Stash;
-use courser_store::{Location, MessageRef, Reader, Store, StoreError};
+use crate::publish_run::PublishRun;
+use courser_store::{Location, MessageRef, Position, Reader, Store, StoreError};
 
 /// Messages in the order in which consumers shall get them.
 pub(crate) trait Source {
@@ -24,7 +24,7 @@ pub(crate) trait Source {
 
     /// Moves past a message that needs no acknowledgement. Returns its position, if it is in the
     /// log.
-    fn pass(&mut self) -> Option<u64>;
+    fn pass(&mut self) -> Option<Position>;
 
     /// Moves past a message that does: its place in the queue, and where it is kept.
     fn take(&mut self) -> Option<(u64, Location)>;
@@ -42,7 +42,7 @@ pub(crate) struct Next<'a> {
 /// A run of messages just published. Transient ones are copied into the store only if they have to
 /// wait.
 pub(crate) struct Publishing<'a, 'm> {
-    pub stash: &'a mut Stash<'m>,
+    pub run: &'a mut PublishRun<'m>,
     pub next: usize,
     pub store: &'a dyn Store,
     /// Gives out sequence numbers; empty while messages are handed over directly.
@@ -52,17 +52,17 @@ pub(crate) struct Publishing<'a, 'm> {
 impl Source for Publishing<'_, '_> {
     #[inline]
     fn is_empty(&self) -> bool {
-        self.next >= self.stash.len()
+        self.next >= self.run.len()
     }
 
     #[inline]
     fn prepare_keep(&mut self) -> Result<(), StoreError> {
-        self.stash.keep_from(self.next, self.store)
+        self.run.keep_from(self.next, self.store)
     }
 
     #[inline]
     fn peek(&mut self) -> Result<Option<Next<'_>>, StoreError> {
-        let message = self.stash.message(self.next);
+        let message = self.run.message(self.next);
         Ok(message.map(|message| Next { message, redelivered: false, expired: false }))
     }
 
@@ -71,15 +71,15 @@ impl Source for Publishing<'_, '_> {
     }
 
     #[inline]
-    fn pass(&mut self) -> Option<u64> {
-        let position = self.stash.position(self.next);
+    fn pass(&mut self) -> Option<Position> {
+        let position = self.run.position(self.next);
         self.next += 1;
         position
     }
 
     fn take(&mut self) -> Option<(u64, Location)> {
-        let location = self.stash.location(self.next, self.store)?;
-        let sequence = self.ready.pass_by(|| self.stash.message(self.next));
+        let location = self.run.location(self.next, self.store)?;
+        let sequence = self.ready.pass_by(|| self.run.message(self.next));
         self.next += 1;
         Some((sequence, location))
     }
@@ -93,14 +93,14 @@ pub(crate) struct Waiting<'a> {
     pub moment: Option<Moment>,
     /// What has expired.
     pub expired: Vec<Location>,
-    /// Octets of the bodies that wait.
+    /// Bytes of the bodies that wait.
     pub ready_bytes: &'a mut u64,
     /// Those of the message that was looked at last.
     pub peeked_bytes: u64,
     /// The header of a message that has come back to a queue that counts that.
     pub header: Vec<u8>,
     /// What the queue knows of some of them besides.
-    pub beside: Option<&'a mut Beside>,
+    pub notes: Option<&'a mut MessageNotes>,
 }
 
 impl Source for Waiting<'_> {
@@ -125,7 +125,7 @@ impl Source for Waiting<'_> {
         self.peeked_bytes = message.body.len() as u64;
         let expired = self.moment.is_some_and(|moment| moment.is_over_for(&message));
         if returns(marks) > 0 {
-            let count = count_of(location, self.beside.as_deref());
+            let count = count_of(location, self.notes.as_deref());
             if put_count(&message, count, &mut self.header).is_ok() {
                 message.header = &self.header;
             }
@@ -138,11 +138,11 @@ impl Source for Waiting<'_> {
         self.expired.extend(taken.map(|(_, location)| location));
     }
 
-    fn pass(&mut self) -> Option<u64> {
+    fn pass(&mut self) -> Option<Position> {
         *self.ready_bytes = self.ready_bytes.saturating_sub(self.peeked_bytes);
         let (_, location) = self.ready.pop()?;
-        if let Some(beside) = &mut self.beside {
-            beside.leave(&location);
+        if let Some(notes) = &mut self.notes {
+            notes.leave(&location);
         }
         location.position()
     }

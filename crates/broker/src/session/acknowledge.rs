@@ -71,7 +71,7 @@ impl Session {
         match self.transaction(number) {
             Some(transaction) => {
                 let settled = taken.into_iter().map(|(tag, one)| (tag, one, settlement));
-                transaction.settled.extend(settled);
+                transaction.settle(settled);
                 Ok(())
             }
             None => self.apply(number, taken, settlement),
@@ -84,9 +84,8 @@ impl Session {
         let Some(channel) = outbox.channel(number) else { return Ok(()) };
         let unacked = channel.unacked.take(tag).ok_or_else(|| unknown_tag(tag))?;
         book(channel, unacked, &mut self.settling);
-        channel.free_if_done(unacked.slot);
-        if channel.prefetch != 0 {
-            note_shared_limit(channel, &mut self.resuming);
+        if channel.starved_len() > 0 {
+            note(number, &mut self.resuming);
         }
         Ok(())
     }
@@ -117,12 +116,11 @@ impl Session {
         let mut runs = Runs::new();
         if let Some(channel) = self.outbox.lock().channel(number) {
             taken.iter().for_each(|unacked| book(channel, *unacked, &mut runs));
-            channel.sweep_slots();
-            if channel.prefetch != 0 {
-                note_shared_limit(channel, &mut self.resuming);
+            if channel.starved_len() > 0 {
+                note(number, &mut self.resuming);
             }
         }
-        let store = &*self.broker.store;
+        let store = &*self.shard.store;
         for (queue, settled) in runs {
             let acknowledged = queue.acknowledge(&settled, true, store, &mut self.wakes);
             acknowledged.map_err(store_fault)?;
@@ -153,9 +151,8 @@ impl Session {
             for (_, unacked) in taken {
                 book(channel, unacked, runs);
             }
-            channel.sweep_slots();
-            if channel.prefetch != 0 {
-                note_shared_limit(channel, &mut self.resuming);
+            if channel.starved_len() > 0 {
+                note(number, &mut self.resuming);
             }
         }
         match settlement {
@@ -173,9 +170,9 @@ impl Session {
         if self.settling.iter().any(|(_, settled)| !settled.is_empty()) {
             self.settling.retain(|(_, settled)| !settled.is_empty());
         }
-        let broker = Arc::clone(&self.broker);
-        let _gate = broker.gate.read();
-        let store = &*broker.store;
+        let shard = Arc::clone(&self.shard);
+        let _gate = shard.gate.read();
+        let store = &*shard.store;
         for (queue, settled) in &mut self.settling {
             if settled.is_empty() {
                 continue;
@@ -186,37 +183,48 @@ impl Session {
         }
         // The usual case, one queue, keeps the memory of its run for the next batch.
         self.settling.truncate(1);
-        for queue in std::mem::take(&mut self.resuming) {
-            drop(queue.resume(&self.outbox, store, &mut self.wakes));
+        self.resume_starved();
+        shard.post_dead_letters(&mut self.wakes);
+    }
+
+    /// Lets consumers take turns with what the limits of whole channels leave them. Called with the
+    /// gate held.
+    fn resume_starved(&mut self) {
+        for number in std::mem::take(&mut self.resuming) {
+            let waiting = self.outbox.lock().channel(number).map_or(0, |one| one.starved_len());
+            // Who gets something, or can't take it, is behind the others from then on.
+            for _ in 0..waiting {
+                let next = self.outbox.lock().channel(number).and_then(ChannelOut::next_starved);
+                let Some(queue) = next else { break };
+                // A store that can't read has poisoned itself; its owner ends the broker.
+                drop(queue.resume(&self.outbox, &*self.shard.store, &mut self.wakes));
+            }
         }
-        broker.post_dead_letters(&mut self.wakes);
     }
 
     /// Ends deliveries that are refused for good.
     fn reject(&mut self, refused: Runs) -> Result<(), Fault> {
-        let broker = Arc::clone(&self.broker);
-        let _gate = broker.gate.read();
-        let store = &*broker.store;
+        let shard = Arc::clone(&self.shard);
+        let _gate = shard.gate.read();
+        let store = &*shard.store;
         for (queue, settled) in merge(refused) {
             queue.reject(&settled, store, &mut self.wakes).map_err(store_fault)?;
         }
-        broker.post_dead_letters(&mut self.wakes);
+        shard.post_dead_letters(&mut self.wakes);
         Ok(())
     }
 
     /// Puts deliveries back to their places, and hands out what can be handed out then.
     pub(super) fn requeue(&mut self, returned: Runs) -> Result<(), Fault> {
-        let broker = Arc::clone(&self.broker);
-        let _gate = broker.gate.read();
-        let store = &*broker.store;
+        let shard = Arc::clone(&self.shard);
+        let _gate = shard.gate.read();
+        let store = &*shard.store;
         for (queue, settled) in merge(returned) {
             let settled = settled.into_iter();
             queue.requeue(settled, store, &mut self.wakes).map_err(store_fault)?;
         }
-        for queue in std::mem::take(&mut self.resuming) {
-            drop(queue.resume(&self.outbox, store, &mut self.wakes));
-        }
-        broker.post_dead_letters(&mut self.wakes);
+        self.resume_starved();
+        shard.post_dead_letters(&mut self.wakes);
         Ok(())
     }
 }
@@ -230,6 +238,7 @@ fn book(channel: &mut ChannelOut, unacked: Unacked, runs: &mut Runs) {
         Some((last, run)) if Arc::ptr_eq(last, queue) => run.push(settled),
         _ => runs.push((Arc::clone(queue), vec![settled])),
     }
+    channel.free_if_done(unacked.slot);
 }
 
 /// Makes one run of all runs of a queue: everything is back in its place before any of it is handed
@@ -246,12 +255,11 @@ fn merge(mut runs: Runs) -> Runs {
     runs
 }
 
-/// A limit for the whole channel is all consumers' together: each of them may have waited for this.
-fn note_shared_limit(channel: &ChannelOut, resuming: &mut Vec<Arc<Queue>>) {
-    for slot in channel.consumers() {
-        if !resuming.iter().any(|known| Arc::ptr_eq(known, &slot.queue)) {
-            resuming.push(Arc::clone(&slot.queue));
-        }
+/// Consumers of a channel have waited for others of it to acknowledge something.
+#[cold]
+fn note(number: u16, resuming: &mut Vec<u16>) {
+    if !resuming.contains(&number) {
+        resuming.push(number);
     }
 }
 

@@ -1,10 +1,10 @@
 //! What a client is told only when it is durable: publisher confirms and `tx.commit-ok`.
 
-use super::{Batch, Session};
+use super::{Batch, Channel, Session};
 use crate::fault::Fault;
 use crate::wire::WireBuffer;
 use courser_codec::{basic, tx};
-use courser_store::Lsn;
+use courser_store::{Lsn, Waiter};
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -22,7 +22,43 @@ enum Due {
         through: u64,
         count: u64,
     },
+    /// The publish with this confirm sequence number, which a queue has refused.
+    Refused(u64),
     CommitOk,
+}
+
+/// Publishes that one ack confirms.
+#[derive(Default)]
+struct Run {
+    through: u64,
+    count: u64,
+}
+
+impl Run {
+    fn add(&mut self, through: u64, count: u64) {
+        self.through = through;
+        self.count += count;
+    }
+
+    /// Confirms the run, and begins another one.
+    fn write(&mut self, number: u16, out: &mut Vec<u8>) {
+        let Run { through, count } = std::mem::take(self);
+        if count > 0 {
+            let ack = basic::Ack { delivery_tag: through, multiple: count > 1 };
+            ack.write_frame(number, out);
+        }
+    }
+}
+
+impl Channel {
+    /// What has been taken in since the last run is confirmed when the store is durable up to `lsn`.
+    fn end_run_of_confirms(&mut self, lsn: Lsn) {
+        let count = std::mem::take(&mut self.unconfirmed_count);
+        if count > 0 {
+            let through = self.unconfirmed_through;
+            self.confirms.push_back(Confirm { lsn, what: Due::Publishes { through, count } });
+        }
+    }
 }
 
 impl Session {
@@ -39,20 +75,45 @@ impl Session {
     }
 
     /// Tells the publishers of a run which of its messages some queue has refused; the others have
-    /// to be confirmed.
+    /// to be confirmed. In order: clients take an ack of many for all that it covers, also for what
+    /// was refused before. A refusal waits until what it refuses can't come back after a crash.
     pub(super) fn confirm_or_refuse(&mut self, batch: &mut Batch<'_>) -> Result<(), Fault> {
+        if batch.run.is_logged() && batch.run.has_refused() {
+            self.batch_lsn = self.batch_lsn.max(self.shard.store.end());
+        }
         for (index, (number, seq)) in batch.publishers.drain(..).enumerate() {
             if seq == 0 {
                 continue;
             }
-            if batch.stash.is_refused(index) {
-                let nack = basic::Nack { delivery_tag: seq, multiple: false, requeue: false };
-                nack.write_frame(number, self.outbox.lock().wire_mut().bytes_mut());
+            if batch.run.is_refused(index) {
+                self.refuse(number, seq)?;
             } else {
                 self.confirm_later(number, seq)?;
             }
         }
         Ok(())
+    }
+
+    /// Notes that a publish of this batch was refused, behind those that came before it.
+    fn refuse(&mut self, number: u16, seq: u64) -> Result<(), Fault> {
+        let lsn = self.batch_lsn;
+        let channel = self.channel(number)?;
+        channel.end_run_of_confirms(lsn);
+        channel.confirms.push_back(Confirm { lsn, what: Due::Refused(seq) });
+        if self.confirming.last() != Some(&number) {
+            self.confirming.push(number);
+        }
+        Ok(())
+    }
+
+    /// Confirms nothing more of this batch: the store has not taken some of it, which ends the connection.
+    #[cold]
+    pub(super) fn forget_unconfirmed(&mut self) {
+        for number in std::mem::take(&mut self.confirming) {
+            if let Some(channel) = self.channels.get_mut(number) {
+                channel.unconfirmed_count = 0;
+            }
+        }
     }
 
     /// Ends a batch: its publishes are confirmed now if they are durable, or when they are.
@@ -63,9 +124,7 @@ impl Session {
         }
         for number in std::mem::take(&mut self.confirming) {
             let Some(channel) = self.channels.get_mut(number) else { continue };
-            let (through, count) = (channel.unconfirmed_through, channel.unconfirmed_count);
-            channel.unconfirmed_count = 0;
-            channel.confirms.push_back(Confirm { lsn, what: Due::Publishes { through, count } });
+            channel.end_run_of_confirms(lsn);
             if !self.awaiting.contains(&number) {
                 self.awaiting.push(number);
             }
@@ -94,7 +153,7 @@ impl Session {
             return;
         }
         self.broker.check_failure();
-        let durable = self.broker.store.durable();
+        let durable = self.shard.store.durable();
         if self.wake_at.is_some_and(|at| at > durable) && self.nothing_due(durable) {
             return;
         }
@@ -113,7 +172,7 @@ impl Session {
         }
         let outbox = Arc::clone(&self.outbox);
         let Some(mut state) = outbox.try_lock() else { return false };
-        let durable = self.broker.store.durable();
+        let durable = self.shard.store.durable();
         let next = self.write_due(durable, state.wire_mut().bytes_mut());
         let taken = state.take_plain(wire);
         drop(state);
@@ -127,20 +186,20 @@ impl Session {
         let mut next: Option<Lsn> = None;
         self.awaiting.retain(|number| {
             let Some(channel) = self.channels.get_mut(*number) else { return false };
-            let (mut through, mut count) = (0, 0);
+            let mut run = Run::default();
             while let Some(due) = channel.confirms.pop_front_if(|front| front.lsn <= durable) {
                 match due.what {
-                    Due::Publishes { through: last, count: more } => {
-                        through = last;
-                        count += more;
+                    Due::Publishes { through, count } => run.add(through, count),
+                    Due::Refused(seq) => {
+                        run.write(*number, out);
+                        let (multiple, requeue) = (false, false);
+                        let nack = basic::Nack { delivery_tag: seq, multiple, requeue };
+                        nack.write_frame(*number, out);
                     }
                     Due::CommitOk => tx::CommitOk {}.write_frame(*number, out),
                 }
             }
-            if count > 0 {
-                let ack = basic::Ack { delivery_tag: through, multiple: count > 1 };
-                ack.write_frame(*number, out);
-            }
+            run.write(*number, out);
             let front = channel.confirms.front().map(|front| front.lsn);
             next = next.into_iter().chain(front).min();
             front.is_some()
@@ -154,19 +213,19 @@ impl Session {
             return;
         }
         let Some(lsn) = next else { return };
-        match &self.durable_waker {
-            Some(waker) => self.broker.store.when_durable(lsn, waker),
+        match &self.durable_waiter {
+            Some(waiter) => self.shard.store.when_durable(lsn, waiter.clone()),
             None => {
                 let waker = Waker::from(Arc::clone(&self.outbox));
-                self.broker.store.when_durable(lsn, &waker);
+                self.shard.store.when_durable(lsn, waker.into());
             }
         }
     }
 
-    /// Has `waker` woken, in the place of the connection's task, when something can be confirmed: it
-    /// may call [`Session::try_confirm`] there and then.
-    pub fn wake_when_durable(&mut self, waker: Waker) {
-        self.durable_waker = Some(waker);
+    /// Has `waiter` notified, in the place of the connection's task, when something can be confirmed.
+    /// It may call [`Session::try_confirm`] there and then.
+    pub fn notify_when_durable(&mut self, waiter: Waiter) {
+        self.durable_waiter = Some(waiter);
     }
 
     /// Whether no channel has anything that is durable.

@@ -2,9 +2,9 @@
 
 use super::Session;
 use crate::arguments::consumer_priority;
+use crate::direct_reply::REPLY_TO;
 use crate::fault::{Fault, Resource};
 use crate::queue::{NewConsumer, Queue, Taking};
-use crate::reply::REPLY_TO;
 use crate::vhost::clean_name;
 use crate::wire::WireBuffer;
 use courser_codec::{ShortString, basic, channel};
@@ -37,13 +37,14 @@ impl Session {
             exclusive: consume.exclusive,
             prefetch,
             priority,
+            consumers_max: self.broker.limits.consumers_per_queue_max,
             reply: &mut |out| {
                 if !consume.nowait {
                     reply.write_frame(number, out);
                 }
             },
         };
-        queue.add_consumer(new, &self.vhost.name, &*self.broker.store, &mut self.wakes)?;
+        queue.add_consumer(new, &self.vhost.name, &*self.shard.store, &mut self.wakes)?;
         if let Some(reading) = reading {
             self.begin_reading(number, tag.as_bytes(), &queue, reading);
         }
@@ -52,7 +53,7 @@ impl Session {
 
     /// The tag of a new consumer, if the channel has room for it.
     pub(super) fn consumer_tag(
-        &self,
+        &mut self,
         number: u16,
         consume: &basic::Consume<'_>,
     ) -> Result<ShortString, Fault> {
@@ -61,19 +62,33 @@ impl Session {
         } else {
             ShortString::from(consume.consumer_tag)
         };
-        let consumers_max = self.broker.limits.consumers_per_channel_max;
-        if let Some(channel) = self.outbox.lock().channel(number) {
+        let limits = &self.broker.limits;
+        let (consumers_max, in_all_max) =
+            (limits.consumers_per_channel_max, limits.consumers_per_connection_max);
+        let mut outbox = self.outbox.lock();
+        if let Some(channel) = outbox.channel(number) {
             if channel.find_consumer(tag.as_bytes()).is_some() {
                 return Err(Fault::not_allowed(format_args!(
                     "attempt to reuse consumer tag '{tag}'"
                 )));
             }
-            if channel.consumers().count() >= consumers_max {
+            if channel.consumer_count() >= consumers_max {
                 return Err(Fault::precondition_failed(format_args!(
-                    "channel {number} has the {consumers_max} consumers that it may have"
+                    "consumer limit ({consumers_max}) of channel {number} reached"
                 )));
             }
         }
+        if self.consumers_at_most >= in_all_max {
+            // Some of them may have gone.
+            self.consumers_at_most = outbox.consumer_count();
+            if self.consumers_at_most >= in_all_max {
+                return Err(Fault::precondition_failed(format_args!(
+                    "consumer limit ({in_all_max}) of the connection reached"
+                )));
+            }
+        }
+        drop(outbox);
+        self.consumers_at_most += 1;
         Ok(tag)
     }
 
@@ -104,12 +119,12 @@ impl Session {
     pub(super) fn get(&mut self, number: u16, get: &basic::Get<'_>) -> Result<(), Fault> {
         let queue = self.named_queue(number, clean_name(get.queue))?;
         self.refuse_for_streams("basic.get", &queue)?;
-        let store = &*self.broker.store;
+        let store = &*self.shard.store;
         while queue
             .expire_before_poll(store, &mut self.wakes)
             .map_err(|error| queue.fault(error))?
         {
-            self.broker.post_dead_letters(&mut self.wakes);
+            self.shard.post_dead_letters(&mut self.wakes);
         }
         let mut undeliverable = false;
         let got = queue.poll((&self.outbox, number), store, &mut self.wakes, |sequence, polled| {
@@ -149,6 +164,9 @@ impl Session {
             if !qos.global {
                 if let Some(channel) = self.channels.get_mut(number) {
                     channel.prefetch = prefetch;
+                }
+                if let Some(channel) = outbox.channel(number) {
+                    channel.prefetch_each = qos.prefetch_count;
                 }
             } else if let Some(channel) = outbox.channel(number) {
                 channel.prefetch = prefetch;

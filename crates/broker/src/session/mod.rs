@@ -7,42 +7,49 @@
 mod acknowledge;
 mod confirm;
 mod consume;
-mod length;
+mod deduplicate;
+mod direct_reply;
+mod pace;
+mod permission;
 mod publish;
 mod readdress;
-mod reply;
 mod request;
-mod screen;
+mod slow_requests;
 mod streams;
 mod transaction;
 
-pub use publish::{Batch, Inbound, Pace};
+pub use pace::Pace;
+pub use publish::{Batch, Inbound};
 
+use crate::admin::ConnectionState;
 use crate::broker::{Broker, Identity};
 use crate::channels::Channels;
+use crate::direct_reply::is_reply_name;
 use crate::fault::Fault;
+use crate::memory::{Charge, Use};
 use crate::outbox::Outbox;
 use crate::queue::{ConnectionId, Departure, Queue, Settled};
-use crate::reply::is_reply_name;
+use crate::shard::Shard;
 use crate::stream::StreamReader;
 use crate::vhost::{Admission, Route, Vhost};
 use crate::wakes::Wakes;
 use acknowledge::Runs;
 use confirm::Confirm;
 use courser_codec::ShortString;
-use courser_store::Lsn;
+use courser_store::{Lsn, Waiter};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::task::Waker;
 use transaction::Transaction;
 
 /// One connection's dealings with the broker.
 pub struct Session {
     broker: Arc<Broker>,
+    /// The one that the vhost is on.
+    shard: Arc<Shard>,
     vhost: Arc<Vhost>,
-    /// The vhost counts its connections.
-    _admission: Admission,
+    /// What it may do; the vhost and the user count their connections by it.
+    admission: Admission,
     identity: Identity,
     connection: ConnectionId,
     outbox: Arc<Outbox>,
@@ -53,8 +60,10 @@ pub struct Session {
     stream_readers: Vec<StreamReader>,
     /// Deliveries acknowledged in this batch, in runs of the same queue.
     settling: Vec<(Arc<Queue>, Vec<Settled>)>,
-    /// Queues whose blocked consumers on this connection may have credit again.
-    resuming: Vec<Arc<Queue>>,
+    /// Channels whose consumers share a limit, which may leave them something again.
+    resuming: Vec<u16>,
+    /// Consumers made since their number was last looked up, and what that was.
+    consumers_at_most: usize,
     /// Channels with publishes in this batch that have to be confirmed.
     confirming: Vec<u16>,
     /// How far the store has to be durable for the publishes of this batch.
@@ -63,10 +72,15 @@ pub struct Session {
     awaiting: Vec<u16>,
     /// The LSN at which the store will wake this connection.
     wake_at: Option<Lsn>,
-    /// What the store wakes then, if not the connection's task.
-    durable_waker: Option<Waker>,
+    /// What the store notifies then, if not the connection's task.
+    durable_waiter: Option<Waiter>,
     routes: RouteCache,
+    /// Bytes that its open transactions hold.
+    pending_bytes: usize,
     pace: Option<Pace>,
+    /// This batch has put messages into the log, and the last one had.
+    is_logging: bool,
+    has_logged: bool,
     /// Something was published in this batch.
     has_published: bool,
     /// The last batch that published something was taken in while publishers should have waited.
@@ -102,24 +116,35 @@ struct LastRoute {
 struct RouteCache {
     generation: u64,
     by_address: FxHashMap<Box<[u8]>, Arc<Route>>,
+    /// What they use.
+    charge: Charge,
 }
 
 /// Routes remembered for one connection.
 const ROUTES_MAX: usize = 1024;
+/// What they may use.
+const ROUTES_MAX_BYTES: usize = 4 << 20;
 
 impl RouteCache {
     fn get(&mut self, address: &[u8], generation: u64) -> Option<Arc<Route>> {
         if self.generation != generation {
             self.by_address.clear();
+            self.charge.set(0);
             self.generation = generation;
         }
         self.by_address.get(address).cloned()
     }
 
     fn put(&mut self, address: &[u8], route: &Arc<Route>) {
-        if self.by_address.len() >= ROUTES_MAX {
+        let bytes = address.len() + route.used_bytes();
+        if self.by_address.len() >= ROUTES_MAX || self.charge.bytes() + bytes > ROUTES_MAX_BYTES {
             self.by_address.clear();
+            self.charge.set(0);
         }
+        if bytes > ROUTES_MAX_BYTES {
+            return;
+        }
+        self.charge.set(self.charge.bytes() + bytes);
         self.by_address.insert(address.into(), Arc::clone(route));
     }
 }
@@ -132,10 +157,12 @@ impl Session {
         connection: ConnectionId,
         outbox: Arc<Outbox>,
     ) -> Self {
+        let charge = broker.memory.charge(Use::Sessions, 0);
         Session {
             broker,
+            shard: Arc::clone(admission.vhost().shard()),
             vhost: Arc::clone(admission.vhost()),
-            _admission: admission,
+            admission,
             identity,
             connection,
             outbox,
@@ -145,13 +172,17 @@ impl Session {
             stream_readers: Vec::new(),
             settling: Vec::new(),
             resuming: Vec::new(),
+            consumers_at_most: 0,
             confirming: Vec::new(),
             batch_lsn: Lsn::default(),
             awaiting: Vec::new(),
             wake_at: None,
-            durable_waker: None,
-            routes: RouteCache::default(),
+            durable_waiter: None,
+            routes: RouteCache { charge, ..RouteCache::default() },
+            pending_bytes: 0,
             pace: None,
+            is_logging: false,
+            has_logged: false,
             has_published: false,
             published_in_alarm: false,
         }
@@ -160,6 +191,23 @@ impl Session {
     /// What this connection has to send.
     pub fn outbox(&self) -> &Arc<Outbox> {
         &self.outbox
+    }
+
+    /// Takes note of what the connection is doing, for whoever wants to know.
+    pub fn set_state(&self, state: ConnectionState) {
+        self.outbox.connection.set_state(state);
+    }
+
+    /// Takes note of bytes that came from the client.
+    #[inline]
+    pub fn note_received(&self, bytes: usize) {
+        self.outbox.connection.traffic.received(bytes);
+    }
+
+    /// Takes note of bytes that went to the client.
+    #[inline]
+    pub fn note_sent(&self, bytes: usize) {
+        self.outbox.connection.traffic.sent(bytes);
     }
 
     /// Whether this connection has to wait for the end of an alarm, which wakes it, and the reason.
@@ -176,7 +224,10 @@ impl Session {
     /// `channel.open` has been answered.
     pub fn open_channel(&mut self, number: u16) {
         self.channels.insert(number, Channel::default());
-        self.outbox.lock().open_channel(number);
+        let charge = self.broker.memory.charge(Use::Sessions, 0);
+        let unacked_max = self.broker.limits.unacked_per_channel_max;
+        self.outbox.lock().open_channel(number, unacked_max, charge);
+        self.broker.monitor.channel_opened(&self.outbox, number, self.broker.now_ms());
     }
 
     /// The channel is closed, by either side: its consumers end and what it has not acknowledged
@@ -197,6 +248,8 @@ impl Session {
             if self.channels.remove(number).is_none() {
                 continue;
             }
+            self.admission.close_channel();
+            self.broker.monitor.channel_closed(&self.outbox, number, self.broker.now_ms());
             self.confirming.retain(|confirming| *confirming != number);
             self.awaiting.retain(|awaiting| *awaiting != number);
             self.remove_consumers(number, &mut departures);
@@ -238,6 +291,7 @@ impl Session {
             self.delete_queue(&queue);
         }
         self.wakes.wake_all();
+        self.broker.monitor.forget(&self.outbox, self.broker.now_ms());
         self.broker.check_alarms();
     }
 
@@ -251,22 +305,22 @@ impl Session {
 
     /// The queues that [`Outbox::take`] named get the chance to send more.
     pub fn resume(&mut self, stalled: Vec<Arc<Queue>>) {
-        let broker = Arc::clone(&self.broker);
-        let _gate = broker.gate.read();
+        let shard = Arc::clone(&self.shard);
+        let _gate = shard.gate.read();
         for queue in stalled {
-            let resumed = queue.resume(&self.outbox, &*self.broker.store, &mut self.wakes);
+            let resumed = queue.resume(&self.outbox, &*self.shard.store, &mut self.wakes);
             // A store that can't read has poisoned itself; its owner ends the broker.
             drop(resumed);
         }
-        broker.post_dead_letters(&mut self.wakes);
+        shard.post_dead_letters(&mut self.wakes);
         self.pump_streams();
         self.wakes.wake_all();
     }
 
     fn delete_queue(&mut self, queue: &Arc<Queue>) {
         self.exclusive.retain(|exclusive| !Arc::ptr_eq(exclusive, queue));
-        let broker = Arc::clone(&self.broker);
-        let _gate = broker.gate.read();
+        let shard = Arc::clone(&self.shard);
+        let _gate = shard.gate.read();
         // Without a condition, deleting can't be refused; a store that fails has poisoned itself.
         let deleted = self.vhost.delete_queue(queue, |_| Ok(()), |_| {}, &mut self.wakes);
         drop(deleted);
@@ -278,10 +332,10 @@ impl Session {
             Departure::Unnoticed => {}
             Departure::QueueIsUseless => self.delete_unused(queue),
             Departure::OthersMayGoOn => {
-                let broker = Arc::clone(&self.broker);
-                let _gate = broker.gate.read();
+                let shard = Arc::clone(&self.shard);
+                let _gate = shard.gate.read();
                 // A store that can't read has poisoned itself; its owner ends the broker.
-                drop(queue.activate_next(&*broker.store, &mut self.wakes));
+                drop(queue.activate_next(&*shard.store, &mut self.wakes));
             }
         }
     }

@@ -1,13 +1,13 @@
 //! Publishing: the path of most of the broker's work.
 
 use super::readdress::says_the_way;
-use super::{LastRoute, ROUTES_MAX, Session};
+use super::{LastRoute, ROUTES_MAX, Session, pace::Pace};
 use crate::arguments::MAX_EXPIRY_MS;
 use crate::deduplication::Remembered;
 use crate::exchange::Envelope;
 use crate::fault::Fault;
-use crate::queue::Queue;
-use crate::stash::Stash;
+use crate::publish_run::PublishRun;
+use crate::trace::Traced;
 use crate::vhost::{Route, clean_name, lock_streams, store_fault};
 use bytes::Bytes;
 use courser_codec::{ContentHeader, Properties, RawProperties, basic};
@@ -46,31 +46,31 @@ pub struct Inbound<'m> {
 /// The publishes of one read: those with the same route travel together.
 #[derive(Default)]
 pub struct Batch<'m> {
-    pub(super) stash: Stash<'m>,
+    pub(super) run: PublishRun<'m>,
     route: Option<Arc<Route>>,
     persistent: bool,
-    /// On a route that may refuse messages, for each in `stash` its channel and confirm number.
+    /// On a route that may refuse messages, for each in `run` its channel and confirm number.
     pub(super) publishers: Vec<(u16, u64)>,
-    /// What is remembered of messages in `stash` to drop their repetitions.
+    /// What is remembered of messages in `run` to drop their repetitions.
     remembered: Remembered,
 }
 
 impl Batch<'_> {
     /// Adds what is remembered of the message that was pushed last, or that will be the first.
     pub(super) fn remember(&mut self, of_one: Remembered) {
-        self.remembered.add(self.stash.len().saturating_sub(1), of_one);
+        self.remembered.add(self.run.len().saturating_sub(1), of_one);
     }
 
     /// How often a queue will get one of the messages.
     pub(super) fn copies(&self) -> usize {
-        self.route.as_ref().map_or(0, |route| route.queues.len() * self.stash.len())
+        self.route.as_ref().map_or(0, |route| route.queues.len() * self.run.len())
     }
 
     /// Empties the batch, which must have been flushed, and keeps its memory for another read.
     pub fn recycle<'n>(self) -> Batch<'n> {
         let publishers = self.publishers;
         Batch {
-            stash: self.stash.recycle(),
+            run: self.run.recycle(),
             route: None,
             persistent: false,
             publishers,
@@ -78,33 +78,6 @@ impl Batch<'_> {
         }
     }
 }
-
-/// A publisher is ahead of the consumers of a queue and should give them time.
-#[derive(Debug)]
-pub struct Pace {
-    queue: Arc<Queue>,
-    published: u64,
-    consumed_before: u64,
-    backlog_low: usize,
-}
-
-impl Pace {
-    /// Asked about every millisecond: whether to wait on. The publisher goes on as soon as the
-    /// backlog is worked off, or when consumers are far from keeping up with it: they are slow for
-    /// reasons of their own, and waiting for them would only hold the publisher up.
-    pub fn wait_on(&mut self) -> bool {
-        let consumed = self.queue.consumed();
-        let progress = consumed - self.consumed_before;
-        self.consumed_before = consumed;
-        self.queue.backlog() > self.backlog_low
-            && self.queue.consumer_count() > 0
-            && progress * SLOW_CONSUMERS_FRACTION >= self.published
-    }
-}
-
-/// Consumers that take less than this fraction of a publisher's batch in a millisecond are not
-/// waited for.
-const SLOW_CONSUMERS_FRACTION: u64 = 16;
 
 impl Session {
     /// Takes in a publish; it reaches its queues at the latest when the batch is flushed.
@@ -143,8 +116,12 @@ impl Session {
     /// What a publisher hears whose message is not good: of its exchange first, if that is not good
     /// either.
     #[cold]
-    fn refusal(&self, inbound: &Inbound<'_>, fault: Fault) -> Fault {
+    fn refusal(&mut self, inbound: &Inbound<'_>, fault: Fault) -> Fault {
         let exchange = clean_name(inbound.publish.exchange);
+        let keys = [inbound.publish.routing_key.as_bytes()];
+        if let Err(refused) = self.permit_publish(exchange.as_bytes(), &keys) {
+            return refused;
+        }
         self.vhost.published_to(exchange.as_bytes()).err().unwrap_or(fault)
     }
 
@@ -171,9 +148,17 @@ impl Session {
             body: inbound.body,
             shared_body: inbound.shared_body,
             published_ms: route.stamp(inbound.header, || self.broker.now_ms()),
+            recorded_deaths: false,
         };
+        if route.is_traced {
+            self.trace_publish(inbound.channel, &message, &route);
+            // It may go nowhere, and nothing be flushed after it.
+            let shard = Arc::clone(&self.shard);
+            let _gate = shard.gate.read();
+            shard.post_dead_letters(&mut self.wakes);
+        }
         if !route.queues.is_empty() {
-            batch.stash.push(message);
+            batch.run.push(message);
         } else if inbound.publish.mandatory && route.is_nowhere() {
             self.return_unroutable(inbound.channel, &message);
         }
@@ -183,6 +168,13 @@ impl Session {
             self.confirm_later(inbound.channel, inbound.confirm_seq)?;
         }
         Ok(())
+    }
+
+    /// Notes a copy of a message that is published while that is traced.
+    #[cold]
+    pub(super) fn trace_publish(&mut self, channel: u16, message: &MessageRef<'_>, route: &Route) {
+        let copy = Traced::publish(&self.vhost, &self.outbox, channel, message, route);
+        copy.into_iter().for_each(|copy| self.wakes.push_traced(copy));
     }
 
     pub(super) fn return_unroutable(&self, channel: u16, message: &MessageRef<'_>) {
@@ -224,6 +216,7 @@ impl Session {
     ) -> Result<Arc<Route>, Fault> {
         let exchange = clean_name(inbound.publish.exchange);
         let keys = [inbound.publish.routing_key.as_bytes()];
+        self.permit_publish(exchange.as_bytes(), &keys)?;
         let envelope = Envelope { keys: &keys, properties };
         let route = Arc::new(self.vhost.route(exchange.as_bytes(), &envelope)?);
         if route.by_key_alone {
@@ -236,9 +229,9 @@ impl Session {
     /// Properties that the broker answers for are checked; the others are only passed on, but they
     /// have to be well-formed, or they would break the consumers. Returns whether they decide where
     /// the message goes, besides its exchange and routing key.
-    fn check_properties(&self, properties: RawProperties<'_>) -> Result<bool, Fault> {
+    fn check_properties(&mut self, properties: RawProperties<'_>) -> Result<bool, Fault> {
         properties.validate().map_err(malformed)?;
-        if properties.flags() & FLAG_USER_ID != 0 && !self.identity.impersonator {
+        if properties.flags() & FLAG_USER_ID != 0 && !self.may_impersonate() {
             let claimed = properties.user_id().map_err(malformed)?.unwrap_or_default();
             let user = &self.identity.user;
             if claimed.as_bytes() != user.as_bytes() {
@@ -254,66 +247,83 @@ impl Session {
         Ok(properties.flags() & FLAGS_OF_THE_WAY != 0 && says_the_way(properties)?)
     }
 
+    #[cold]
+    fn may_impersonate(&mut self) -> bool {
+        self.identity.impersonator || self.admission.access.may_impersonate()
+    }
+
     /// Puts the collected run into its queues.
     pub(super) fn flush_publishes(&mut self, batch: &mut Batch<'_>) -> Result<(), Fault> {
         let Some(route) = batch.route.take() else { return Ok(()) };
-        if batch.stash.is_empty() {
+        if batch.run.is_empty() {
             return Ok(());
         }
-        let broker = Arc::clone(&self.broker);
-        let _gate = broker.gate.read();
-        batch.stash.set_refusable(route.may_refuse);
+        let shard = Arc::clone(&self.shard);
+        let _gate = shard.gate.read();
+        batch.run.set_refusable(route.may_refuse);
         let order = lock_streams(std::iter::once(&*route));
+        let is_vain = refuses_all(&route);
         let persisted = match route.logged(batch.persistent) {
+            _ if is_vain => {
+                batch.run.refuse_all();
+                Ok(())
+            }
             [] => Ok(()),
             _ => self.persist(batch, &route),
         };
         if let Err(error) = persisted {
             batch.remembered = Remembered::default();
+            self.forget_unconfirmed();
             return Err(store_fault(error));
         }
-        let pushed = self.push(&mut batch.stash, &route).map_err(store_fault);
+        let pushed = match is_vain {
+            true => Ok(()),
+            false => self.push(&mut batch.run, &route).map_err(store_fault),
+        };
         if !batch.remembered.is_empty() {
-            let (stash, failed) = (&batch.stash, pushed.is_err());
-            batch.remembered.settle(|index| failed || stash.is_refused(index));
+            let (run, failed) = (&batch.run, pushed.is_err());
+            batch.remembered.settle(|index| failed || run.is_refused(index));
+        }
+        if pushed.is_err() {
+            self.forget_unconfirmed();
         }
         drop(order);
-        broker.post_dead_letters(&mut self.wakes);
+        shard.post_dead_letters(&mut self.wakes);
         let confirmed = if route.may_refuse { self.confirm_or_refuse(batch) } else { Ok(()) };
-        batch.stash.clear();
+        batch.run.clear();
         pushed.and(confirmed)
     }
 
     /// Appends a run to the store's log.
     fn persist(&mut self, batch: &mut Batch<'_>, route: &Route) -> Result<(), StoreError> {
-        let Batch { stash, persistent, publishers, .. } = batch;
+        let Batch { run, persistent, publishers, .. } = batch;
         let persistent = *persistent;
         let wanted =
             !self.confirming.is_empty() || publishers.iter().any(|(_, confirm)| *confirm != 0);
         let sync = if wanted { Sync::Wanted } else { Sync::Later };
-        let mut locations = Vec::with_capacity(stash.len());
-        let records = stash.records(route.logged(persistent), route.holders(persistent));
-        let lsn = self.broker.store.append(&records, sync, &mut locations)?;
+        let mut locations = Vec::with_capacity(run.len());
+        let records = run.records(route.logged(persistent), route.holders(persistent));
+        self.is_logging = true;
+        let lsn = self.shard.store.append(&records, sync, &mut locations)?;
         self.batch_lsn = self.batch_lsn.max(lsn);
-        stash.set_locations(locations, persistent);
+        run.set_locations(locations, persistent);
         Ok(())
     }
 
     /// Puts a run into the queues of its route.
-    pub(super) fn push(&mut self, stash: &mut Stash<'_>, route: &Route) -> Result<(), StoreError> {
+    pub(super) fn push(
+        &mut self,
+        run: &mut PublishRun<'_>,
+        route: &Route,
+    ) -> Result<(), StoreError> {
         let pace_backlog = self.broker.limits.pace_backlog;
         for queue in &route.queues {
-            queue.publish(stash, &*self.broker.store, &mut self.wakes)?;
+            queue.publish(run, &*self.shard.store, &mut self.wakes)?;
             if queue.backlog() > pace_backlog && queue.consumer_count() > 0 {
-                self.pace = Some(Pace {
-                    queue: Arc::clone(queue),
-                    published: stash.len() as u64,
-                    consumed_before: queue.consumed(),
-                    backlog_low: pace_backlog / 2,
-                });
+                self.pace = Some(Pace::with_consumers(queue, run.len() as u64, pace_backlog / 2));
             }
         }
-        stash.let_go(&*self.broker.store);
+        run.let_go(&*self.shard.store);
         Ok(())
     }
 
@@ -344,7 +354,18 @@ impl Session {
         if std::mem::take(&mut self.has_published) {
             self.published_in_alarm = self.broker.alarm().is_some();
         }
-        flushed.map(|()| self.pace.take())
+        self.has_logged = std::mem::take(&mut self.is_logging);
+        let pace = self.pace.take();
+        flushed.map(|()| pace.or_else(|| self.pace_with_store()))
+    }
+}
+
+/// Whether a message on this route would only go into the log to be refused: its only queue is full,
+/// and takes no dead letters.
+fn refuses_all(route: &Route) -> bool {
+    match &route.queues[..] {
+        [queue] => route.may_refuse && queue.refuses_all(),
+        _ => false,
     }
 }
 

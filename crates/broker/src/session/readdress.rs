@@ -2,9 +2,9 @@
 //! for a direct reply, or an exchange on their way keeps them.
 
 use super::Session;
+use super::direct_reply::wants_direct_reply;
 use super::publish::{Batch, Inbound, is_persistent, malformed};
-use super::reply::wants_direct_reply;
-use crate::copies;
+use crate::cc;
 use crate::deduplication::Remembered;
 use crate::exchange::Envelope;
 use crate::fault::Fault;
@@ -23,7 +23,7 @@ pub(super) struct Readdressed<'m> {
 /// Whether the way of a message is decided by more than its exchange and routing key, or it asks for
 /// a direct reply.
 pub(super) fn says_the_way(properties: RawProperties<'_>) -> Result<bool, Fault> {
-    Ok(copies::names_more_keys(properties).map_err(malformed)? || wants_direct_reply(properties)?)
+    Ok(cc::names_more_keys(properties).map_err(malformed)? || wants_direct_reply(properties)?)
 }
 
 impl Session {
@@ -33,15 +33,16 @@ impl Session {
         inbound: &Inbound<'m>,
         properties: RawProperties<'_>,
     ) -> Result<Readdressed<'m>, Fault> {
-        if !copies::names_more_keys(properties).map_err(malformed)? {
+        if !cc::names_more_keys(properties).map_err(malformed)? {
             let route = self.find_route(inbound, properties)?;
             return Ok(Readdressed { route, header: Cow::Borrowed(inbound.header) });
         }
-        let keys = copies::keys(inbound.publish.routing_key.as_bytes(), properties)?;
-        let envelope = Envelope { keys: &keys, properties };
+        let keys = cc::keys(inbound.publish.routing_key.as_bytes(), properties)?;
         let exchange = clean_name(inbound.publish.exchange);
+        self.permit_publish(exchange.as_bytes(), &keys)?;
+        let envelope = Envelope { keys: &keys, properties };
         let route = Arc::new(self.vhost.route(exchange.as_bytes(), &envelope)?);
-        Ok(Readdressed { route, header: copies::shown(inbound.header) })
+        Ok(Readdressed { route, header: cc::shown(inbound.header) })
     }
 
     /// Takes in a publish whose properties are more than passed on; it takes effect before the call
@@ -99,12 +100,13 @@ impl Session {
             shared_body: inbound.shared_body,
             // Its life begins when its time has come.
             published_ms: 0,
+            recorded_deaths: false,
         };
         let sync = if inbound.confirm_seq == 0 { Sync::Later } else { Sync::Wanted };
-        let broker = Arc::clone(&self.broker);
-        let _gate = broker.gate.read();
-        for keeper in &route.keepers {
-            let kept = keeper.keep(&message, persistent, sync, &*broker.store);
+        let shard = Arc::clone(&self.shard);
+        let _gate = shard.gate.read();
+        for retention in &route.keepers {
+            let kept = retention.keep(&message, persistent, sync, &*shard.store);
             let lsn = kept.map_err(store_fault)?;
             self.batch_lsn = self.batch_lsn.max(lsn);
         }

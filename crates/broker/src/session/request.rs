@@ -22,16 +22,17 @@ impl Session {
         }
         self.flush_publishes(batch)?;
         self.settle_acknowledged();
-        let broker = Arc::clone(&self.broker);
-        let gate = takes_effect_as_a_whole(method).then(|| broker.gate.read());
+        let shard = Arc::clone(&self.shard);
+        let gate = takes_effect_as_a_whole(method).then(|| shard.gate.read());
         let done = self.carry_out(number, method);
-        broker.post_dead_letters(&mut self.wakes);
+        shard.post_dead_letters(&mut self.wakes);
         drop(gate);
         self.wakes.wake_all();
         done
     }
 
     fn carry_out(&mut self, number: u16, method: &Method<'_>) -> Result<(), Fault> {
+        self.permit(number, method)?;
         match method {
             Method::BasicReject(reject) => {
                 self.nack(number, reject.delivery_tag, false, reject.requeue)
@@ -54,7 +55,7 @@ impl Session {
                 Ok(())
             }
             Method::ExchangeDeclare(declare) => {
-                self.vhost.declare_exchange(declare, || self.broker.next_id())?;
+                self.vhost.declare_exchange(declare, || self.shard.next_id())?;
                 self.reply_unless(
                     declare.nowait,
                     number,
@@ -72,6 +73,9 @@ impl Session {
                 Ok(())
             }
             Method::ConfirmSelect(select) => {
+                if let Some(channel) = self.outbox.lock().channel(number) {
+                    channel.confirms = true;
+                }
                 self.reply_unless(
                     select.nowait,
                     number,
@@ -130,7 +134,13 @@ impl Session {
                 auto_delete: declare.auto_delete,
                 arguments: owned_arguments(declare.arguments)?,
             };
-            let id = || self.broker.next_id();
+            if named_by_broker {
+                self.permit_named(&request.name)?;
+            }
+            if self.vhost.queue(request.name.as_bytes()).is_none() {
+                self.permit_dead_letters(&request.name, &request.arguments)?;
+            }
+            let id = || self.shard.next_id();
             let queue = self.vhost.declare_queue(request, self.connection, id)?;
             let known = |other: &Arc<_>| Arc::ptr_eq(other, &queue);
             if declare.exclusive && !self.exclusive.iter().any(known) {
@@ -183,7 +193,7 @@ impl Session {
 
     /// An empty queue name stands for the last one declared, and then an empty routing key stands
     /// for its name (AMQP 0-9-1, 1.7.2.3).
-    fn queue_and_key(
+    pub(super) fn queue_and_key(
         &mut self,
         number: u16,
         queue: ShortString,
@@ -228,7 +238,7 @@ impl Session {
     fn purge(&mut self, number: u16, purge: &queue::Purge<'_>) -> Result<(), Fault> {
         let queue = self.named_queue(number, clean_name(purge.queue))?;
         self.refuse_for_streams("queue.purge", &queue)?;
-        let message_count = queue.purge(&*self.broker.store).map_err(store_fault)? as u32;
+        let message_count = queue.purge(&*self.shard.store).map_err(store_fault)? as u32;
         self.broker.check_alarms();
         let reply = Method::QueuePurgeOk(queue::PurgeOk { message_count });
         self.reply_unless(purge.nowait, number, reply);

@@ -48,7 +48,7 @@ impl Session {
             Some((number, index, channel.slot(index)?.consumer_key))
         });
         let Some(place) = place else { return };
-        let id = self.broker.next_id();
+        let id = self.shard.next_id();
         self.stream_readers.push(StreamReader::new(id, queue, place, offset, filter));
     }
 
@@ -62,10 +62,10 @@ impl Session {
         if self.stream_readers.is_empty() {
             return;
         }
-        let Session { stream_readers, outbox, broker, wakes, .. } = self;
+        let Session { stream_readers, outbox, shard, wakes, .. } = self;
         // A store that can't read has poisoned itself; its owner ends the broker.
         stream_readers
-            .retain_mut(|reader| reader.pump(outbox, &*broker.store, wakes).unwrap_or(false));
+            .retain_mut(|reader| reader.pump(outbox, &*shard.store, wakes).unwrap_or(false));
     }
 
     /// Gives back the memory that an idle connection need not hold.

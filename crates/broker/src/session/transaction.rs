@@ -7,13 +7,14 @@ use super::{Inbound, Session};
 use crate::deduplication::Remembered;
 use crate::exchange::Arrival;
 use crate::fault::Fault;
+use crate::memory::{Charge, Use};
+use crate::publish_run::PublishRun;
 use crate::queue::Queue;
-use crate::stash::Stash;
 use crate::unacked::Unacked;
 use crate::vhost::{Route, lock_streams, store_fault};
 use bytes::Bytes;
-use courser_codec::{ContentHeader, RawProperties, ShortStr, basic};
-use courser_store::{Location, Lsn, MessageRef, Record, Sync};
+use courser_codec::{ContentHeader, RawProperties, ShortStr, basic, reply_code};
+use courser_store::{Location, Lsn, MessageRef, Position, Record, Sync};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,8 +24,9 @@ use std::sync::Arc;
 pub(super) struct Transaction {
     publishes: Vec<Pending>,
     publishes_bytes: usize,
+    charge: Charge,
     /// Deliveries settled; a rollback gives them back to the client, unacknowledged.
-    pub settled: Vec<(u64, Unacked, Settlement)>,
+    settled: Vec<(u64, Unacked, Settlement)>,
 }
 
 /// A publish that waits for its commit.
@@ -40,7 +42,7 @@ struct Pending {
 /// log for the durable queues there.
 type RoutedPending<'p> = (&'p Pending, Cow<'p, [u8]>, Arc<Route>, bool);
 
-/// What a pending publish costs besides its octets.
+/// What a pending publish costs besides its bytes.
 const PENDING_OVERHEAD_BYTES: usize = 128;
 
 impl Session {
@@ -53,8 +55,23 @@ impl Session {
     }
 
     pub(super) fn begin_transaction(&mut self, number: u16) -> Result<(), Fault> {
-        self.channel(number)?.transaction.get_or_insert_default();
+        let charge = self.broker.memory.charge(Use::Transactions, 0);
+        let new = || Box::new(Transaction { charge, ..Transaction::default() });
+        self.channel(number)?.transaction.get_or_insert_with(new);
+        if let Some(channel) = self.outbox.lock().channel(number) {
+            channel.transactional = true;
+        }
         Ok(())
+    }
+
+    /// Takes what a transactional channel has done, which begins anew.
+    fn take_transaction(&mut self, number: u16) -> Option<Transaction> {
+        let charge = self.broker.memory.charge(Use::Transactions, 0);
+        let transaction = self.transaction(number)?;
+        let new = Transaction { charge, ..Transaction::default() };
+        let taken = std::mem::replace(transaction, new);
+        self.pending_bytes = self.pending_bytes.saturating_sub(taken.publishes_bytes);
+        Some(taken)
     }
 
     /// Keeps a publish, which has been found good, until the commit.
@@ -65,7 +82,6 @@ impl Session {
     ) -> Result<(), Fault> {
         let persistent = is_persistent(properties)?;
         let most = self.broker.limits.transaction_max_bytes;
-        let Some(transaction) = self.transaction(inbound.channel) else { return Ok(()) };
         let pending = Pending {
             address: Bytes::copy_from_slice(inbound.address),
             header: Bytes::copy_from_slice(inbound.header),
@@ -76,15 +92,20 @@ impl Session {
             mandatory: inbound.publish.mandatory,
             persistent,
         };
-        transaction.publishes_bytes += PENDING_OVERHEAD_BYTES
+        let bytes = PENDING_OVERHEAD_BYTES
             + pending.address.len()
             + pending.header.len()
             + pending.body.len();
-        if transaction.publishes_bytes > most {
+        if self.pending_bytes + bytes > most {
             return Err(Fault::precondition_failed(format_args!(
-                "transaction is larger than the {most} octets that it may have"
+                "transaction limit ({most} bytes) of the connection reached"
             )));
         }
+        self.broker.memory.admit_transaction(bytes)?;
+        self.pending_bytes += bytes;
+        let Some(transaction) = self.transaction(inbound.channel) else { return Ok(()) };
+        transaction.publishes_bytes += bytes;
+        transaction.count_memory();
         transaction.publishes.push(pending);
         Ok(())
     }
@@ -92,8 +113,8 @@ impl Session {
     /// `tx.commit`: everything since the last commit takes effect, and survives together or not at
     /// all. Answered when it is durable.
     pub(super) fn commit(&mut self, number: u16) -> Result<(), Fault> {
-        let Some(transaction) = self.transaction(number) else { return Ok(()) };
-        let Transaction { publishes, settled, .. } = std::mem::take(transaction);
+        let Some(transaction) = self.take_transaction(number) else { return Ok(()) };
+        let Transaction { publishes, settled, charge: _charge, .. } = transaction;
         let mut remembered = Remembered::default();
         let routed = match self.route_pending(number, &publishes, &mut remembered) {
             Ok(routed) => routed,
@@ -114,20 +135,20 @@ impl Session {
         }
         let kept = routed.iter().flat_map(|(pending, _, route, _)| {
             let (keepers, message) = (route.keepers.iter(), pending.as_published());
-            keepers.filter_map(move |keeper| keeper.prepare(&message, pending.persistent))
+            keepers.filter_map(move |retention| retention.prepare(&message, pending.persistent))
         });
         let arrivals: Vec<Arrival<'_>> = kept.collect();
         records.extend(arrivals.iter().filter_map(Arrival::record));
         for (queue, positions) in &settled_positions {
             records.push(Record::Settled { queue: *queue, positions });
         }
-        let broker = Arc::clone(&self.broker);
-        let gate = broker.gate.read();
+        let shard = Arc::clone(&self.shard);
+        let gate = shard.gate.read();
         let order = lock_streams(routed.iter().map(|(_, _, route, _)| &**route));
         let mut locations = Vec::new();
         let mut lsn = Lsn::default();
         if !records.is_empty() {
-            let store = &self.broker.store;
+            let store = &self.shard.store;
             match store.append(&records, Sync::Wanted, &mut locations) {
                 Ok(end) => lsn = end,
                 Err(error) => {
@@ -150,7 +171,7 @@ impl Session {
         };
         let done: Vec<Unacked> = with(Settlement::Done).map(|(_, unacked)| unacked).collect();
         self.apply_logged(number, &done)?;
-        broker.post_dead_letters(&mut self.wakes);
+        shard.post_dead_letters(&mut self.wakes);
         drop(gate);
         for settlement in [Settlement::Reject, Settlement::Requeue] {
             self.apply(number, with(settlement).collect(), settlement)?;
@@ -176,7 +197,12 @@ impl Session {
             let inbound = pending.inbound(number);
             let properties = ContentHeader::parse(inbound.header).map_err(malformed)?.properties;
             // An exchange that has gone since takes its messages with it, as if unroutable.
-            let Ok(readdressed) = self.readdress(&inbound, properties) else { continue };
+            let readdressed = match self.readdress(&inbound, properties) {
+                Ok(readdressed) => readdressed,
+                // What it may no longer do is not passed over in silence.
+                Err(fault) if fault.code == reply_code::ACCESS_REFUSED => return Err(fault),
+                Err(_) => continue,
+            };
             let Readdressed { mut route, header } = readdressed;
             if route.is_screened {
                 route = self.screen(&route, properties, remembered)?;
@@ -201,14 +227,17 @@ impl Session {
             if route.is_nowhere() && pending.mandatory {
                 self.return_unroutable(number, &message);
             }
-            let mut stash = Stash::default();
-            stash.set_refusable(route.may_refuse);
-            stash.push(message);
-            if !route.logged(*persistent).is_empty() {
-                stash.set_locations(locations.by_ref().take(1).collect(), *persistent);
+            if route.is_traced {
+                self.trace_publish(number, &message, route);
             }
-            self.push(&mut stash, route).map_err(store_fault)?;
-            refused |= stash.is_refused(0);
+            let mut run = PublishRun::default();
+            run.set_refusable(route.may_refuse);
+            run.push(message);
+            if !route.logged(*persistent).is_empty() {
+                run.set_locations(locations.by_ref().take(1).collect(), *persistent);
+            }
+            self.push(&mut run, route).map_err(store_fault)?;
+            refused |= run.is_refused(0);
         }
         Ok(refused)
     }
@@ -241,7 +270,7 @@ impl Session {
         &self,
         number: u16,
         settled: &[(u64, Unacked, Settlement)],
-    ) -> BTreeMap<u64, Vec<u64>> {
+    ) -> BTreeMap<u64, Vec<Position>> {
         let done = settled.iter().filter(|(_, _, settlement)| *settlement == Settlement::Done);
         let sources: Vec<(Arc<Queue>, u64)> = match self.outbox.lock().channel(number) {
             Some(channel) => done
@@ -251,7 +280,7 @@ impl Session {
                 .collect(),
             None => Vec::new(),
         };
-        let mut positions = BTreeMap::<u64, Vec<u64>>::new();
+        let mut positions = BTreeMap::<u64, Vec<Position>>::new();
         for (queue, sequence) in sources {
             if queue.settings.survives()
                 && let Some(position) = queue.unacked_position(sequence)
@@ -271,9 +300,8 @@ impl Session {
 
     /// Gives settled deliveries back to the channel, and ends the transaction.
     pub(super) fn abandon_transaction(&mut self, number: u16) {
-        let Some(transaction) = self.transaction(number) else { return };
-        let Transaction { settled, .. } = std::mem::take(transaction);
-        self.give_back(number, settled);
+        let Some(transaction) = self.take_transaction(number) else { return };
+        self.give_back(number, transaction.settled);
     }
 
     /// Has deliveries wait for their acknowledgement again.
@@ -281,6 +309,22 @@ impl Session {
         if let Some(channel) = self.outbox.lock().channel(number) {
             channel.unacked.put_back(settled.into_iter().map(|(tag, unacked, _)| (tag, unacked)));
         }
+    }
+}
+
+impl Transaction {
+    /// Notes settlements that wait for the commit.
+    pub fn settle(&mut self, settled: impl Iterator<Item = (u64, Unacked, Settlement)>) {
+        let capacity = self.settled.capacity();
+        self.settled.extend(settled);
+        if self.settled.capacity() != capacity {
+            self.count_memory();
+        }
+    }
+
+    fn count_memory(&mut self) {
+        let settled = self.settled.capacity() * size_of::<(u64, Unacked, Settlement)>();
+        self.charge.set(self.publishes_bytes + settled);
     }
 }
 
@@ -297,6 +341,7 @@ impl Pending {
             body: &self.body,
             shared_body: Some(&self.body),
             published_ms,
+            recorded_deaths: false,
         }
     }
 

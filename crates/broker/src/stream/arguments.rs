@@ -2,13 +2,13 @@
 
 use crate::arguments::QueueType;
 use crate::fault::{Fault, Resource};
-use crate::queue::QueueTraits;
+use crate::queue::EffectiveSettings;
 use courser_codec::{FieldTable, FieldValue};
 use courser_store::stream::{PageLimits, Retention};
 
 /// Pages are so fine that retention is exact to this part of its limit.
 const PAGES_PER_LIMIT: u64 = 16;
-/// The least that pages are cut to, in octets and in milliseconds.
+/// The least that pages are cut to, in bytes and in milliseconds.
 const PAGE_BYTES_MIN: u64 = 4096;
 const PAGE_SPAN_MS_MIN: u64 = 1000;
 
@@ -27,7 +27,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    pub fn of(traits: Option<&QueueTraits>) -> Self {
+    pub fn of(traits: Option<&EffectiveSettings>) -> Self {
         let Some(traits) = traits else { return Settings::default() };
         Settings {
             size_bytes_max: traits.bounds.as_ref().and_then(|bounds| bounds.bytes),

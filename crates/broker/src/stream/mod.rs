@@ -9,7 +9,7 @@
 //! Only what is durable is delivered. An offset that a consumer has seen is never given to another
 //! message, whatever crashes.
 //!
-//! Lock order: the broker's gate, `order` of all streams of a route by their numbers, `state`.
+//! Lock order: the shard's gate, `order` of all streams of a route by their numbers, `state`.
 
 mod arguments;
 mod content;
@@ -24,13 +24,13 @@ pub(crate) use reader::StreamReader;
 pub(crate) use start::Start;
 
 use crate::outbox::Outbox;
-use crate::queue::QueueTraits;
-use crate::stash::Stash;
+use crate::publish_run::PublishRun;
+use crate::queue::EffectiveSettings;
 use crate::timers::{Timed, Timer, TimerKind, Timers};
 use crate::wakes::Wakes;
 use arguments::Settings;
 use courser_store::stream::StreamIndex;
-use courser_store::{Location, Lsn, Record, Store, StoreError, Sync};
+use courser_store::{Location, Lsn, Position, Record, Store, StoreError, Sync};
 use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -65,7 +65,7 @@ struct State {
 
 impl Stream {
     /// An empty stream.
-    pub fn new(id: u64, traits: Option<&QueueTraits>) -> Self {
+    pub fn new(id: u64, traits: Option<&EffectiveSettings>) -> Self {
         let settings = Settings::of(traits);
         Stream {
             id,
@@ -116,7 +116,7 @@ impl Stream {
     /// holds the guard of [`Stream::lock_order`] since before they were appended.
     pub fn append(
         &self,
-        stash: &Stash<'_>,
+        run: &PublishRun<'_>,
         now_ms: u64,
         store: &dyn Store,
         wakes: &mut Wakes,
@@ -124,13 +124,13 @@ impl Stream {
         let mut state = self.state.lock();
         if state.deleted {
             drop(state);
-            return self.refuse(stash, store);
+            return self.refuse(run, store);
         }
         let mut last = None;
-        for index in 0..stash.len() {
-            let held = stash.held(index);
+        for index in 0..run.len() {
+            let held = run.held(index);
             debug_assert!(held.is_some(), "a message for a stream is not in the log");
-            if let (Some(location), Some(message)) = (held, stash.message(index)) {
+            if let (Some(location), Some(message)) = (held, run.message(index)) {
                 state.index.push(&location, message.stored_len() as u64, message.published_ms);
                 last = location.position();
             }
@@ -140,7 +140,9 @@ impl Stream {
         drop(state);
         for (_, outbox) in sleeping {
             match last {
-                Some(position) => store.when_durable(Lsn(position + 1), &Waker::from(outbox)),
+                Some(position) => {
+                    store.when_durable(position.durable_at(), Waker::from(outbox).into())
+                }
                 None => wakes.push(&outbox),
             }
         }
@@ -148,9 +150,9 @@ impl Stream {
     }
 
     /// Lets go of messages that came when the stream was gone, though the log has them for it.
-    fn refuse(&self, stash: &Stash<'_>, store: &dyn Store) -> Result<(), StoreError> {
-        let held = (0..stash.len()).filter_map(|index| stash.held(index));
-        let positions: Vec<u64> = held.filter_map(|location| location.position()).collect();
+    fn refuse(&self, run: &PublishRun<'_>, store: &dyn Store) -> Result<(), StoreError> {
+        let held = (0..run.len()).filter_map(|index| run.held(index));
+        let positions: Vec<Position> = held.filter_map(|location| location.position()).collect();
         if !positions.is_empty() {
             let record = Record::Settled { queue: self.id, positions: &positions };
             store.settle(&[record], Sync::Later, &positions)?;
@@ -181,7 +183,7 @@ impl Stream {
     }
 
     /// Gives it other limits, which hold at the latest with the next message.
-    pub fn set_traits(&self, traits: Option<&QueueTraits>) {
+    pub fn set_traits(&self, traits: Option<&EffectiveSettings>) {
         let mut state = self.state.lock();
         state.settings = Settings::of(traits);
         let pages = state.settings.pages();
@@ -268,7 +270,7 @@ impl Stream {
     }
 
     /// Calls `each` with the position before `end` of every message.
-    pub fn for_each_position_below(&self, end: u64, each: &mut dyn FnMut(u64)) {
+    pub fn for_each_position_below(&self, end: Lsn, each: &mut dyn FnMut(Position)) {
         let mut places = VecDeque::new();
         let mut offset = 0;
         loop {
@@ -278,12 +280,12 @@ impl Stream {
             }
             offset += places.len() as u64;
             let positions = places.drain(..).filter_map(|place| place.position());
-            positions.filter(|position| *position < end).for_each(&mut *each);
+            positions.filter(|position| position.is_before(end)).for_each(&mut *each);
         }
     }
 
     /// Ends the stream. Returns how many messages it had, and their positions in the log.
-    pub fn delete(&self, timers: &Timers) -> (u64, Vec<u64>) {
+    pub fn delete(&self, timers: &Timers) -> (u64, Vec<Position>) {
         let mut state = self.state.lock();
         state.deleted = true;
         timers.disarm(&mut state.timer, (self.id, TimerKind::Age));

@@ -5,7 +5,7 @@ use super::content::put_offset;
 use crate::outbox::{Blocked, ChannelOut, Outbox, OutboxState};
 use crate::queue::Queue;
 use crate::wakes::Wakes;
-use courser_store::{Location, Lsn, MessageRef, Reader, Store, StoreError};
+use courser_store::{Location, MessageRef, Position, Reader, Store, StoreError};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
@@ -31,7 +31,7 @@ pub(crate) struct StreamReader {
     /// The stream wakes this reader's connection when there is a message with this offset.
     asleep_until: Option<u64>,
     /// The position of a message whose durability it waits for.
-    awaited: Option<u64>,
+    awaited: Option<Position>,
     /// The last content header sent.
     header: Vec<u8>,
 }
@@ -151,13 +151,13 @@ impl StreamReader {
     /// Whether the next message is durable; if not, its connection is woken when it is.
     fn is_durable(&mut self, outbox: &Arc<Outbox>, store: &dyn Store) -> bool {
         let Some(position) = self.ahead.front().and_then(Location::position) else { return true };
-        if position < store.durable().0 {
+        if position.is_before(store.durable()) {
             self.awaited = None;
             return true;
         }
         if self.awaited != Some(position) {
             self.awaited = Some(position);
-            store.when_durable(Lsn(position + 1), &Waker::from(Arc::clone(outbox)));
+            store.when_durable(position.durable_at(), Waker::from(Arc::clone(outbox)).into());
         }
         false
     }
@@ -171,7 +171,7 @@ impl StreamReader {
         wakes: &mut Wakes,
     ) -> Result<Stop, StoreError> {
         let Some(stream) = self.queue.stream() else { return Ok(Stop::Blocked) };
-        let durable = store.durable().0;
+        let durable = store.durable();
         let reader = self.reader.get_or_insert_with(|| store.reader());
         let high_bytes = outbox.high_bytes();
         let mut stop = Stop::Ahead;
@@ -179,7 +179,7 @@ impl StreamReader {
         let mut out = outbox.lock();
         while *left > 0
             && let Some(place) = self.ahead.front()
-            && place.position().is_none_or(|position| position < durable)
+            && place.position().is_none_or(|position| position.is_before(durable))
         {
             if out.check(self.channel, self.slot, high_bytes).is_err() {
                 // The caller finds out why.

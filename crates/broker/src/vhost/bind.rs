@@ -1,15 +1,16 @@
 //! Making and removing bindings.
 
-use super::durable::Gone;
-use super::durable::store_fault;
+use super::log::Gone;
+use super::log::store_fault;
 use super::route::Route;
 use super::{Vhost, clean_name};
+use crate::admin::{Event, EventKind};
 use crate::arguments;
 use crate::deduplication::Remembered;
 use crate::exchange::history::History;
-use crate::exchange::{BindingKey, Destination, ExchangeKind, headers, weight};
+use crate::exchange::{BindingKey, Destination, Exchange, ExchangeKind, headers, weight};
 use crate::fault::Fault;
-use crate::post::{Parcel, post};
+use crate::internal_publish::{InternalPublish, post};
 use crate::queue::ConnectionId;
 use crate::wakes::Wakes;
 use courser_codec::{FieldTable, FieldValue};
@@ -62,8 +63,10 @@ impl Vhost {
             // Perhaps with its arguments in another order: one definition stands for both.
             return Ok(());
         }
-        self.admit_binding()?;
+        self.admit_binding(&key)?;
         self.define_binding(&exchange, &destination, &key)?;
+        self.count_binding(&key.routing_key, &key.arguments);
+        self.tell_of_binding(EventKind::BindingCreated, &exchange, &destination, &key);
         exchange.bind(&destination, key);
         self.routes_changed();
         drop(write);
@@ -73,6 +76,20 @@ impl Vhost {
         }
     }
 
+    fn tell_of_binding(
+        &self,
+        kind: EventKind,
+        source: &Exchange,
+        destination: &Destination,
+        key: &BindingKey,
+    ) {
+        self.monitor.events.tell(|| {
+            Event::new(self.shard.timers.now_ms(), kind, &self.name, &source.name)
+                .with("destination", destination.name())
+                .with("routing_key", &key.routing_key)
+        });
+    }
+
     /// Sends what an exchange remembers to what has just been bound to it.
     fn replay(
         &self,
@@ -80,20 +97,20 @@ impl Vhost {
         destination: &Destination,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        let now_ms = self.timers.now_ms();
+        let now_ms = self.shard.timers.now_ms();
         let mut remembered = Remembered::default();
-        let mut parcels = Vec::new();
+        let mut publishes = Vec::new();
         history.for_each(&mut |message| {
-            parcels.extend(match destination {
+            publishes.extend(match destination {
                 Destination::Queue(queue) => {
-                    Some(Parcel::to(message, Arc::new(Route::to(queue)), now_ms))
+                    Some(InternalPublish::to(message, Arc::new(Route::to(queue)), now_ms))
                 }
                 Destination::Exchange(next) => {
-                    Parcel::route(message, self, next, now_ms, &mut remembered)
+                    InternalPublish::route(message, self, next, now_ms, &mut remembered)
                 }
             });
         })?;
-        post(&*self.store, &parcels, 0, &[], wakes)?;
+        post(&*self.shard.store, &publishes, 0, &[], wakes)?;
         remembered.settle(|_| false);
         Ok(())
     }
@@ -124,6 +141,7 @@ impl Vhost {
         }
         let mut gone = Gone::default();
         let removed = exchange.unbind(&destination, &key, &mut |key| {
+            self.tell_of_binding(EventKind::BindingDeleted, &exchange, &destination, key);
             self.binding_is_gone(&exchange, &destination, key, &mut gone);
         });
         self.bindings.fetch_sub(removed.count, Ordering::Relaxed);

@@ -1,9 +1,11 @@
 //! Making exchanges and queues, or finding that they are there already.
 
 use super::{Vhost, clean_name};
+use crate::admin::{EventKind, count, vhost_deleted};
 use crate::arguments::{self, QueueType};
-use crate::exchange::{Exchange, ExchangeKind, ExchangeSettings};
+use crate::exchange::{BindingKey, Exchange, ExchangeKind, ExchangeSettings};
 use crate::fault::Fault;
+use crate::memory::{binding_bytes, named_bytes};
 use crate::queue::{ConnectionId, Queue, QueueSettings};
 use crate::stream;
 use courser_codec::FieldTable;
@@ -42,6 +44,7 @@ impl Vhost {
         })?;
         let arguments = owned_arguments(declare.arguments)?;
         let _write = self.write.lock();
+        self.refuse_if_deleted()?;
         if let Some(current) = self.exchange(name.as_bytes()) {
             return self.check_equivalent_exchange(&current, declare, kind, &arguments);
         }
@@ -52,6 +55,7 @@ impl Vhost {
         if self.names.load().exchanges.len() >= self.exchanges_max {
             return Err(self.too_many("exchanges", self.exchanges_max));
         }
+        self.shard.memory.admit_definition(named_bytes(&name, &arguments))?;
         let settings = ExchangeSettings {
             kind,
             durable: declare.durable,
@@ -61,6 +65,8 @@ impl Vhost {
         };
         let exchange = self.make_exchange(id(), name.clone(), settings);
         self.define_exchange(&exchange)?;
+        self.listed.exchanges.insert(Arc::clone(&exchange));
+        self.tell(EventKind::ExchangeCreated, &name);
         self.change(|names| {
             names.exchanges.insert(name, exchange);
         });
@@ -100,6 +106,8 @@ impl Vhost {
         id: impl FnOnce() -> u64,
     ) -> Result<Arc<Queue>, Fault> {
         let _write = self.write.lock();
+        self.refuse_if_deleted()?;
+        count(&self.monitor.churn.queues_declared);
         let name = request.name.clone();
         if !request.named_by_broker && name.as_bytes().starts_with(RESERVED_PREFIX) {
             return Err(reserved("queue", &name));
@@ -125,6 +133,7 @@ impl Vhost {
             stream::check_sizes(&request.arguments)?;
         }
         self.admit_queue(&name)?;
+        self.shard.memory.admit_definition(named_bytes(&name, &request.arguments))?;
         let settings = QueueSettings {
             durable: request.durable,
             exclusive_owner: request.exclusive.then_some(connection),
@@ -134,19 +143,35 @@ impl Vhost {
         let queue = self.make_queue(id(), name.clone(), settings);
         self.define_queue(&queue)?;
         let made = Arc::clone(&queue);
+        self.listed.queues.insert(Arc::clone(&queue));
+        count(&self.monitor.churn.queues_created);
+        self.tell(EventKind::QueueCreated, &name);
         self.change(|names| {
             names.queues.insert(name, queue);
         });
         Ok(made)
     }
 
-    /// Counts one more binding, or refuses it.
-    pub(super) fn admit_binding(&self) -> Result<(), Fault> {
+    /// Nothing is made in a vhost that goes.
+    pub(super) fn refuse_if_deleted(&self) -> Result<(), Fault> {
+        if self.is_deleted() { Err(vhost_deleted(&self.name)) } else { Ok(()) }
+    }
+
+    /// Refuses a binding for which there is no room.
+    pub(super) fn admit_binding(&self, key: &BindingKey) -> Result<(), Fault> {
         if self.bindings.load(Ordering::Relaxed) >= self.bindings_max {
             return Err(self.too_many("bindings", self.bindings_max));
         }
+        let bytes = binding_bytes(&key.routing_key, &key.arguments);
+        self.shard.memory.admit_definition(bytes)
+    }
+
+    /// Counts one more binding.
+    pub(super) fn count_binding(&self, routing_key: &ShortString, arguments: &FieldTable) {
         self.bindings.fetch_add(1, Ordering::Relaxed);
-        Ok(())
+        let mut charge = self.bindings_charge.lock();
+        let bytes = charge.bytes() + binding_bytes(routing_key, arguments);
+        charge.set(bytes);
     }
 
     pub(super) fn too_many(&self, what: &str, most: usize) -> Fault {
@@ -157,13 +182,22 @@ impl Vhost {
     }
 }
 
+/// Bytes that the arguments of a method may have: they are kept, in the log as part of a key.
+const ARGUMENTS_MAX_BYTES: usize = 32 * 1024;
+
 pub(crate) fn owned_arguments(arguments: courser_codec::Table<'_>) -> Result<FieldTable, Fault> {
+    let bytes = arguments.as_bytes().len();
+    if bytes > ARGUMENTS_MAX_BYTES {
+        return Err(Fault::precondition_failed(format_args!(
+            "arguments of {bytes} bytes are larger than the maximum of {ARGUMENTS_MAX_BYTES}"
+        )));
+    }
     arguments
         .to_owned()
         .map_err(|error| Fault::new(502, format_args!("malformed arguments: {error}")))
 }
 
-pub(super) fn refuse_default_exchange(name: &[u8]) -> Result<(), Fault> {
+pub(crate) fn refuse_default_exchange(name: &[u8]) -> Result<(), Fault> {
     if name.is_empty() {
         return Err(Fault::access_refused("operation not permitted on the default exchange"));
     }

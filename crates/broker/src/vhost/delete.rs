@@ -1,7 +1,8 @@
 //! Removing queues and exchanges, with everything that hangs on them.
 
-use super::durable::Gone;
-use super::{PREDEFINED, Vhost};
+use super::Vhost;
+use super::log::Gone;
+use crate::admin::{EventKind, count};
 use crate::exchange::Exchange;
 use crate::fault::Fault;
 use crate::queue::{Consumer, Queue, QueueStatus};
@@ -14,14 +15,8 @@ use std::sync::atomic::Ordering;
 impl Vhost {
     /// `exchange.delete` (AMQP 0-9-1, 1.6.2.3). A missing exchange is not an error.
     pub(crate) fn delete_exchange(&self, name: &ShortString, if_unused: bool) -> Result<(), Fault> {
-        super::declare::refuse_default_exchange(name.as_bytes())?;
+        self.refuse_system_exchange(name)?;
         let _write = self.write.lock();
-        if PREDEFINED.iter().any(|(predefined, _)| *name == *predefined) {
-            return Err(Fault::access_refused(format_args!(
-                "deletion of system {} not allowed",
-                self.exchange_resource(name)
-            )));
-        }
         let Some(exchange) = self.exchange(name.as_bytes()) else { return Ok(()) };
         if if_unused && exchange.has_bindings() {
             return Err(Fault::precondition_failed(format_args!(
@@ -34,6 +29,18 @@ impl Vhost {
         self.forget(gone)
     }
 
+    /// Refuses to delete an exchange that every vhost has.
+    pub(crate) fn refuse_system_exchange(&self, name: &ShortString) -> Result<(), Fault> {
+        super::declare::refuse_default_exchange(name.as_bytes())?;
+        if super::is_predefined(name) {
+            return Err(Fault::access_refused(format_args!(
+                "deletion of system {} not allowed",
+                self.exchange_resource(name)
+            )));
+        }
+        Ok(())
+    }
+
     /// Removes an exchange and its bindings, and the auto-delete exchanges that it was the last
     /// destination of. The caller holds the write lock.
     pub(super) fn remove_exchange(&self, exchange: &Arc<Exchange>, gone: &mut Gone) {
@@ -43,6 +50,9 @@ impl Vhost {
             self.change(|names| {
                 names.exchanges.remove(exchange.name.as_bytes());
             });
+            let is_this = |listed: &Arc<Exchange>| Arc::ptr_eq(listed, &exchange);
+            self.listed.exchanges.remove_if(exchange.name.as_bytes(), is_this);
+            self.tell(EventKind::ExchangeDeleted, &exchange.name);
             let cleared = exchange.clear(&mut |destination, key| {
                 self.binding_is_gone(&exchange, destination, key, gone);
             });
@@ -71,6 +81,11 @@ impl Vhost {
                 names.queues.remove(queue.name.as_bytes());
             }
         });
+        let is_this = |listed: &Arc<Queue>| Arc::ptr_eq(listed, queue);
+        if self.listed.queues.remove_if(queue.name.as_bytes(), is_this) {
+            count(&self.monitor.churn.queues_deleted);
+            self.tell(EventKind::QueueDeleted, &queue.name);
+        }
         for exchange in self.unbind_everywhere(queue.id, queue.sources.take(), &mut gone) {
             self.remove_exchange(&exchange, &mut gone);
         }

@@ -2,6 +2,8 @@
 
 use super::Vhost;
 use crate::fault::Fault;
+use crate::members::Member;
+use courser_auth::{Access, UserLimits};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -17,6 +19,10 @@ pub struct VhostLimits {
 /// A connection that is counted in its vhost as long as this lives.
 pub struct Admission {
     vhost: Arc<Vhost>,
+    /// What it may do there.
+    pub(crate) access: Access,
+    /// Its user counts it too, if it is one of the accounts.
+    pub(crate) member: Option<Member>,
 }
 
 impl Admission {
@@ -24,13 +30,42 @@ impl Admission {
     pub(crate) fn vhost(&self) -> &Arc<Vhost> {
         &self.vhost
     }
+
+    /// The same, for a user who may do only so much.
+    pub(crate) fn of_member(mut self, member: Member, access: Access) -> Self {
+        self.member = Some(member);
+        self.access = access;
+        self
+    }
+
+    /// Counts one more channel, within the limits of the user.
+    pub(crate) fn open_channel(
+        &mut self,
+        limits_of: impl FnOnce(&str) -> UserLimits,
+    ) -> Result<(), Fault> {
+        match &mut self.member {
+            Some(member) => {
+                let limits = limits_of(member.user());
+                member.open_channel(limits)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Counts one channel less.
+    pub(crate) fn close_channel(&mut self) {
+        if let Some(member) = &mut self.member {
+            member.close_channel();
+        }
+    }
 }
 
-/// Counts a connection whatever the limit says.
+/// Counts a connection whatever the limit says; it may do everything.
 impl From<Arc<Vhost>> for Admission {
     fn from(vhost: Arc<Vhost>) -> Self {
         vhost.connections.fetch_add(1, Ordering::Relaxed);
-        Admission { vhost }
+        let access = Access::unrestricted("", &vhost.name);
+        Admission { vhost, access, member: None }
     }
 }
 

@@ -6,39 +6,44 @@
 mod bind;
 mod declare;
 mod delete;
-mod durable;
 mod limits;
+mod listed;
+mod log;
 mod policies;
 mod route;
 
 pub(crate) use bind::BindingRequest;
-pub(crate) use declare::{QueueRequest, owned_arguments};
-pub(crate) use durable::store_fault;
+pub(crate) use declare::{QueueRequest, owned_arguments, refuse_default_exchange};
 pub use limits::{Admission, VhostLimits};
+pub(crate) use listed::is_predefined;
+pub(crate) use log::store_fault;
 pub(crate) use route::{Route, lock_streams};
 
-use crate::exchange::{Destination, Exchange, ExchangeKind, ExchangeSettings, Home};
+use crate::admin::{Event, EventKind, Monitor};
+use crate::direct_reply::ReplyQueues;
+use crate::exchange::{Context, Destination, Exchange, ExchangeKind, ExchangeSettings};
 use crate::fault::{Fault, Resource};
 use crate::limits::Limits;
+use crate::memory::{Charge, Use};
 use crate::policy::Policies;
 use crate::queue::{ConnectionId, Queue, QueueSettings};
-use crate::reply::ReplyQueues;
-use crate::timers::Timers;
+use crate::shard::Shard;
+use crate::trace;
 use arc_swap::ArcSwap;
 use courser_codec::{FieldTable, ShortStr, ShortString};
-use courser_store::Store;
 use parking_lot::{Mutex, RwLock};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 /// The exchanges that every vhost has (AMQP 0-9-1, 3.1.3, and RabbitMQ's `amq.match`).
-const PREDEFINED: [(&str, ExchangeKind); 6] = [
+const PREDEFINED: [(&str, ExchangeKind); 7] = [
     ("", ExchangeKind::Direct),
     ("amq.direct", ExchangeKind::Direct),
     ("amq.fanout", ExchangeKind::Fanout),
     ("amq.topic", ExchangeKind::Topic),
     ("amq.headers", ExchangeKind::Headers),
     ("amq.match", ExchangeKind::Headers),
+    (trace::EXCHANGE, ExchangeKind::Topic),
 ];
 
 /// A vhost of the broker.
@@ -46,10 +51,14 @@ pub struct Vhost {
     /// Its name, `/` for the default one.
     pub name: String,
     names: ArcSwap<Names>,
+    listed: listed::Listed,
     /// Held by whoever changes the topology.
     write: Mutex<()>,
+    traced: AtomicBool,
     generation: AtomicU64,
     bindings: AtomicUsize,
+    /// What they use.
+    bindings_charge: Mutex<Charge>,
     queues_max: usize,
     exchanges_max: usize,
     bindings_max: usize,
@@ -58,12 +67,32 @@ pub struct Vhost {
     connections: AtomicU64,
     policies: RwLock<Policies>,
     /// What is gone without the log knowing it, for want of room.
-    unlogged: Mutex<durable::Gone>,
-    store: Arc<dyn Store>,
-    timers: Arc<Timers>,
+    unlogged: Mutex<log::Gone>,
+    shard: Arc<Shard>,
+    /// What its connections know of it.
+    pub(crate) label: Arc<VhostLabel>,
     /// Queues that have no place in the namespace.
     pub(crate) replies: ReplyQueues,
     me: Weak<Vhost>,
+    pub(crate) monitor: Arc<Monitor>,
+}
+
+/// What is known of a vhost where it itself is not.
+pub(crate) struct VhostLabel {
+    pub name: String,
+    /// It is going with everything in it.
+    deleted: AtomicBool,
+}
+
+impl VhostLabel {
+    pub fn is_deleted(&self) -> bool {
+        self.deleted.load(Ordering::Acquire)
+    }
+
+    /// Marks it as deleted. Returns whether it was not yet.
+    pub fn begin_deletion(&self) -> bool {
+        !self.deleted.swap(true, Ordering::AcqRel)
+    }
 }
 
 #[derive(Clone, Default)]
@@ -75,33 +104,36 @@ struct Names {
 impl Vhost {
     pub(crate) fn new(
         name: &str,
-        mut next_id: impl FnMut() -> u64,
         limits: &Limits,
-        store: &Arc<dyn Store>,
-        timers: &Arc<Timers>,
+        shard: &Arc<Shard>,
+        monitor: &Arc<Monitor>,
     ) -> Arc<Self> {
         let mut names = Names::default();
+        let listed = listed::Listed::default();
         // None of these keeps anything, so they need not know where they are.
-        let (store_here, timers_here) = (Arc::clone(store), Arc::clone(timers));
-        let home = Home { vhost: Weak::new(), store: store_here, timers: timers_here };
+        let context = Context::new(Weak::new(), shard);
         for (name, kind) in PREDEFINED {
             let name = ShortString::from(ShortStr::from_static(name));
             let settings = ExchangeSettings {
                 kind,
                 durable: true,
                 auto_delete: false,
-                internal: false,
+                internal: name == *trace::EXCHANGE,
                 arguments: FieldTable::new(),
             };
-            let exchange = Exchange::new(next_id(), name.clone(), settings, home.clone());
+            let exchange = Exchange::new(shard.next_id(), name.clone(), settings, context.clone());
+            listed.exchanges.insert(Arc::clone(&exchange));
             names.exchanges.insert(name, exchange);
         }
         Arc::new_cyclic(|me| Vhost {
             name: name.to_owned(),
             names: ArcSwap::from_pointee(names),
+            listed,
             write: Mutex::new(()),
+            traced: AtomicBool::new(false),
             generation: AtomicU64::new(1),
             bindings: AtomicUsize::new(0),
+            bindings_charge: Mutex::new(shard.memory.charge(Use::Definitions, 0)),
             queues_max: limits.queues_max,
             exchanges_max: limits.exchanges_max,
             bindings_max: limits.bindings_max,
@@ -109,11 +141,42 @@ impl Vhost {
             connections: AtomicU64::new(0),
             policies: RwLock::default(),
             unlogged: Mutex::default(),
-            store: Arc::clone(store),
-            timers: Arc::clone(timers),
+            shard: Arc::clone(shard),
+            monitor: Arc::clone(monitor),
+            label: Arc::new(VhostLabel { name: name.to_owned(), deleted: AtomicBool::new(false) }),
             replies: ReplyQueues::default(),
             me: Weak::clone(me),
         })
+    }
+
+    /// Whether it is going with everything in it.
+    pub(crate) fn is_deleted(&self) -> bool {
+        self.label.is_deleted()
+    }
+
+    /// Tells whoever follows what has happened here.
+    fn tell(&self, kind: EventKind, name: &ShortString) {
+        let event = || Event::new(self.shard.timers.now_ms(), kind, &self.name, name);
+        self.monitor.events.tell(event);
+    }
+
+    /// Whether copies of messages go to `amq.rabbitmq.trace`.
+    pub fn is_traced(&self) -> bool {
+        self.traced.load(Ordering::Relaxed)
+    }
+
+    /// Switches that on or off.
+    pub(crate) fn set_tracing(&self, on: bool) {
+        // A queue that is made at the same moment is seen here, or finds what is said here.
+        let _write = self.write.lock();
+        self.traced.store(on, Ordering::Relaxed);
+        self.queues().iter().for_each(|queue| queue.set_traced(on));
+        self.routes_changed();
+    }
+
+    /// The shard that it is on.
+    pub(crate) fn shard(&self) -> &Arc<Shard> {
+        &self.shard
     }
 
     /// An exchange that is at home here, but that nobody can find yet.
@@ -123,9 +186,8 @@ impl Vhost {
         name: ShortString,
         settings: ExchangeSettings,
     ) -> Arc<Exchange> {
-        let (store, timers) = (Arc::clone(&self.store), Arc::clone(&self.timers));
-        let home = Home { vhost: Weak::clone(&self.me), store, timers };
-        let exchange = Exchange::new(id, name, settings, home);
+        let context = Context::new(Weak::clone(&self.me), &self.shard);
+        let exchange = Exchange::new(id, name, settings, context);
         self.follow_policies_of(&exchange);
         exchange
     }
@@ -138,8 +200,12 @@ impl Vhost {
         settings: QueueSettings,
     ) -> Arc<Queue> {
         let traits = self.traits_of(&name, &settings.arguments);
-        let place = (Weak::clone(&self.me), Arc::clone(&self.timers));
-        Queue::new(id, name, settings, traits, place)
+        let place = (Weak::clone(&self.me), Arc::clone(&self.shard.timers), &self.shard.memory);
+        let queue = Queue::new(id, name, settings, traits, place);
+        if self.is_traced() {
+            queue.set_traced(true);
+        }
+        queue
     }
 
     /// Rises with every change that can change a route.

@@ -6,7 +6,7 @@ use crate::broker::Broker;
 use crate::definition;
 use crate::exchange::Exchange;
 use crate::policy::{Policies, Policy, PolicyError, PolicyKind};
-use crate::queue::{Queue, QueueTraits};
+use crate::queue::{EffectiveSettings, Queue};
 use crate::vhost::VhostLimits;
 use crate::wakes::Wakes;
 use courser_codec::{FieldTable, ShortString};
@@ -17,13 +17,15 @@ use std::sync::Arc;
 impl Broker {
     /// Makes a vhost, or finds it, and gives it limits. It survives a restart.
     pub fn define_vhost(&self, name: &str, limits: VhostLimits) -> Result<Arc<Vhost>, StoreError> {
-        let _gate = self.gate.read();
         let vhost = self.add_vhost(name);
+        // Of the whole broker, wherever the vhost itself is.
+        let shard = self.home();
+        let _gate = shard.gate.read();
         if vhost.limits() != Some(limits) {
             let key = definition::vhost_key(name);
             let value = definition::vhost_value(&limits);
             let record = Record::Defined { key: &key, value: &value };
-            self.store.append(&[record], Sync::Wanted, &mut Vec::new())?;
+            shard.store.append(&[record], Sync::Wanted, &mut Vec::new())?;
             vhost.set_limits(limits);
         }
         Ok(vhost)
@@ -44,7 +46,7 @@ impl Broker {
         let record = Record::Defined { key: &key, value: &value };
         self.change_policies(&vhost, |policies| {
             policies.check_room(kind, &policy.name)?;
-            let appended = self.store.append(&[record], Sync::Wanted, &mut Vec::new());
+            let appended = vhost.shard.store.append(&[record], Sync::Wanted, &mut Vec::new());
             appended.map_err(PolicyError::Store)?;
             policies.insert(kind, policy)
         })
@@ -64,7 +66,7 @@ impl Broker {
             if policies.remove(kind, name) {
                 cleared = true;
                 let record = Record::Forgotten { key: &key };
-                let settled = self.store.settle(&[record], Sync::Wanted, &[]);
+                let settled = vhost.shard.store.settle(&[record], Sync::Wanted, &[]);
                 settled.map_err(PolicyError::Store)?;
             }
             Ok(())
@@ -99,13 +101,13 @@ impl Broker {
     ) -> Result<(), PolicyError> {
         let mut wakes = Wakes::default();
         {
-            let _gate = self.gate.read();
+            let _gate = vhost.shard.gate.read();
             {
                 let _write = vhost.write.lock();
                 change(&mut vhost.policies.write())?;
                 vhost.follow_policies(&mut wakes);
             }
-            self.post_dead_letters(&mut wakes);
+            vhost.shard.post_dead_letters(&mut wakes);
         }
         wakes.wake_all();
         Ok(())
@@ -144,7 +146,7 @@ impl Vhost {
         for queue in self.queues() {
             let traits = self.traits_of(&queue.name, &queue.settings.arguments);
             // A store that can't read has poisoned itself; its owner ends the broker.
-            drop(queue.set_traits(traits, &*self.store, wakes));
+            drop(queue.set_traits(traits, &*self.shard.store, wakes));
         }
         self.exchanges().iter().for_each(|exchange| self.follow_policies_of(exchange));
         // Remembered routes know which queues ask for stamps.
@@ -156,9 +158,9 @@ impl Vhost {
         &self,
         name: &ShortString,
         arguments: &FieldTable,
-    ) -> Option<Arc<QueueTraits>> {
+    ) -> Option<Arc<EffectiveSettings>> {
         let given = self.policies.read().effective_queue(name.as_bytes(), arguments);
-        QueueTraits::of(given.as_ref().unwrap_or(arguments))
+        EffectiveSettings::of(given.as_ref().unwrap_or(arguments))
     }
 
     /// Lets an exchange do what policies say.

@@ -3,11 +3,11 @@
 use super::Vhost;
 use crate::deduplication::{Deduplication, Remembered, Sighting};
 use crate::delay::delay_ms;
+use crate::direct_reply::is_reply_name;
 use crate::exchange::history::is_remembered;
 use crate::exchange::{Destination, Envelope, Exchange};
 use crate::fault::{Fault, Resource};
 use crate::queue::{Queue, has_expiration};
-use crate::reply::is_reply_name;
 use crate::stream::Stream;
 use courser_codec::{DecodeError, RawProperties};
 use courser_store::change::QUEUES_PER_RECORD_MAX;
@@ -41,14 +41,17 @@ pub(crate) struct Route {
     pub exchange_screen: Option<Arc<Deduplication>>,
     /// By their numbers, the queues that do so.
     pub queue_screens: Vec<(u64, Arc<Deduplication>)>,
-    /// There is one of those two.
+    /// Copies of what takes it are traced.
+    pub is_traced: bool,
+    /// There is one of those two, or a queue that holds no two of the same.
     pub is_screened: bool,
 }
 
 impl Vhost {
     /// The route of a message that a client publishes.
     pub(crate) fn route(&self, exchange: &[u8], envelope: &Envelope<'_>) -> Result<Route, Fault> {
-        let mut route = Route { by_key_alone: true, ..Route::default() };
+        let is_traced = self.is_traced();
+        let mut route = Route { by_key_alone: true, is_traced, ..Route::default() };
         if exchange.is_empty() {
             self.route_by_name(envelope, &mut route);
             return route.finish();
@@ -145,6 +148,12 @@ impl Vhost {
 }
 
 impl Route {
+    /// Bytes that it uses itself.
+    pub fn used_bytes(&self) -> usize {
+        let numbers = self.durable.capacity() + self.streams.capacity() + self.queues.capacity();
+        size_of::<Self>() + (numbers + self.keepers.capacity()) * size_of::<u64>()
+    }
+
     /// Whether a mandatory message has to be returned.
     pub fn is_nowhere(&self) -> bool {
         self.queues.is_empty() && !self.answers && !self.delayed
@@ -228,7 +237,9 @@ impl Route {
         let screens =
             self.queues.iter().filter_map(|queue| Some((queue.id, queue.deduplication()?)));
         self.queue_screens = screens.collect();
-        self.is_screened = self.exchange_screen.is_some() || !self.queue_screens.is_empty();
+        self.is_screened = self.exchange_screen.is_some()
+            || !self.queue_screens.is_empty()
+            || self.queues.iter().any(|queue| queue.holds_no_two());
         self.may_refuse = self.queues.iter().any(|queue| queue.may_refuse());
         if self.durable.len() > QUEUES_PER_RECORD_MAX {
             let queues = self.durable.len();

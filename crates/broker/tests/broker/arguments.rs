@@ -31,7 +31,7 @@ fn numbers_out_of_range_are_refused() {
     for name in ["x-max-length", "x-max-length-bytes", "x-message-ttl", "x-expires"] {
         assert_eq!(why(&mut client, name, -1), "{value_negative,-1}");
     }
-    for name in ["x-expires", "x-consumer-timeout", "x-max-priority", "x-cache-size"] {
+    for name in ["x-expires", "x-consumer-timeout", "x-cache-size"] {
         assert_eq!(why(&mut client, name, 0), "{value_zero,0}", "{name}");
     }
     for name in ["x-message-ttl", "x-expires", "x-cache-ttl"] {

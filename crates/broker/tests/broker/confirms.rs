@@ -148,12 +148,12 @@ fn whoever_makes_it_durable_may_take_the_confirm() {
     client.send(persistent("q"));
     let mut wire = WireBuffer::default();
     assert!(client.session().try_confirm(&mut wire));
-    assert_eq!(octets(&mut wire), [], "nothing is confirmed before it is durable");
+    assert_eq!(octets(&mut wire), [0_u8; 0], "nothing is confirmed before it is durable");
     world.sync();
     assert!(client.session().try_confirm(&mut wire));
     assert_eq!(octets(&mut wire), ack(1));
     assert!(client.session().try_confirm(&mut wire));
-    assert_eq!(octets(&mut wire), [], "once is enough");
+    assert_eq!(octets(&mut wire), [0_u8; 0], "once is enough");
     assert_eq!(client.heard(), []);
 }
 
@@ -191,7 +191,7 @@ fn the_store_is_asked_once_however_often_somebody_looks() {
     client.confirm_select();
     world.sync();
     let wakes = Arc::new(Wakes::default());
-    client.session().wake_when_durable(Waker::from(Arc::clone(&wakes)));
+    client.session().notify_when_durable(Waker::from(Arc::clone(&wakes)).into());
     let mut wire = WireBuffer::default();
     for round in 1..4 {
         client.send(persistent("q"));

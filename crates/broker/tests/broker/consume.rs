@@ -1,8 +1,9 @@
 //! `basic.consume` and `basic.cancel`.
 
-use crate::support::{Heard, Message, Step, World, guest, short};
+use crate::support::{Heard, Message, Step, World, declare_with, guest, short};
 use courser_broker::{Identity, Limits};
 use courser_codec::{FieldTable, FieldValue, Table, basic, queue};
+use std::time::{Duration, Instant};
 
 fn consume(queue: &str) -> basic::Consume<'_> {
     basic::Consume { queue: short(queue), ..Default::default() }
@@ -208,6 +209,68 @@ fn a_channel_has_no_more_consumers_than_it_may() {
     client.consume("q");
     assert_eq!(
         client.refused(consume("q")),
-        "406 PRECONDITION_FAILED - channel 1 has the 2 consumers that it may have"
+        "406 PRECONDITION_FAILED - consumer limit (2) of channel 1 reached"
     );
+}
+
+#[test]
+fn a_connection_has_no_more_consumers_than_it_may() {
+    let world = World::with(Limits { consumers_per_connection_max: 3, ..Limits::default() });
+    let mut client = world.connect();
+    client.open_channel(2);
+    client.declare("q");
+    client.consume_on(2, consume("q"));
+    let tags = [client.consume("q"), client.consume("q")];
+    tags.iter().for_each(|tag| client.cancel(tag));
+    client.consume("q");
+    client.consume("q");
+    assert_eq!(
+        client.refused(consume("q")),
+        "406 PRECONDITION_FAILED - consumer limit (3) of the connection reached"
+    );
+    client.consume("q");
+}
+
+#[test]
+fn a_queue_has_no_more_consumers_than_it_may() {
+    let world = World::with(Limits { consumers_per_queue_max: 2, ..Limits::default() });
+    let mut clients = [world.connect(), world.connect(), world.connect()];
+    clients[0].declare("q");
+    clients[0].consume("q");
+    clients[1].consume("q");
+    assert_eq!(
+        clients[2].refused(consume("q")),
+        "406 PRECONDITION_FAILED - consumer limit (2) of queue 'q' in vhost '/' reached"
+    );
+    clients[0].disconnect();
+    clients[2].consume("q");
+}
+
+/// How long it takes to make this many consumers of one queue, and to end them with their connection.
+fn make_and_end_consumers(arguments: &FieldTable, count: usize) -> Duration {
+    let world = World::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "q", false, arguments);
+    let start = Instant::now();
+    for nth in 0..count {
+        let number = 1 + (nth / 5000) as u16;
+        if nth % 5000 == 0 {
+            client.open_channel(number);
+        }
+        client.consume_on(number, consume("q"));
+    }
+    client.disconnect();
+    assert_eq!(world.counts("q"), (0, 0, 0));
+    start.elapsed()
+}
+
+#[test]
+fn many_consumers_of_a_queue_cost_no_more_each_than_a_few() {
+    let single = FieldTable::new().with("x-single-active-consumer", true);
+    for arguments in [FieldTable::new(), single] {
+        let few = make_and_end_consumers(&arguments, 2_500);
+        let many = make_and_end_consumers(&arguments, 40_000);
+        // Sixteen times as many; with what each costs rising with their number it would be 256.
+        assert!(many < few * 80, "{few:?} for 2,500, {many:?} for 40,000");
+    }
 }

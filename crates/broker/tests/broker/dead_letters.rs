@@ -179,21 +179,93 @@ fn an_internal_exchange_takes_dead_letters() {
     assert_eq!(client.pop_all("dead"), ["m"]);
 }
 
+/// What a client may say of a death that no broker has recorded.
+fn claimed(queue: &str) -> FieldValue {
+    let death =
+        FieldTable::new().with("queue", queue).with("reason", "expired").with("count", 7_i64);
+    FieldValue::Table(death)
+}
+
 #[test]
-fn a_header_of_a_client_that_is_no_list_of_deaths_is_replaced() {
+fn what_a_client_says_of_deaths_makes_way_for_the_first_one_that_happens() {
     let world = World::new();
     let mut client = world.connect();
     declare_both(&mut client);
-    let odd = FieldTable::new().with("x-death", "yesterday");
-    client.send(Message::new("", "q", "m").headers(odd));
-    let odd = FieldTable::new().with("x-death", vec![text("odd"), FieldValue::Void]);
-    client.send(Message::new("", "q", "m").headers(odd));
-    reject(&mut client, "q");
-    reject(&mut client, "q");
-    assert_eq!(deaths(&client.get("dead").expect("a dead letter")), ["q rejected 1"]);
-    let second = headers(&client.get("dead").expect("a dead letter"));
-    let deaths = second.get("x-death").and_then(FieldValue::as_array).expect("an array");
-    assert_eq!(deaths.len(), 3);
+    let claims: [FieldValue; 4] = [
+        "yesterday".into(),
+        FieldValue::Array(Vec::new()),
+        vec![text("odd"), FieldValue::Void].into(),
+        vec![claimed("q"), claimed("dead")].into(),
+    ];
+    for claim in claims {
+        let said = FieldTable::new().with("x-death", claim).with("x-first-death-queue", "other");
+        client.send(Message::new("", "q", "m").headers(said));
+        reject(&mut client, "q");
+        let dead = client.get("dead").expect("a dead letter");
+        assert_eq!(deaths(&dead), ["q rejected 1"]);
+        assert_eq!(headers(&dead).get("x-first-death-queue"), Some(&text("q")));
+    }
+}
+
+#[test]
+fn what_a_client_says_of_deaths_is_carried_along_while_there_is_none() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    let said = FieldTable::new().with("x-death", vec![claimed("q")]);
+    client.send(Message::new("", "q", "m").headers(said.clone()));
+    assert_eq!(headers(&client.get("q").expect("a message")), said);
+}
+
+#[test]
+fn a_death_that_a_client_only_claims_makes_no_circle() {
+    let world = World::new();
+    world.broker.set_time(1000);
+    let mut client = world.connect();
+    client.declare("dead");
+    declare_with(&mut client, "q", false, &to_queue("dead").with("x-message-ttl", 10));
+    let said = FieldTable::new().with("x-death", vec![claimed("dead")]);
+    client.send(Message::new("", "q", "not lost").headers(said));
+    world.broker.tick(1010);
+    assert_eq!(client.pop_all("dead"), ["not lost"]);
+}
+
+#[test]
+fn a_dead_letter_that_its_consumer_publishes_again_has_not_died_yet() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare_both(&mut client);
+    client.fill("q", &["m"]);
+    for _ in 0..3 {
+        reject(&mut client, "q");
+        let dead = client.get("dead").expect("a dead letter");
+        assert_eq!(deaths(&dead), ["q rejected 1"]);
+        client.send(Message::new("", "q", "m").headers(headers(&dead)));
+    }
+}
+
+#[test]
+fn which_deaths_have_happened_is_known_after_a_restart() {
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "a", true, &to_queue("b"));
+    declare_with(&mut client, "b", true, &to_queue("a"));
+    let said = FieldTable::new().with("x-death", vec![claimed("a")]);
+    client.send(Message::new("", "a", "m").headers(said).with_properties(|properties| {
+        properties.delivery_mode = Some(2);
+    }));
+    client.disconnect();
+    world.restart();
+    for (queue, restarts) in [("a", true), ("b", false), ("a", true)] {
+        let mut client = world.connect();
+        reject(&mut client, queue);
+        client.disconnect();
+        if restarts { world.restart() } else { world.restart_from_checkpoint() }
+    }
+    let mut client = world.connect();
+    let back = client.get("b").expect("a dead letter");
+    assert_eq!(deaths(&back), ["a rejected 2", "b rejected 1"]);
+    client.disconnect();
 }
 
 #[test]
@@ -263,4 +335,22 @@ fn a_letter_does_not_make_all_that_has_expired_where_it_comes_leave_in_one_go() 
     assert_eq!(all.len(), 1002);
     assert_eq!(all[..1000], names);
     assert_eq!(all[1000..], ["refused", "too"]);
+}
+
+#[test]
+fn letters_of_a_queue_arrive_in_the_order_in_which_they_left_whoever_posts_them() {
+    const MESSAGES: usize = 5000;
+    let world = World::new();
+    world.broker.set_time(1000);
+    let mut client = world.connect();
+    client.declare("dead");
+    declare_with(&mut client, "q", false, &to_queue("dead").with("x-message-ttl", 10));
+    let names: Vec<String> = (0..MESSAGES).map(|nth| nth.to_string()).collect();
+    client.fill("q", &names.iter().map(String::as_str).collect::<Vec<_>>());
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| while world.broker.tick(1010).is_some() {});
+        }
+    });
+    assert_eq!(client.pop_all("dead"), names);
 }

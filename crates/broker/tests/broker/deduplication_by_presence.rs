@@ -1,6 +1,6 @@
 //! `x-message-deduplication` of a queue without a cache: no message while there is one of the same.
 
-use crate::support::{Client, Heard, Message, World, WorldOnDisk, declare_with};
+use crate::support::{Client, Heard, Message, Step, World, WorldOnDisk, declare_with};
 use courser_codec::{FieldTable, basic};
 
 /// Something that ends a message.
@@ -39,6 +39,20 @@ fn a_message_is_dropped_as_long_as_one_of_the_same_is_there() {
     assert_eq!(client.pop_all("q"), ["1", "2", "unmarked", "unmarked"]);
     send(&mut client, "a", "4");
     assert_eq!(client.pop_all("q"), ["4"]);
+}
+
+#[test]
+fn what_is_acknowledged_before_a_publish_in_the_same_read_is_not_there() {
+    let (_world, mut client) = with_queue(&apart());
+    send(&mut client, "a", "1");
+    let delivery = client.get("q").expect("a message");
+    let ack = basic::Ack { delivery_tag: delivery.tag, multiple: false };
+    client.read(&[
+        Step::Publish(1, message("", "q", "a", "dropped")),
+        Step::Call(1, ack.into()),
+        Step::Publish(1, message("", "q", "a", "the next")),
+    ]);
+    assert_eq!(client.pop_all("q"), ["the next"]);
 }
 
 #[test]

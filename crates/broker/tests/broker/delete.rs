@@ -143,17 +143,17 @@ fn deleting_and_purging_gives_the_memory_back() {
     for emptied in [false, true] {
         client.declare("q");
         for _ in 0..100 {
-            client.publish("", "q", "some octets that take memory");
+            client.publish("", "q", "some bytes that take memory");
         }
         let polled = client.get("q").expect("a message");
-        assert!(world.broker.memory_used_bytes() > 0);
+        assert!(world.broker.messages_bytes() > 0);
         if emptied {
             client.purge("q");
             client.ack(polled.tag);
         } else {
             client.call(delete("q"));
         }
-        assert_eq!(world.broker.memory_used_bytes(), 0);
+        assert_eq!(world.broker.messages_bytes(), 0);
     }
 }
 

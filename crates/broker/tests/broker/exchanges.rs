@@ -281,13 +281,13 @@ fn nowait_is_without_a_word() {
 
 #[test]
 fn a_vhost_has_no_more_exchanges_than_it_may() {
-    // Six are there from the start.
-    let world = World::with(Limits { exchanges_max: 7, ..Limits::default() });
+    // Seven are there from the start.
+    let world = World::with(Limits { exchanges_max: 8, ..Limits::default() });
     let mut client = world.connect();
     client.declare_exchange("x", "direct");
     assert_eq!(
         client.refused(named("y", "direct")),
-        "406 PRECONDITION_FAILED - vhost '/' has the 7 exchanges that it may have"
+        "406 PRECONDITION_FAILED - vhost '/' has the 8 exchanges that it may have"
     );
     client.call(delete("x"));
     client.declare_exchange("y", "direct");

@@ -56,7 +56,7 @@ fn unacknowledged_messages_count_until_they_are_acknowledged() {
     assert_eq!(world.counts("q").0, 0);
     client.ack_through(last);
     assert!(world.broker.alarm().is_none());
-    assert_eq!(world.broker.memory_used_bytes(), 0);
+    assert_eq!(world.broker.messages_bytes(), 0);
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn a_consumer_that_does_not_read_is_given_no_more_than_its_outbox_holds() {
     }
     let (ready, unacked, _) = world.counts("q");
     assert_eq!(ready + unacked, 1000);
-    // Frames around the body take some octets of the bound.
+    // Frames around the body take some bytes of the bound.
     assert!((HIGH / BODY - 3..=HIGH / BODY + 1).contains(&unacked), "{unacked}");
 }
 

@@ -23,6 +23,10 @@ fn refused(tag: u64) -> Heard {
     Heard::Refused { channel: 1, tag }
 }
 
+fn persistent_to(queue: &str, body: &str) -> Message {
+    Message::new("", queue, body).with_properties(|properties| properties.delivery_mode = Some(2))
+}
+
 /// Publishes texts to `q` in one read.
 fn publish_all(client: &mut Client, bodies: &[&str]) {
     client.fill("q", bodies);
@@ -109,13 +113,75 @@ fn a_publisher_is_told_what_is_refused() {
     declare_with(&mut client, "q", false, &refusing(2, "reject-publish"));
     client.confirm_select();
     publish_all(&mut client, &["1", "2", "3", "4"]);
-    assert_eq!(client.heard(), [refused(3), refused(4), confirm(2, true)]);
+    assert_eq!(client.heard(), [confirm(2, true), refused(3), refused(4)]);
     assert_eq!(client.pop("q").as_deref(), Some("1"));
     publish_all(&mut client, &["5", "6"]);
-    assert_eq!(client.heard(), [refused(6), confirm(5, false)]);
+    assert_eq!(client.heard(), [confirm(5, false), refused(6)]);
     publish_all(&mut client, &["7"]);
     assert_eq!(client.heard(), [refused(7)]);
     assert_eq!(client.pop_all("q"), ["2", "5"]);
+}
+
+#[test]
+fn an_ack_of_many_does_not_reach_over_what_was_refused() {
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "q", true, &refusing(2, "reject-publish"));
+    client.confirm_select();
+    let persistent = |body| persistent_to("q", body);
+    for body in ["1", "2", "3"] {
+        client.send(persistent(body));
+    }
+    assert_eq!(
+        client.heard(),
+        [],
+        "before that is durable, nothing is said of what comes after it"
+    );
+    assert_eq!(client.pop("q").as_deref(), Some("1"));
+    client.send(persistent("4"));
+    world.sync();
+    assert_eq!(client.heard(), [confirm(2, true), refused(3), confirm(4, false)]);
+    client.disconnect();
+    world.restart();
+}
+
+#[test]
+fn a_refusal_is_told_when_what_it_refuses_can_not_come_back() {
+    for overflow in ["reject-publish", "reject-publish-dlx"] {
+        let mut world = WorldOnDisk::new();
+        let mut client = world.connect();
+        declare_with(&mut client, "q", true, &refusing(1, overflow));
+        client.confirm_select();
+        let publish = |body| Step::Publish(1, persistent_to("q", body));
+        client.read(&[publish("1"), publish("2")]);
+        assert_eq!(client.heard(), [], "what is refused is in the log, and its end is not");
+        world.sync();
+        assert_eq!(client.heard(), [confirm(1, false), refused(2)]);
+        world.lose_power();
+        client.disconnect();
+        let mut client = world.connect();
+        assert_eq!(client.pop_all("q"), ["1"]);
+        client.disconnect();
+    }
+}
+
+#[test]
+fn what_a_full_queue_refuses_is_not_written_first() {
+    let world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "q", true, &refusing(1, "reject-publish"));
+    client.confirm_select();
+    client.send(persistent_to("q", "1"));
+    world.sync();
+    assert_eq!(client.heard(), [confirm(1, false)]);
+    let end = world.log_end();
+    client.read(&[
+        Step::Publish(1, persistent_to("q", "2")),
+        Step::Publish(1, persistent_to("q", "3")),
+    ]);
+    assert_eq!(client.heard(), [refused(2), refused(3)]);
+    assert_eq!(world.log_end(), end);
+    client.disconnect();
 }
 
 #[test]
@@ -143,9 +209,9 @@ fn each_channel_hears_of_its_own() {
         Step::Publish(2, message()),
     ]);
     let expected = [
-        refused(1),
-        Heard::Refused { channel: 2, tag: 2 },
         Heard::Confirm { channel: 2, through: 1, multiple: false },
+        Heard::Refused { channel: 2, tag: 2 },
+        refused(1),
     ];
     assert_eq!(client.heard(), expected);
 }
@@ -173,7 +239,7 @@ fn what_is_refused_can_be_a_dead_letter() {
     declare_with(&mut client, "q", false, &dying_to("dead", refusing(1, "reject-publish-dlx")));
     client.confirm_select();
     publish_all(&mut client, &["1", "2", "3"]);
-    assert_eq!(client.heard(), [refused(2), refused(3), confirm(1, false)]);
+    assert_eq!(client.heard(), [confirm(1, false), refused(2), refused(3)]);
     let dead = client.get("dead").expect("a dead letter");
     assert_eq!((dead.text(), deaths(&dead)), ("2", vec!["q maxlen 1".to_owned()]));
     assert_eq!(client.pop_all("dead"), ["3"]);

@@ -2,7 +2,7 @@
 //! at once.
 
 use crate::support::{Heard, Message, World, WorldOnDisk, declare_with, short};
-use courser_broker::{ApplyTo, Policy, PolicyKind, QueueTraits};
+use courser_broker::{ApplyTo, EffectiveSettings, Policy, PolicyKind};
 use courser_codec::{FieldTable, FieldValue, Table, exchange};
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl World {
         self.broker.set_policy("/", PolicyKind::Operator, policy).expect("a good policy");
     }
 
-    fn traits(&self, queue: &str) -> Arc<QueueTraits> {
+    fn traits(&self, queue: &str) -> Arc<EffectiveSettings> {
         let queue = self.vhost().queue(queue.as_bytes()).expect("the queue");
         queue.traits().unwrap_or_default()
     }
@@ -280,7 +280,7 @@ fn what_is_wrong_with_a_policy_is_named() {
     let negative = user(policy("p", "q", with("max-length", -1)));
     assert_eq!(negative, "definition.max-length is not good: {value_negative,-1}");
     assert_eq!(user(policy("p", "q", FieldTable::new())), "definition is empty");
-    assert_eq!(user(policy("", "q", with("expires", 1))), "name must have 1 to 255 octets");
+    assert_eq!(user(policy("", "q", with("expires", 1))), "name must have 1 to 255 bytes");
     let operator = |policy| world.refuses(PolicyKind::Operator, policy);
     let bound = operator(policy("p", "q", with("dead-letter-exchange", "x")));
     assert!(bound.contains("is not for operator policies"), "{bound}");

@@ -1,6 +1,6 @@
 //! `basic.qos`: how much is delivered ahead of acknowledgements.
 
-use crate::support::{Heard, World, short};
+use crate::support::{Client, Delivery, Heard, World, short};
 use courser_codec::basic;
 
 const SIX: [&str; 6] = ["1", "2", "3", "4", "5", "6"];
@@ -201,4 +201,92 @@ fn a_stopped_flow_holds_deliveries_until_it_goes_on() {
     assert!(matches!(polled, Heard::GetOk { .. }), "{polled:?}");
     assert_eq!(client.call(flow(true)), Heard::FlowOk(true));
     assert_eq!(client.bodies(), SIX[1..]);
+}
+
+/// Of how many messages each of these was the first letter.
+fn shares(bodies: &[String], of: &[&str]) -> Vec<usize> {
+    of.iter().map(|first| bodies.iter().filter(|body| body.starts_with(first)).count()).collect()
+}
+
+/// Acknowledges deliveries one by one, each after the one before it, until so many have come.
+fn acknowledge_each(client: &mut Client, deliveries: usize) -> Vec<Delivery> {
+    let mut all = Vec::new();
+    while all.len() < deliveries {
+        let some = client.deliveries();
+        assert!(!some.is_empty(), "nothing after {} deliveries", all.len());
+        some.iter().for_each(|one| client.ack(one.tag));
+        all.extend(some);
+    }
+    all
+}
+
+#[test]
+fn queues_take_turns_with_a_global_limit() {
+    for limit in [1, 3] {
+        let world = World::new();
+        let mut client = world.connect();
+        for queue in ["a", "b", "c"] {
+            client.declare(queue);
+            client.fill(queue, &[queue; 60]);
+        }
+        client.qos_global(limit);
+        for queue in ["a", "b", "c"] {
+            client.consume(queue);
+        }
+        let taken = acknowledge_each(&mut client, 49);
+        let bodies: Vec<String> = taken.iter().map(|one| one.text().to_owned()).collect();
+        let shares = shares(&bodies, &["a", "b", "c"]);
+        assert!(shares.iter().all(|share| (14..=19).contains(share)), "{limit}: {shares:?}");
+    }
+}
+
+#[test]
+fn consumers_of_one_queue_take_turns_with_a_global_limit() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    client.qos_global(1);
+    let tags = [client.consume("q"), client.consume("q"), client.consume("q")];
+    client.fill("q", &["m"; 60]);
+    let taken = acknowledge_each(&mut client, 30);
+    for tag in &tags {
+        assert_eq!(taken.iter().filter(|one| one.consumer == *tag).count(), 10);
+    }
+}
+
+#[test]
+fn consumers_that_come_and_go_leave_the_others_their_turns() {
+    let world = World::new();
+    let mut client = world.connect();
+    for queue in ["a", "b"] {
+        client.declare(queue);
+        client.fill(queue, &[queue; 200]);
+    }
+    client.qos_global(1);
+    client.consume("a");
+    for _ in 0..100 {
+        let tag = client.consume("b");
+        client.cancel(&tag);
+    }
+    client.consume("b");
+    let taken = acknowledge_each(&mut client, 20);
+    let bodies: Vec<String> = taken.iter().map(|one| one.text().to_owned()).collect();
+    let shares = shares(&bodies, &["a", "b"]);
+    assert!(shares.iter().all(|share| (9..=11).contains(share)), "{shares:?}");
+}
+
+#[test]
+fn a_consumer_without_acknowledgements_stays_within_a_global_limit() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    client.declare("r");
+    client.qos_global(1);
+    client.consume("q");
+    client.consume_no_ack("r");
+    client.fill("q", &["q1"]);
+    client.fill("r", &["r1", "r2"]);
+    assert_eq!(client.bodies(), ["q1"]);
+    client.ack(1);
+    assert_eq!(client.bodies(), ["r1", "r2"], "what needs no acknowledgement uses up nothing");
 }

@@ -234,3 +234,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_highest_priority_of_zero_is_none() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare(&mut client, 0);
+    fill(&mut client, &[1, 5, 0]);
+    assert_eq!(client.pop_all("q"), ["1.0", "5.1", "0.2"]);
+}

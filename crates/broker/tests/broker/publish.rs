@@ -254,9 +254,9 @@ fn malformed_properties_end_the_connection_and_reach_nobody() {
     consumer.declare("q");
     consumer.consume_no_ack("q");
     for octets in [
-        // content-type of 5 octets, of which 1 is there.
+        // content-type of 5 bytes, of which 1 is there.
         &b"\x80\x00\x05a"[..],
-        // Octets behind the last property.
+        // Bytes behind the last property.
         b"\x08\x00\x01\x02",
         // Headers whose only value has a type that does not exist.
         b"\x20\x00\x00\x00\x00\x03\x01aZ",

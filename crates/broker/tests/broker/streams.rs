@@ -410,7 +410,7 @@ fn the_oldest_leave_when_there_are_too_many_octets() {
         fill(&mut client, number..number + 1);
     }
     let (left, ..) = world.counts("s");
-    // A message is 37 to 40 octets here, a page a sixteenth of the limit.
+    // A message is 37 to 40 bytes here, a page a sixteenth of the limit.
     assert!((2300..2700).contains(&left), "{left}");
     let mut first = reader(&world, 0xffff);
     read(&mut first, "s", 0);

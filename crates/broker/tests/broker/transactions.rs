@@ -216,7 +216,7 @@ fn a_transaction_holds_no_more_than_it_may() {
     client.publish("", "q", &body);
     assert_eq!(
         client.refused_publish(Message::new("", "q", &body)),
-        "406 PRECONDITION_FAILED - transaction is larger than the 10000 octets that it may have"
+        "406 PRECONDITION_FAILED - transaction limit (10000 bytes) of the connection reached"
     );
     client.tx_select();
     client.publish("", "q", &body);

@@ -31,7 +31,7 @@ impl Envelope {
     /// Messages without properties, for this exchange and with this routing key.
     ///
     /// # Errors
-    /// When one of the names has more than 255 octets.
+    /// When one of the names has more than 255 bytes.
     pub fn new(exchange: &str, routing_key: &str) -> Result<Self, Error> {
         short("an exchange's name", exchange)?;
         short("a routing key", routing_key)?;
@@ -151,7 +151,7 @@ impl PublishBatch {
         self.count == 0
     }
 
-    /// How many octets its messages take on the wire. Some 64 KiB are a good size to hand over.
+    /// How many bytes its messages take on the wire. Some 64 KiB are a good size to hand over.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         self.frames.len()

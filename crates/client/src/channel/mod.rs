@@ -109,7 +109,7 @@ impl Channel {
         }
     }
 
-    /// Largest frame of the connection in octets.
+    /// Largest frame of the connection in bytes.
     pub(crate) fn frame_max(&self) -> u32 {
         self.inner.frame_max
     }

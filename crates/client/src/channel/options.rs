@@ -31,7 +31,7 @@ impl QueueOptions {
     /// The same with one more argument.
     ///
     /// # Panics
-    /// When the name has more than 255 octets.
+    /// When the name has more than 255 bytes.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<courser_codec::FieldValue>) -> Self {
         self.arguments = self.arguments.with(name, value);
@@ -126,7 +126,7 @@ pub struct ConsumeOptions {
     pub exclusive: bool,
     /// Further arguments, such as a priority.
     pub arguments: FieldTable,
-    /// Octets that may wait for the program to take them. When there are more, the connection is not read until half
+    /// Bytes that may wait for the program to take them. When there are more, the connection is not read until half
     /// of them is taken, so the server stops sending. That holds up everything else on the connection too; a prefetch
     /// ([`Channel::qos`](crate::Channel::qos)) that stays below this avoids it.
     pub buffer_bytes: usize,

@@ -17,7 +17,7 @@ use crate::shared::{Core, OUTPUT_SOFT_MAX};
 
 /// Confirms that may be waited for on a channel; publishing waits when there are as many.
 const UNCONFIRMED_MAX: usize = 65_536;
-/// Octets of returned messages that may wait for the program to take them.
+/// Bytes of returned messages that may wait for the program to take them.
 const RETURNS_BUFFER_BYTES: usize = 16 * 1024 * 1024;
 
 impl Channel {

@@ -84,7 +84,7 @@ async fn a_name_that_is_too_long_is_not_sent() {
     let (_connection, channel, mut peer) = channel().await;
     let long = "q".repeat(256);
     let error = channel.queue_declare(&long, QueueOptions::default()).await.unwrap_err();
-    assert_eq!(error.to_string(), "a queue's name of 256 octets; at most 255 are possible");
+    assert_eq!(error.to_string(), "a queue's name of 256 bytes; at most 255 are possible");
     assert!(channel.publish("", &long, "x").await.is_err());
     assert!(channel.is_open());
     drop(channel);

@@ -7,11 +7,11 @@ use std::cell::Cell;
 struct Counting;
 
 thread_local! {
-    /// Allocations of this thread and their octets: tests run beside each other.
+    /// Allocations of this thread and their bytes: tests run beside each other.
     static COUNT: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
-/// How often this thread has allocated, and how many octets.
+/// How often this thread has allocated, and how many bytes.
 pub fn allocations() -> (u64, u64) {
     COUNT.get()
 }

@@ -33,7 +33,7 @@ fn best_ns(work: &mut dyn FnMut(u64)) -> f64 {
     (0..SAMPLES).map(|_| sample(work)).fold(f64::INFINITY, f64::min)
 }
 
-/// Allocations and octets of one call, once buffers have grown.
+/// Allocations and bytes of one call, once buffers have grown.
 fn allocations(work: &mut dyn FnMut(u64)) -> (u64, u64) {
     work(4);
     let before = counting::allocations();
@@ -52,7 +52,7 @@ pub fn report(mut row: Row) {
     );
 }
 
-/// Parses a stream of publishes with bodies of 1 KiB, and copies the same octets for comparison.
+/// Parses a stream of publishes with bodies of 1 KiB, and copies the same bytes for comparison.
 pub fn report_stream() {
     let stream = inputs::publish_stream(STREAM_PUBLISHES);
     let mut copy = vec![0u8; stream.len()];

@@ -1,4 +1,4 @@
-//! The values and octets that the rows work on; the Go side has the same.
+//! The values and bytes that the rows work on; the Go side has the same.
 
 use courser_codec::{
     FieldTable, Frame, FrameKind, Properties, RawProperties, ShortStr, Table, basic,

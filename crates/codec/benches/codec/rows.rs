@@ -133,7 +133,7 @@ fn marshal(payload: &[u8], out: &mut Vec<u8>) {
     Frame { kind: FrameKind::Method, channel: 1, payload }.encode(out);
 }
 
-/// Takes all frames out of a reader through a buffer, as a connection does; gives the octets in
+/// Takes all frames out of a reader through a buffer, as a connection does; gives the bytes in
 /// their payloads.
 fn read_frames(mut reader: impl Read, buffer: &mut [u8]) -> usize {
     let (mut start, mut end, mut sum) = (0, 0, 0);

@@ -1,5 +1,5 @@
 //! Any input gives a value or an error; any value is written and read alike, from any split of its
-//! octets.
+//! bytes.
 
 use crate::support::by_name::{self, FIELDS, METHODS};
 use crate::support::exercise;
@@ -45,7 +45,7 @@ fn field_value() -> impl Strategy<Value = FieldValue> {
 }
 
 fn table_of(value: impl Strategy<Value = FieldValue>) -> impl Strategy<Value = FieldTable> {
-    let key = short().prop_map(|octets| ShortString::new(&octets).expect("255 octets at most"));
+    let key = short().prop_map(|octets| ShortString::new(&octets).expect("255 bytes at most"));
     vec((key, value), 0..6).prop_map(FieldTable::from_iter)
 }
 

@@ -18,7 +18,7 @@ pub struct Config {
     pub client_properties: FieldTable,
     /// Highest channel number wanted; 0 takes what the server proposes.
     pub channel_max: u16,
-    /// Largest frame wanted, in octets, header and end marker included; 0 takes what the server proposes. Less than
+    /// Largest frame wanted, in bytes, header and end marker included; 0 takes what the server proposes. Less than
     /// 4096 counts as 4096.
     pub frame_max: u32,
     /// Interval of heartbeats wanted, in seconds; 0 is none. The smaller one of this and the server's counts.
@@ -27,9 +27,9 @@ pub struct Config {
     pub handshake_timeout: Duration,
     /// Time for the server to answer a `connection.close`.
     pub close_timeout: Duration,
-    /// Largest body of a message, in octets.
+    /// Largest body of a message, in bytes.
     pub max_message_bytes: u64,
-    /// Memory for messages that have come in part, over all channels, in octets. It is checked when a buffer has
+    /// Memory for messages that have come in part, over all channels, in bytes. It is checked when a buffer has
     /// grown, so it can be exceeded by one message.
     pub max_incomplete_bytes: u64,
 }

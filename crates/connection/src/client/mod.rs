@@ -5,9 +5,9 @@
 //! and messages published by functions that write into the output or into a buffer of the driver's.
 //!
 //! # Memory
-//! A connection takes a few hundred octets, 24 more for each channel number up to the highest in use, a run of
+//! A connection takes a few hundred bytes, 24 more for each channel number up to the highest in use, a run of
 //! numbers for confirms that come out of order, and what it is assembling: messages in several frames, which grow as
-//! their octets come, to at most [`Config::max_incomplete_bytes`] plus one message. What `next` leaves in the input is
+//! their bytes come, to at most [`Config::max_incomplete_bytes`] plus one message. What `next` leaves in the input is
 //! at most a frame or 33 KiB, whichever is more.
 
 mod channel;
@@ -41,7 +41,7 @@ use confirms::{Confirms, Resolving};
 use delivery::whole_delivery;
 use phase::Phase;
 
-/// The client's side of one connection: octets in, events out, requests in, octets out.
+/// The client's side of one connection: bytes in, events out, requests in, bytes out.
 #[derive(Debug)]
 pub struct Connection {
     config: Arc<Config>,
@@ -79,7 +79,7 @@ enum Step<'a> {
 }
 
 impl Connection {
-    /// A connection whose first octets are in the output.
+    /// A connection whose first bytes are in the output.
     #[must_use]
     pub fn new(config: Arc<Config>, now: Instant) -> Self {
         Self {
@@ -103,7 +103,7 @@ impl Connection {
     /// Takes the next event off the front of `input`, and advances `input` behind it.
     ///
     /// `None` says that nothing can be done with what is left; it is presented again with more behind it. Which events
-    /// come, and in which order, does not depend on how the octets are split into reads, but for one thing: a body that
+    /// come, and in which order, does not depend on how the bytes are split into reads, but for one thing: a body that
     /// lies in one frame is borrowed ([`Event::Delivery`]) when it could be waited for, and copied
     /// ([`Event::LargeDelivery`]) when not.
     #[inline]
@@ -225,7 +225,7 @@ impl Connection {
         self.reason.as_deref()
     }
 
-    /// Largest frame that may be sent, in octets, header and end marker included.
+    /// Largest frame that may be sent, in bytes, header and end marker included.
     #[inline]
     #[must_use]
     pub fn frame_max(&self) -> u32 {

@@ -14,11 +14,11 @@ pub enum PublishError {
         channel: u16,
     },
     /// The properties do not fit into a frame, and a content header has only one.
-    #[error("properties of {size_bytes} octets do not fit into a frame of {frame_max}")]
+    #[error("properties of {size_bytes} bytes do not fit into a frame of {frame_max}")]
     PropertiesTooLarge {
-        /// Octets of the encoded properties.
+        /// Bytes of the encoded properties.
         size_bytes: usize,
-        /// Largest frame of the connection, in octets.
+        /// Largest frame of the connection, in bytes.
         frame_max: u32,
     },
 }
@@ -44,7 +44,7 @@ impl Connection {
         Ok(seq)
     }
 
-    /// Writes what stands before a message's body: method and content header. Body frames of `body_size` octets in all
+    /// Writes what stands before a message's body: method and content header. Body frames of `body_size` bytes in all
     /// have to follow on this channel, before anything else on it; [`write_body`] cuts them.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ impl Connection {
     }
 }
 
-/// Writes a body in frames of at most `frame_max` octets, header and end marker included. An empty body has none.
+/// Writes a body in frames of at most `frame_max` bytes, header and end marker included. An empty body has none.
 pub fn write_body(channel: u16, body: &[u8], frame_max: u32, out: &mut Vec<u8>) {
     let piece_max = (frame_max as usize).saturating_sub(Frame::OVERHEAD).max(1);
     for piece in body.chunks(piece_max) {

@@ -86,6 +86,12 @@ impl Connection {
         self.closed_event()
     }
 
+    /// Ends the connection at once for an error that the client is not told.
+    pub(super) fn fail_in_silence<'a>(&mut self, failure: Failure) -> Step<'a> {
+        self.end(Some(failure.into_reason()));
+        self.closed_event()
+    }
+
     /// The client has sent `connection.close`.
     pub(super) fn closed_by_client<'a>(&mut self, close: connection::Close<'_>) -> Step<'a> {
         connection::CloseOk {}.write_frame(0, &mut self.output);

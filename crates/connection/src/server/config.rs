@@ -15,20 +15,20 @@ pub struct Config {
     pub mechanisms: Mechanisms,
     /// How many channels a connection may have at once; 0 stands for 65535.
     pub channel_max: u16,
-    /// Largest frame in octets, header and end marker included. Less than 4096 counts as 4096.
+    /// Largest frame in bytes, header and end marker included. Less than 4096 counts as 4096.
     pub frame_max: u32,
     /// Proposed interval of heartbeats in seconds; 0 proposes none. The client's answer counts.
     pub heartbeat_s: u16,
-    /// Time from the first octet's chance to come until `connection.open`.
+    /// Time from the first byte's chance to come until `connection.open`.
     pub handshake_timeout: Duration,
     /// Time for the client to answer a `connection.close`.
     pub close_timeout: Duration,
     /// Time for the client to close the socket after a `connection.close-ok`, or after an error behind which its input
     /// cannot be understood.
     pub linger_timeout: Duration,
-    /// Largest body of a message, in octets.
+    /// Largest body of a message, in bytes.
     pub max_message_bytes: u64,
-    /// Memory for messages that have come in part, over all channels of a connection, in octets. It is checked when a
+    /// Memory for messages that have come in part, over all channels of a connection, in bytes. It is checked when a
     /// buffer has grown, so it can be exceeded by one message.
     pub max_incomplete_bytes: u64,
 }

@@ -91,7 +91,7 @@ impl Connection {
 }
 
 /// Exchange and routing key as encoded, and the mandatory flag, of a publish that was decoded before. Its payload is
-/// class, method and ticket (6 octets), the two names, and an octet of flags.
+/// class, method and ticket (6 bytes), the two names, and a byte of flags.
 fn split_method(payload: &Bytes) -> (Bytes, bool) {
     let flags_at = payload.len() - 1;
     (payload.slice(6..flags_at), payload[flags_at] & 1 != 0)

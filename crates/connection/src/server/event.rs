@@ -71,7 +71,7 @@ pub struct Publish<'a> {
     pub channel: u16,
     /// The method.
     pub publish: basic::Publish<'a>,
-    /// Exchange and routing key as they lie on the wire: length and octets, twice. A key for routing caches.
+    /// Exchange and routing key as they lie on the wire: length and bytes, twice. A key for routing caches.
     pub exchange_and_key: &'a [u8],
     /// Payload of the content header's frame: class, weight, body size, properties.
     pub header: &'a [u8],

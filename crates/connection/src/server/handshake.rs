@@ -81,7 +81,7 @@ impl Connection {
         self.config.frame_max.max(FRAME_MIN_SIZE)
     }
 
-    /// Takes the protocol header; a wrong octet in it is answered as soon as it is seen.
+    /// Takes the protocol header; a wrong byte in it is answered as soon as it is seen.
     pub(super) fn protocol_header_step<'a>(&mut self, input: &mut &'a [u8]) -> Step<'a> {
         let seen = &input[..input.len().min(PROTOCOL_HEADER.len())];
         let is_known =
@@ -89,7 +89,7 @@ impl Connection {
         if !is_known {
             self.output.extend_from_slice(&PROTOCOL_HEADER);
             let reason = CloseReason::silent(format!("bad protocol header {}", Octets(seen)));
-            self.leave(Phase::Lingering, self.config.linger_timeout);
+            self.leave(Phase::Refused, self.config.linger_timeout);
             self.reason = Some(Box::new(reason.clone()));
             *input = &[];
             return Step::Event(Event::Closed(Box::new(reason)));
@@ -165,14 +165,13 @@ impl Connection {
             Ok(properties) => properties,
             Err(error) => return self.fail(Failure::of(SYNTAX_ERROR, error.to_string(), ids)),
         };
-        let Some(mechanism) = Mechanism::from_name(start_ok.mechanism.as_bytes()) else {
-            let explanation = format!("unknown authentication mechanism '{}'", start_ok.mechanism);
-            return self.fail(Failure::of(COMMAND_INVALID, explanation, ids));
+        let mechanism = Mechanism::from_name(start_ok.mechanism.as_bytes())
+            .filter(|&mechanism| self.config.mechanisms.contains(mechanism));
+        let Some(mechanism) = mechanism else {
+            let explanation = format!("mechanism '{}' is not offered", start_ok.mechanism);
+            // As from RabbitMQ, the client gets no frame: it has ignored what it was told.
+            return self.fail_in_silence(Failure::of(COMMAND_INVALID, explanation, ids));
         };
-        if !self.config.mechanisms.contains(mechanism) {
-            let explanation = format!("invalid authentication mechanism '{}'", mechanism.name());
-            return self.fail(Failure::of(COMMAND_INVALID, explanation, ids));
-        }
         let credentials = match Credentials::parse(mechanism, start_ok.response) {
             Ok(credentials) => credentials,
             Err(explanation) => return self.fail(Failure::of(SYNTAX_ERROR, explanation, ids)),

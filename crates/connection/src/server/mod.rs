@@ -5,8 +5,8 @@
 //! of the connection may go to the socket by another way, as long as no frame is torn apart.
 //!
 //! # Memory
-//! A connection takes a few hundred octets, 32 more for each channel number up to the highest in use (above 2,047: for
-//! each one in use), and what it is assembling: messages in several frames, which grow as their octets come, to at most
+//! A connection takes a few hundred bytes, 32 more for each channel number up to the highest in use (above 2,047: for
+//! each one in use), and what it is assembling: messages in several frames, which grow as their bytes come, to at most
 //! [`Config::max_incomplete_bytes`] plus one message. What `next` leaves in the input is at most a frame or 33 KiB,
 //! whichever is more, as long as no answer to `Login` or `Open` is due.
 
@@ -41,7 +41,7 @@ use mode::Channel;
 use phase::Phase;
 use publish::whole_publish;
 
-/// The server's side of one connection: octets in, events out.
+/// The server's side of one connection: bytes in, events out.
 #[derive(Debug)]
 pub struct Connection {
     config: Arc<Config>,
@@ -90,7 +90,7 @@ impl Connection {
     /// Takes the next event off the front of `input`, and advances `input` behind it.
     ///
     /// `None` says that nothing can be done with what is left; it is presented again with more behind it. Which events
-    /// come, and in which order, does not depend on how the octets are split into reads, but for one thing: a body that
+    /// come, and in which order, does not depend on how the bytes are split into reads, but for one thing: a body that
     /// lies in one frame is borrowed ([`Event::Publish`]) when it could be waited for, and copied
     /// ([`Event::LargePublish`]) when not.
     #[inline]
@@ -127,7 +127,7 @@ impl Connection {
                 Phase::Starting | Phase::Tuning | Phase::Opening => self.handshake_step(input),
                 Phase::LoginPending | Phase::OpenPending => Step::More,
                 Phase::Closing => self.closing_step(input),
-                Phase::Lingering | Phase::Closed => {
+                Phase::Lingering | Phase::Refused | Phase::Closed => {
                     *input = &[];
                     Step::More
                 }
@@ -199,6 +199,14 @@ impl Connection {
         self.phase == Phase::Closed
     }
 
+    /// Whether the way to the client can be shut as soon as the output is sent, while what it still sends is read until
+    /// [`Connection::is_closed`]. Closing the socket over unread input would reset it, and the client might lose the
+    /// output.
+    #[must_use]
+    pub fn is_output_over(&self) -> bool {
+        self.phase == Phase::Refused
+    }
+
     /// Whether the connection has ended or is about to; no event comes any more.
     #[must_use]
     pub fn is_closing(&self) -> bool {
@@ -211,7 +219,7 @@ impl Connection {
         self.reason.as_deref()
     }
 
-    /// Largest frame that may be sent, in octets, header and end marker included.
+    /// Largest frame that may be sent, in bytes, header and end marker included.
     #[inline]
     #[must_use]
     pub fn frame_max(&self) -> u32 {

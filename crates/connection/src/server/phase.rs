@@ -21,6 +21,8 @@ pub(super) enum Phase {
     Closing,
     /// The client to close the socket. Input is thrown away.
     Lingering,
+    /// The same, of a client that has been told by the end of the stream that nothing follows.
+    Refused,
     /// Nothing.
     Closed,
 }
@@ -36,12 +38,12 @@ impl Phase {
             Self::Opening | Self::OpenPending => "opening",
             Self::Running => "running",
             Self::Closing => "closing",
-            Self::Lingering | Self::Closed => "closed",
+            Self::Lingering | Self::Refused | Self::Closed => "closed",
         }
     }
 
     /// Whether the connection is over, be it that something is still to be sent or awaited.
     pub fn is_over(self) -> bool {
-        matches!(self, Self::Closing | Self::Lingering | Self::Closed)
+        matches!(self, Self::Closing | Self::Lingering | Self::Refused | Self::Closed)
     }
 }

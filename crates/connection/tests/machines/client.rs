@@ -46,7 +46,7 @@ impl Client {
         client
     }
 
-    /// Presents octets and gives the events as text.
+    /// Presents bytes and gives the events as text.
     pub fn feed(&mut self, octets: &[u8]) -> Vec<String> {
         let mut input = octets;
         let mut seen = Vec::new();
@@ -425,7 +425,7 @@ fn a_server_that_breaks_the_protocol_is_told_so() {
         (frame(0, Method::BasicGetEmpty(basic::GetEmpty {})), 504),
         (content_header(1, 60, 1), 505),
         (body_frame(1, b"x"), 505),
-        (b"x".to_vec(), 501),
+        (b"x\0\x01\0\0\0\0\xce".to_vec(), 501),
     ] {
         let mut client = Client::with_channel();
         let seen = client.feed(&octets);

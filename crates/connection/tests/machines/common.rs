@@ -136,7 +136,7 @@ impl Server {
         self.sent.append(self.machine.output());
     }
 
-    /// Presents octets, answers logins and opens, and gives what was seen.
+    /// Presents bytes, answers logins and opens, and gives what was seen.
     pub fn feed(&mut self, octets: &[u8]) -> Vec<Seen> {
         let mut seen = Vec::new();
         self.left.extend_from_slice(octets);
@@ -266,7 +266,7 @@ pub fn publish_method(channel: u16, key: &str) -> Vec<u8> {
     frame(channel, Method::BasicPublish(publish))
 }
 
-/// A publish whose body is cut into frames of at most `piece` octets.
+/// A publish whose body is cut into frames of at most `piece` bytes.
 pub fn publish_cut(channel: u16, key: &str, body: &[u8], piece: usize) -> Vec<u8> {
     let mut octets = publish_method(channel, key);
     octets.extend(content_header(channel, basic::CLASS_ID, body.len() as u64));

@@ -1,4 +1,4 @@
-//! A client and a server machine against each other, no sockets between, the octets torn at random places.
+//! A client and a server machine against each other, no sockets between, the bytes torn at random places.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -49,7 +49,7 @@ impl Pair {
         pair
     }
 
-    /// Carries octets both ways, in pieces of the given sizes, until both sides are silent.
+    /// Carries bytes both ways, in pieces of the given sizes, until both sides are silent.
     fn run(&mut self, mut sizes: impl FnMut() -> usize) {
         while !self.to_server.is_empty() || !self.to_client.is_empty() {
             let size = sizes().min(self.to_server.len());

@@ -29,7 +29,7 @@ fn with_channel() -> Server {
     server
 }
 
-/// The end of the connection after these octets on one with channel 1 open.
+/// The end of the connection after these bytes on one with channel 1 open.
 fn connection_error_after(octets: &[u8]) -> (u16, u16, String, (u16, u16)) {
     let mut server = with_channel();
     server.feed(octets);

@@ -5,7 +5,7 @@ use courser_connection::server::Config;
 
 use crate::common::*;
 
-/// What a client sees of its connection's end after these octets; channel 1 is open.
+/// What a client sees of its connection's end after these bytes; channel 1 is open.
 fn answer_to(octets: &[u8]) -> (u16, u16, String, (u16, u16)) {
     let mut server = Server::running();
     server.feed(&open_channel(1));
@@ -52,14 +52,30 @@ fn a_heartbeat_with_a_payload_is_501() {
 
 #[test]
 fn an_unknown_frame_type_is_501() {
+    let error = |text: &str| connection_error(501, &format!("FRAME_ERROR - {text}"), (0, 0));
+    assert_eq!(answer_to(&raw_frame(9, 1, b"")), error("type 9, all octets = <<>>: unknown_frame"));
     assert_eq!(
-        answer_to(&raw_frame(9, 1, b"")),
-        connection_error(501, "FRAME_ERROR - type 9: unknown_frame", (0, 0))
+        answer_to(&raw_frame(9, 1, b"abc")),
+        error("type 9, all octets = <<\"abc\">>: unknown_frame")
     );
     assert_eq!(
-        answer_to(b"GET /"),
-        connection_error(501, "FRAME_ERROR - type 71: unknown_frame", (0, 0))
+        answer_to(&raw_frame(0, 0, b"0123456789abcdef")),
+        error("type 0, all octets = <<\"0123456789abcdef\">>: unknown_frame")
     );
+    let long = "type 9, first 16 octets = <<\"0123456789abcdef\">>: unknown_frame";
+    let frame = raw_frame(9, 1, b"0123456789abcdefghi");
+    assert_eq!(answer_to(&frame), error(long));
+    assert_eq!(answer_to(&frame[..23]), error(long), "the rest is not waited for");
+}
+
+#[test]
+fn a_frame_of_an_unknown_type_that_is_wrong_otherwise_is_501() {
+    let mut frame = raw_frame(9, 1, b"abc");
+    *frame.last_mut().unwrap() = 7;
+    let text = "FRAME_ERROR - type 9, all octets = <<\"abc\">>: {invalid_frame_end_marker,7}";
+    assert_eq!(answer_to(&frame), connection_error(501, text, (0, 0)));
+    let text = "FRAME_ERROR - type 71, all octets = <<>>: {frame_too_large,539959368,131064}";
+    assert_eq!(answer_to(b"GET / HTTP/1.1"), connection_error(501, text, (0, 0)));
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! The octets of a checkpoint file, as `docs/journal-format.md` draws them.
+//! The bytes of a checkpoint file, as `docs/journal-format.md` draws them.
 
 use crate::{
     DiskFile, Lsn,
     disk::{read_up_to, write_all},
-    format::{HeaderError, VERSION, u32_at, u64_at},
+    format::{HeaderError, VERSION, check_header, u32_at, u64_at},
 };
 use std::{
     io::{self, Read, Write},
@@ -14,11 +14,11 @@ use std::{
 const MAGIC: &[u8; 8] = b"courserC";
 const HEADER_LEN: usize = 40;
 const BLOCK_HEAD_LEN: usize = 8;
-/// Octets of the owner's data in a block, at most.
+/// Bytes of the owner's data in a block, at most.
 const BLOCK_LEN_MAX: usize = 64 << 10;
 const TRAILER_LEN: usize = 16;
 const TRAILER_MAGIC: &[u8; 4] = b"tail";
-/// Octets after which they are synced, so that the log's syncs never wait for many.
+/// Bytes after which they are synced, so that the log's syncs never wait for many.
 const SYNC_BYTES: u64 = 4 << 20;
 
 /// What the journal itself keeps in a checkpoint.
@@ -26,7 +26,7 @@ const SYNC_BYTES: u64 = 4 << 20;
 pub struct Table {
     /// The log was durable up to here when the checkpoint was made.
     pub durable: Lsn,
-    /// Octets of the owner's data.
+    /// Bytes of the owner's data.
     pub data_bytes: u64,
     /// The segments that start before the checkpoint does.
     pub segments: Vec<SegmentEntry>,
@@ -35,8 +35,10 @@ pub struct Table {
 /// What is known about a segment that is not replayed, or not all of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SegmentEntry {
-    /// Position of its first octet.
+    /// Position of its first byte.
     pub start: Lsn,
+    /// Bytes of log that it covers.
+    pub capacity: u64,
     /// Records that were appended to it. Those behind the checkpoint's start are counted again
     /// when they are replayed: the number serves as a measure only.
     pub records: u64,
@@ -58,15 +60,9 @@ pub struct CheckpointWriter {
 
 impl CheckpointWriter {
     /// Starts a checkpoint in an empty file.
-    pub fn new(file: Arc<dyn DiskFile>, id: u64, start: Lsn) -> io::Result<Self> {
-        let mut header = [0; HEADER_LEN];
-        header[..8].copy_from_slice(MAGIC);
-        header[8..12].copy_from_slice(&VERSION.to_le_bytes());
-        header[16..24].copy_from_slice(&id.to_le_bytes());
-        header[24..32].copy_from_slice(&start.0.to_le_bytes());
-        let sum = crc32c::crc32c(&header);
-        header[12..16].copy_from_slice(&sum.to_le_bytes());
-        write_all(&*file, &header, 0)?;
+    pub fn new(file: Arc<dyn DiskFile>, header: Header) -> io::Result<Self> {
+        write_all(&*file, &header.encode(), 0)?;
+        let Header { id, start, .. } = header;
         let block = vec![0; BLOCK_HEAD_LEN];
         let offset = HEADER_LEN as u64;
         Ok(CheckpointWriter { file, id, start, block, offset, data_bytes: 0, synced: 0 })
@@ -124,11 +120,66 @@ impl Write for CheckpointWriter {
     }
 }
 
+/// The start of a checkpoint's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The journal's number.
+    pub id: u64,
+    /// Where the replay starts.
+    pub start: Lsn,
+    /// How many checkpoints there were before this one; also in the name.
+    pub number: u64,
+}
+
+impl Header {
+    fn encode(&self) -> [u8; HEADER_LEN] {
+        let mut header = [0; HEADER_LEN];
+        header[..8].copy_from_slice(MAGIC);
+        header[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        header[16..24].copy_from_slice(&self.id.to_le_bytes());
+        header[24..32].copy_from_slice(&self.start.0.to_le_bytes());
+        header[32..40].copy_from_slice(&self.number.to_le_bytes());
+        let sum = crc32c::crc32c(&header);
+        header[12..16].copy_from_slice(&sum.to_le_bytes());
+        header
+    }
+
+    /// Reads the header of a file.
+    pub fn read(file: &dyn DiskFile) -> Result<Self, FileError> {
+        let mut header = [0; HEADER_LEN];
+        if read_up_to(file, &mut header, 0)? < HEADER_LEN {
+            return Err(FileError::Bad(0));
+        }
+        check_header(&header, MAGIC).map_err(|error| match error {
+            HeaderError::Version(found) => FileError::Version(found),
+            HeaderError::Bad => FileError::Bad(0),
+        })?;
+        let (id, start) = (u64_at(&header, 16), Lsn(u64_at(&header, 24)));
+        Ok(Header { id, start, number: u64_at(&header, 32) })
+    }
+}
+
+/// Writes the checkpoint in `from` into the empty file `to` under another number, and makes it
+/// durable.
+pub fn copy(from: &dyn DiskFile, to: &dyn DiskFile, number: u64) -> Result<(), FileError> {
+    let header = Header { number, ..Header::read(from)? };
+    write_all(to, &header.encode(), 0)?;
+    let mut bytes = vec![0; BLOCK_LEN_MAX];
+    let mut offset = HEADER_LEN as u64;
+    loop {
+        let found = read_up_to(from, &mut bytes, offset)?;
+        write_all(to, &bytes[..found], offset)?;
+        offset += found as u64;
+        if found < bytes.len() {
+            return Ok(to.sync_data()?);
+        }
+    }
+}
+
 /// Reads the data of a checkpoint; each block's checksum is checked before it is handed out.
 pub struct CheckpointReader {
     file: Arc<dyn DiskFile>,
-    id: u64,
-    start: Lsn,
+    header: Header,
     block: Vec<u8>,
     /// How much of the block was handed out.
     done: usize,
@@ -155,28 +206,10 @@ impl From<io::Error> for FileError {
 }
 
 impl CheckpointReader {
-    /// Reads the header of a checkpoint: the journal's number and where the replay starts.
-    pub(crate) fn header(file: &dyn DiskFile) -> Result<(u64, Lsn), FileError> {
-        let mut header = [0; HEADER_LEN];
-        let found = read_up_to(file, &mut header, 0)?;
-        if found < HEADER_LEN || &header[..8] != MAGIC {
-            return Err(FileError::Bad(0));
-        }
-        let version = u32_at(&header, 8);
-        if let Err(HeaderError::Version(found)) = version_check(version) {
-            return Err(FileError::Version(found));
-        }
-        let sum = u32_at(&header, 12);
-        header[12..16].fill(0);
-        if crc32c::crc32c(&header) != sum {
-            return Err(FileError::Bad(0));
-        }
-        Ok((u64_at(&header, 16), Lsn(u64_at(&header, 24))))
-    }
-
     /// Opens a checkpoint and reads what the journal itself keeps in it.
     pub(crate) fn open(file: Arc<dyn DiskFile>) -> Result<(Self, Table), FileError> {
-        let (id, start) = Self::header(&*file)?;
+        let header = Header::read(&*file)?;
+        let Header { id, start, .. } = header;
         let trailer_offset = file.size_bytes()?.saturating_sub(TRAILER_LEN as u64);
         let mut trailer = [0; TRAILER_LEN];
         let found = read_up_to(&*file, &mut trailer, trailer_offset)?;
@@ -186,8 +219,7 @@ impl CheckpointReader {
         }
         let mut reader = CheckpointReader {
             file,
-            id,
-            start,
+            header,
             block: Vec::new(),
             done: 0,
             offset: u64_at(&trailer, 0),
@@ -206,15 +238,24 @@ impl CheckpointReader {
 
     /// Where the replay starts: the checkpoint has the effects of everything before.
     pub fn start(&self) -> Lsn {
-        self.start
+        self.header.start
     }
 
-    /// The journal's number.
-    pub(crate) fn id(&self) -> u64 {
-        self.id
+    /// What the file begins with.
+    pub(crate) fn header(&self) -> Header {
+        self.header
     }
 
-    /// Octets of data that were not handed out yet.
+    /// Reads everything to see whether it is what was written.
+    pub(crate) fn check(mut self) -> Result<(), FileError> {
+        while !self.at_end {
+            self.next_block()?;
+            self.left_bytes -= self.block.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Bytes of data that were not handed out yet.
     pub fn left_bytes(&self) -> u64 {
         self.left_bytes
     }
@@ -229,7 +270,7 @@ impl CheckpointReader {
         }
         self.block.resize(len as usize, 0);
         let found = read_up_to(&*self.file, &mut self.block, at + BLOCK_HEAD_LEN as u64)?;
-        let sum = block_sum(self.id, self.start, at, &self.block);
+        let sum = block_sum(self.header.id, self.header.start, at, &self.block);
         if found < self.block.len() || sum != u32_at(&head, 4) {
             return Err(FileError::Bad(at));
         }
@@ -238,22 +279,14 @@ impl CheckpointReader {
         Ok(())
     }
 
-    fn next_block(&mut self) -> io::Result<()> {
+    fn next_block(&mut self) -> Result<(), FileError> {
         let at = self.offset;
-        let result = self.read_block(BLOCK_LEN_MAX as u64).and_then(|()| {
-            let len = self.block.len() as u64;
-            self.at_end = len == 0;
-            // The data ends exactly where the table says.
-            let fits = len <= self.left_bytes && self.at_end == (self.left_bytes == 0);
-            if fits { Ok(()) } else { Err(FileError::Bad(at)) }
-        });
-        result.map_err(|error| match error {
-            FileError::Io(error) => error,
-            _ => io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!("the checkpoint {} is damaged at offset {at}", self.start),
-            ),
-        })
+        self.read_block(BLOCK_LEN_MAX as u64)?;
+        let len = self.block.len() as u64;
+        self.at_end = len == 0;
+        // The data ends exactly where the table says.
+        let fits = len <= self.left_bytes && self.at_end == (self.left_bytes == 0);
+        if fits { Ok(()) } else { Err(FileError::Bad(at)) }
     }
 }
 
@@ -263,7 +296,14 @@ impl Read for CheckpointReader {
             return Ok(0);
         }
         if self.done == self.block.len() {
-            self.next_block()?;
+            let at = self.offset;
+            self.next_block().map_err(|error| match error {
+                FileError::Io(error) => error,
+                _ => io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    format!("checkpoint {} is damaged at offset {at}", self.header.number),
+                ),
+            })?;
         }
         let len = out.len().min(self.block.len() - self.done);
         out[..len].copy_from_slice(&self.block[self.done..self.done + len]);
@@ -271,10 +311,6 @@ impl Read for CheckpointReader {
         self.left_bytes -= len as u64;
         Ok(len)
     }
-}
-
-fn version_check(version: u32) -> Result<(), HeaderError> {
-    if version == VERSION { Ok(()) } else { Err(HeaderError::Version(version)) }
 }
 
 fn block_sum(id: u64, start: Lsn, offset: u64, data: &[u8]) -> u32 {
@@ -290,6 +326,7 @@ fn encode_table(table: &Table) -> Vec<u8> {
     out.extend_from_slice(&table.data_bytes.to_le_bytes());
     for segment in &table.segments {
         out.extend_from_slice(&segment.start.0.to_le_bytes());
+        out.extend_from_slice(&segment.capacity.to_le_bytes());
         out.extend_from_slice(&segment.records.to_le_bytes());
         out.extend_from_slice(&(segment.holes.len() as u64).to_le_bytes());
         for hole in &segment.holes {
@@ -308,7 +345,8 @@ fn decode_table(mut octets: &[u8]) -> Option<Table> {
     };
     let mut table = Table { durable: Lsn(number()?), data_bytes: number()?, segments: Vec::new() };
     while let Some(start) = number() {
-        let mut entry = SegmentEntry { start: Lsn(start), records: number()?, holes: Vec::new() };
+        let (capacity, records) = (number()?, number()?);
+        let mut entry = SegmentEntry { start: Lsn(start), capacity, records, holes: Vec::new() };
         for _ in 0..number()? {
             let hole = number()?;
             entry.holes.push(hole as u32..(hole >> 32) as u32);

@@ -1,19 +1,26 @@
 //! Checkpoints: the owner's state as of a position, so that what lies before is not replayed.
+//!
+//! The last two are kept, with all of the log that the older one needs: if the newer one is damaged, a
+//! start falls back to the other and loses nothing.
 
 mod file;
 mod punch;
 mod unlogged;
 
+use punch::Plan;
 use unlogged::Unlogged;
 
-pub use file::{CheckpointReader, CheckpointWriter, FileError, SegmentEntry, Table};
+pub use file::{CheckpointReader, CheckpointWriter, FileError, Header, SegmentEntry, Table, copy};
 
 use crate::{
     CheckpointDone, CheckpointError, EachLive, Lsn, OpenMode, Usage, core::Core, disk::DiskFile,
     names, segments::Segment, upkeep::is_full,
 };
+use courser_store::Position;
+use parking_lot::Mutex;
 use std::{
     io::{self, Write},
+    mem,
     path::Path,
     sync::{
         Arc,
@@ -24,26 +31,34 @@ use std::{
 /// The log grows by so much before it is looked at again whether a checkpoint would free space.
 const LOOK_AGAIN_BYTES: u64 = 1 << 20;
 
-/// The last checkpoint.
+/// The last checkpoint, and the one before.
 #[derive(Default)]
 pub struct Latest {
     start: AtomicU64,
+    /// Its number.
+    number: AtomicU64,
+    /// Where a replay starts from the one before.
+    kept_from: AtomicU64,
     size_bytes: AtomicU64,
-    /// Octets of dead records that it left.
+    /// Bytes of dead records that it left.
     dead_bytes: AtomicU64,
     /// The end of the log at which to look again whether there is much dead space.
     look_at: AtomicU64,
     /// What only a later one stands for.
     pub unlogged: Unlogged,
+    /// Holes that it has in its table, to be punched when the next one counts.
+    planned: Mutex<Plan>,
     /// It was said that the file system cannot punch holes.
     cannot_punch: AtomicBool,
 }
 
 impl Latest {
-    /// A checkpoint that was found at the start.
-    pub fn new(start: Lsn, size_bytes: u64) -> Self {
+    /// A checkpoint that was found at the start, and where a replay starts from the one before.
+    pub fn new(start: Lsn, number: u64, kept_from: Lsn, size_bytes: u64) -> Self {
         let latest = Latest::default();
         latest.start.store(start.0, Relaxed);
+        latest.number.store(number, Relaxed);
+        latest.kept_from.store(kept_from.0, Relaxed);
         latest.size_bytes.store(size_bytes, Relaxed);
         latest
     }
@@ -59,6 +74,11 @@ impl Latest {
     pub fn start(&self) -> Lsn {
         Lsn(self.start.load(Relaxed))
     }
+
+    /// Where a replay starts when the last checkpoint can't be read: from here on the log is kept.
+    pub fn kept_from(&self) -> Lsn {
+        Lsn(self.kept_from.load(Relaxed))
+    }
 }
 
 impl Core {
@@ -66,15 +86,15 @@ impl Core {
     pub fn release(&self, position: Lsn) {
         let last = self.segments.release(position, self.end());
         debug_assert!(last.is_some(), "{position} is released, but in no segment");
-        if last == Some(true) && position < self.latest.start() {
+        if last == Some(true) && position < self.latest.kept_from() {
             self.wake_upkeep();
         }
     }
 
     /// See [`Journal::release_unlogged`](crate::Journal::release_unlogged).
-    pub fn release_unlogged(&self, positions: &[u64]) {
+    pub fn release_unlogged(&self, positions: &[Position]) {
         let number = self.latest.unlogged.note(self.end());
-        for position in positions.iter().copied().map(Lsn) {
+        for position in positions.iter().copied().map(Lsn::from) {
             self.segments.await_checkpoint(position, number);
             self.release(position);
         }
@@ -87,7 +107,7 @@ impl Core {
 
     /// Whether a segment is only kept for want of a checkpoint that stands for its releases.
     fn a_segment_awaits_a_checkpoint(&self) -> bool {
-        let done = self.latest.unlogged.done();
+        let done = self.latest.unlogged.done_before();
         let written = self.written();
         let waits = |segment: &Segment| segment.live() == 0 && !segment.is_settled(done);
         self.segments.before(written).iter().any(|segment| waits(segment))
@@ -143,10 +163,33 @@ impl Core {
         write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
     ) -> Result<CheckpointDone, CheckpointError> {
         let _only_one = self.checkpointing.lock();
-        let previous = self.latest.start();
-        if start < previous || start > self.end() {
+        if start < self.latest.start() || start > self.end() {
             return Err(CheckpointError::BadStart(start));
         }
+        let mut done = self.checkpoint_once(start, live, write)?;
+        if !self.has_room() {
+            // Only what neither of two checkpoints needs is freed. What there is to free is wanted now,
+            // and a second copy of this one takes less. Without room even for that it stays as it is.
+            if let Ok(again) = self.checkpoint_once(start, live, write) {
+                done.punched_bytes += again.punched_bytes;
+            }
+        }
+        if self.options.threads {
+            self.wake_upkeep();
+        } else {
+            self.maintain_once();
+        }
+        let usage = self.usage();
+        self.latest.dead_bytes.store(usage.log_bytes - usage.live_bytes, Relaxed);
+        Ok(done)
+    }
+
+    fn checkpoint_once(
+        &self,
+        start: Lsn,
+        live: &mut dyn FnMut(EachLive<'_>),
+        write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<CheckpointDone, CheckpointError> {
         let number = self.latest.unlogged.begin();
         let holes = self.plan_holes(start, live);
         let path = self.dir.join(names::CHECKPOINT_BEING_WRITTEN);
@@ -165,18 +208,14 @@ impl Core {
                 return Err(error);
             }
         };
-        self.install_checkpoint(&path, previous, start)?;
+        self.install_checkpoint(&path)?;
+        self.latest.kept_from.store(self.latest.start().0, Relaxed);
         self.latest.start.store(start.0, Relaxed);
         self.latest.unlogged.finish(number);
         self.latest.size_bytes.store(size_bytes, Relaxed);
-        let punched_bytes = self.punch(holes);
-        if self.options.threads {
-            self.wake_upkeep();
-        } else {
-            self.maintain_once();
-        }
-        let usage = self.usage();
-        self.latest.dead_bytes.store(usage.log_bytes - usage.live_bytes, Relaxed);
+        holes.counts();
+        let earlier = mem::replace(&mut *self.latest.planned.lock(), holes);
+        let punched_bytes = self.punch(earlier);
         Ok(CheckpointDone { size_bytes, punched_bytes })
     }
 
@@ -185,33 +224,33 @@ impl Core {
         &self,
         path: &Path,
         start: Lsn,
-        holes: &punch::Plan,
+        holes: &Plan,
         write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
     ) -> Result<u64, CheckpointError> {
         let file: Arc<dyn DiskFile> = self.disk.open(path, OpenMode::Create)?;
-        let mut writer = CheckpointWriter::new(file, self.id, start)?;
+        let number = self.latest.number.load(Relaxed) + 1;
+        let mut writer = CheckpointWriter::new(file, Header { id: self.id, start, number })?;
         write(&mut writer)?;
         let durable = self.end();
         self.wait_durable(durable).map_err(CheckpointError::Failed)?;
-        let segments = holes.table(&self.segments.starting_before(start));
+        let earlier = self.latest.planned.lock();
+        let segments = holes.table(&earlier, &self.segments.starting_before(start));
         Ok(writer.finish(Table { durable, data_bytes: 0, segments })?)
     }
 
-    /// Gives the finished file its name, which makes it the last checkpoint.
-    fn install_checkpoint(
-        &self,
-        path: &Path,
-        previous: Lsn,
-        start: Lsn,
-    ) -> Result<(), CheckpointError> {
-        let name = self.dir.join(names::checkpoint(start));
+    /// Gives the finished file its name, which makes it the last checkpoint, and removes the last but
+    /// two.
+    fn install_checkpoint(&self, path: &Path) -> Result<(), CheckpointError> {
+        let last = self.latest.number.load(Relaxed);
+        let name = self.dir.join(names::checkpoint(last + 1));
         let renamed = self.disk.rename(path, &name).and_then(|()| self.disk.sync_dir(&self.dir));
         if let Err(error) = renamed {
             // Whether it counts after a crash is unknown now, and so is what may be freed.
             self.fail("rename to", &name, error);
-        } else if previous != start {
+        } else {
+            self.latest.number.store(last + 1, Relaxed);
             // It may be there again after a crash; then the start removes it.
-            let old = self.dir.join(names::checkpoint(previous));
+            let old = self.dir.join(names::checkpoint(last.saturating_sub(1)));
             if let Err(error) = self.disk.remove(&old)
                 && error.kind() != io::ErrorKind::NotFound
             {

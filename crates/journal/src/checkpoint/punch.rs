@@ -1,8 +1,9 @@
-//! Giving dead octets back to the file system where a segment as a whole cannot be freed.
+//! Giving dead bytes back to the file system where a segment as a whole cannot be freed.
 //!
 //! Nothing is moved: a range of a segment in which no record is live becomes a hole. The holes
 //! are planned from what is live *before* the owner writes its state, written down in the
-//! checkpoint, and punched when that is durable.
+//! checkpoint, and punched when the next checkpoint counts: a start that has to fall back by one
+//! checkpoint needs none of it, and knows of it.
 
 use super::SegmentEntry;
 use crate::{
@@ -28,11 +29,15 @@ pub struct Plan {
 
 impl Plan {
     /// What the checkpoint says about `segments`: old holes, and those of this plan.
-    pub fn table(&self, segments: &[Arc<Segment>]) -> Vec<SegmentEntry> {
+    ///
+    /// `earlier` is what the checkpoint before has planned, which is punched when this one counts.
+    pub fn table(&self, earlier: &Plan, segments: &[Arc<Segment>]) -> Vec<SegmentEntry> {
         let entry = |segment: &Arc<Segment>| {
-            let planned = self.segments.iter().find(|(of, _)| of.start == segment.start);
+            let mut all = self.segments.iter().chain(&earlier.segments);
+            let planned = all.find(|(of, _)| Arc::ptr_eq(of, segment));
             SegmentEntry {
                 start: segment.start,
+                capacity: segment.capacity,
                 records: segment.records.load(Relaxed),
                 holes: match planned {
                     Some((_, holes)) => holes.clone(),
@@ -41,6 +46,16 @@ impl Plan {
             }
         };
         segments.iter().map(entry).collect()
+    }
+}
+
+impl Plan {
+    /// Says that the checkpoint of this plan counts: the segments in it are not looked at again
+    /// before much more in them is dead.
+    pub fn counts(&self) {
+        for (segment, _) in &self.segments {
+            segment.sparse_below.store(segment.live(), Relaxed);
+        }
     }
 }
 
@@ -115,7 +130,7 @@ impl Core {
         Some(holes)
     }
 
-    /// Punches the holes of a plan, whose checkpoint is durable. Returns the octets they have more
+    /// Punches the holes of a plan that both checkpoints know. Returns the bytes they have more
     /// than before; a file system that cannot give them back keeps them.
     pub fn punch(&self, plan: Plan) -> u64 {
         let mut punched_bytes = 0;
@@ -125,7 +140,6 @@ impl Core {
             if self.segments.find(segment.start).is_none_or(|now| !Arc::ptr_eq(&now, &segment)) {
                 continue;
             }
-            segment.sparse_below.store(segment.live(), Relaxed);
             let Ok(file) = self.disk.open(&segment.path(&self.dir), OpenMode::Write) else {
                 continue;
             };
@@ -135,7 +149,7 @@ impl Core {
                 let punched = file.punch(offset, end - offset);
                 punched.inspect_err(|error| self.latest.say_once_not_punched(error)).is_err()
             });
-            // A hole that failed half-way may have taken octets: all of them count as gone, except
+            // A hole that failed half-way may have taken bytes: all of them count as gone, except
             // where nothing can be punched at all.
             if failed != Some(0) {
                 *segment.holes.lock() = holes;

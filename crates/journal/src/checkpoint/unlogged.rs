@@ -1,8 +1,8 @@
 //! Changes of the owner that the log does not know, because there was no room for them.
 //!
 //! A checkpoint that begins after such a change is made without what the change has removed, and
-//! stands for it from then on. Until there is one, the last checkpoint and the log behind it have to
-//! stay as they are.
+//! stands for it from then on. Until there are two, which a start may need, what the change has removed
+//! has to stay as it is.
 
 use crate::Lsn;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 pub struct Unlogged {
     begun: AtomicU64,
     done: AtomicU64,
+    /// The last checkpoint before `done` that counts: what a start falls back to.
+    done_before: AtomicU64,
     /// The first checkpoint that stands for all changes so far, if it starts at `from` or later.
     needed: AtomicU64,
     from: AtomicU64,
@@ -36,17 +38,18 @@ impl Unlogged {
 
     /// The checkpoint of this number counts from now on.
     pub fn finish(&self, number: u64) {
-        self.done.store(number, SeqCst);
+        self.done_before.store(self.done.swap(number, SeqCst), SeqCst);
     }
 
-    /// The last checkpoint that counts.
-    pub fn done(&self) -> u64 {
-        self.done.load(SeqCst)
+    /// The older of the two checkpoints that are kept: it and all later ones stand for what waits for
+    /// this number.
+    pub fn done_before(&self) -> u64 {
+        self.done_before.load(SeqCst)
     }
 
     /// Whether there are changes that neither the log nor the last checkpoint, which starts at
     /// `start`, knows.
     pub fn is_any(&self, start: Lsn) -> bool {
-        self.needed.load(SeqCst) > self.done() || self.from.load(SeqCst) > start.0
+        self.needed.load(SeqCst) > self.done.load(SeqCst) || self.from.load(SeqCst) > start.0
     }
 }

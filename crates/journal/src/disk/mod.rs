@@ -2,7 +2,7 @@
 
 mod real;
 
-pub use real::RealDisk;
+pub use real::{GroupDisk, RealDisk};
 
 use std::{any::Any, io, path::Path, sync::Arc};
 
@@ -11,7 +11,7 @@ use std::{any::Any, io, path::Path, sync::Arc};
 pub struct FileEntry {
     /// Name within its folder.
     pub name: String,
-    /// Size in octets.
+    /// Size in bytes.
     pub size_bytes: u64,
 }
 
@@ -38,6 +38,8 @@ pub trait Disk: Send + Sync + 'static {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file. Durable only after [`Disk::sync_dir`].
     fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Removes a folder with all files that are left in it, durably.
+    fn remove_dir(&self, dir: &Path) -> io::Result<()>;
     /// Makes the entries of a folder durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
     /// Locks a file, which is made if there is none, against other processes until the result is
@@ -49,11 +51,11 @@ pub trait Disk: Send + Sync + 'static {
 
 /// An open file.
 pub trait DiskFile: Send + Sync {
-    /// Size in octets.
+    /// Size in bytes.
     fn size_bytes(&self) -> io::Result<u64>;
-    /// Reads some octets at `offset`; 0 at the end of the file.
+    /// Reads some bytes at `offset`; 0 at the end of the file.
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Writes some octets at `offset`.
+    /// Writes some bytes at `offset`.
     fn write_at(&self, octets: &[u8], offset: u64) -> io::Result<usize>;
     /// Makes what was written durable, and the size with it (`fdatasync`). Must not try again
     /// after a failure.

@@ -1,17 +1,21 @@
 //! The disk of this machine.
 
 use super::{Disk, DiskFile, FileEntry, OpenMode};
+use parking_lot::Mutex;
 use rustix::{
     fs::{Advice, FallocateFlags},
     io::Errno,
 };
 use std::{
     any::Any,
-    fs::{self, File},
+    fs::{self, DirBuilder, File},
     hash::{BuildHasher, Hasher, RandomState},
     io,
     num::NonZeroU64,
-    os::unix::fs::FileExt,
+    os::{
+        fd::OwnedFd,
+        unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt},
+    },
     path::Path,
     sync::Arc,
     thread,
@@ -20,28 +24,74 @@ use std::{
 
 /// How often a file is opened again that cannot be, as too many are open.
 const TOO_MANY_FILES_RETRIES: u32 = 600;
+/// Descriptors that are held in reserve.
+const RESERVE_MAX: usize = 8;
 /// How long to wait in between.
 const TOO_MANY_FILES_PAUSE: Duration = Duration::from_millis(100);
 
-/// The disk of this machine.
+/// Who may do what with the folders and files that are made.
+#[derive(Clone, Copy, Debug)]
+struct Permissions {
+    folder: u32,
+    file: u32,
+}
+
+const OWNER_ONLY: Permissions = Permissions { folder: 0o700, file: 0o600 };
+const GROUP_READS: Permissions = Permissions { folder: 0o750, file: 0o640 };
+
+/// The disk of this machine. What is made on it is for its owner only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealDisk;
 
-impl Disk for RealDisk {
-    fn create_dir(&self, dir: &Path) -> io::Result<()> {
-        if dir.is_dir() {
-            return Ok(());
-        }
+/// The disk of this machine, where the group of what is made on it may read it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GroupDisk;
+
+impl Permissions {
+    fn create_dir(self, dir: &Path) -> io::Result<()> {
         let above = match dir.parent() {
             Some(above) if !above.as_os_str().is_empty() => above,
             _ => Path::new("."),
         };
+        if dir.is_dir() {
+            // Who made it may have been killed before it was synced. If the folder above may not be
+            // opened, it was somebody else.
+            return match RealDisk.sync_dir(above) {
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+                result => result,
+            };
+        }
         self.create_dir(above)?;
-        match fs::create_dir(dir) {
+        match DirBuilder::new().mode(self.folder).create(dir) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => {}
             result => result?,
         }
-        self.sync_dir(above)
+        RealDisk.sync_dir(above)
+    }
+
+    fn open(self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
+        let mut options = File::options();
+        options.read(true).mode(self.file);
+        match mode {
+            OpenMode::Read => {}
+            OpenMode::Write => drop(options.write(true)),
+            OpenMode::Create => drop(options.write(true).create(true).truncate(true)),
+        }
+        Ok(Arc::new(patiently(|| options.open(path))?))
+    }
+
+    fn lock(self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+        let mut options = File::options();
+        options.create(true).truncate(false).write(true).mode(self.file);
+        let file = options.open(path)?;
+        file.try_lock().map_err(io::Error::from)?;
+        Ok(Box::new(file))
+    }
+}
+
+impl Disk for RealDisk {
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        OWNER_ONLY.create_dir(dir)
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<FileEntry>> {
@@ -58,15 +108,7 @@ impl Disk for RealDisk {
     }
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
-        let mut options = File::options();
-        options.read(true);
-        Ok(Arc::new(match mode {
-            OpenMode::Read => options.open(path)?,
-            OpenMode::Write => patiently(|| options.write(true).open(path))?,
-            OpenMode::Create => {
-                patiently(|| options.write(true).create(true).truncate(true).open(path))?
-            }
-        }))
+        OWNER_ONLY.open(path, mode)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -77,15 +119,21 @@ impl Disk for RealDisk {
         fs::remove_file(path)
     }
 
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        fs::remove_dir_all(dir)?;
+        match dir.parent() {
+            Some(above) if !above.as_os_str().is_empty() => self.sync_dir(above),
+            _ => self.sync_dir(Path::new(".")),
+        }
+    }
+
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         // Like `sync_data`, not tried again after a failure.
         Ok(rustix::fs::fsync(patiently(|| File::open(dir))?)?)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
-        let file = File::options().create(true).truncate(false).write(true).open(path)?;
-        file.try_lock().map_err(io::Error::from)?;
-        Ok(Box::new(file))
+        OWNER_ONLY.lock(path)
     }
 
     fn fresh_id(&self) -> io::Result<u64> {
@@ -99,22 +147,84 @@ impl Disk for RealDisk {
     }
 }
 
+/// As [`RealDisk`], but for permissions.
+impl Disk for GroupDisk {
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        GROUP_READS.create_dir(dir)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<FileEntry>> {
+        RealDisk.list(dir)
+    }
+
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
+        GROUP_READS.open(path, mode)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        RealDisk.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        RealDisk.remove(path)
+    }
+
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        RealDisk.remove_dir(dir)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        RealDisk.sync_dir(dir)
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+        GROUP_READS.lock(path)
+    }
+
+    fn fresh_id(&self) -> io::Result<u64> {
+        RealDisk.fresh_id()
+    }
+}
+
 /// Opens a file that the log needs to go on. While there are too many open files, connections for
-/// example, the log waits for some to be closed: failing for good is for a disk that fails.
+/// example, one of the descriptors that are held for this is given up; with none left, the log waits
+/// for some to be closed: failing for good is for a disk that fails.
 fn patiently(mut open: impl FnMut() -> io::Result<File>) -> io::Result<File> {
+    refill_reserve();
     let mut result = open();
-    for attempt in 0..TOO_MANY_FILES_RETRIES {
-        let errno = result.as_ref().err().and_then(Errno::from_io_error);
-        if !matches!(errno, Some(Errno::MFILE | Errno::NFILE)) {
-            break;
+    let mut waits = 0;
+    while is_too_many_files(&result) && waits < TOO_MANY_FILES_RETRIES {
+        // Somebody else may be quicker to take what is given up.
+        if RESERVE.lock().pop().is_none() {
+            if waits == 0 {
+                tracing::warn!("too many open files: the journal waits");
+            }
+            waits += 1;
+            thread::sleep(TOO_MANY_FILES_PAUSE);
         }
-        if attempt == 0 {
-            tracing::warn!("too many open files: the journal waits");
-        }
-        thread::sleep(TOO_MANY_FILES_PAUSE);
         result = open();
     }
     result
+}
+
+fn is_too_many_files(result: &io::Result<File>) -> bool {
+    let errno = result.as_ref().err().and_then(Errno::from_io_error);
+    matches!(errno, Some(Errno::MFILE | Errno::NFILE))
+}
+
+/// Descriptors that are open for nothing but to be closed when the log needs one.
+static RESERVE: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
+
+/// Takes as many into the reserve as it should have, unless they are too scarce.
+fn refill_reserve() {
+    let mut reserve = RESERVE.lock();
+    while reserve.len() < RESERVE_MAX {
+        // They stay on the machine's null device, which is never written.
+        match File::open("/dev/null") {
+            Ok(file) => reserve.push(file.into()),
+            Err(_) => return,
+        }
+    }
 }
 
 impl DiskFile for File {

@@ -14,13 +14,13 @@ const POOLED_MAX: usize = 16;
 
 /// What the log thread has to do next.
 pub enum Step {
-    /// Write octets to the current segment.
+    /// Write bytes to the current segment.
     Write(Piece),
     /// Go on in the next segment.
     Switch(Switch),
 }
 
-/// Octets that follow each other in one segment.
+/// Bytes that follow each other in one segment.
 pub struct Piece {
     /// Position of the first one.
     pub start: Lsn,
@@ -58,7 +58,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Octets that are not written yet.
+    /// Bytes that are not written yet.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -117,7 +117,7 @@ impl Buffer {
         }
     }
 
-    /// The octets from `position` to the end of the piece that has it, if one has.
+    /// The bytes from `position` to the end of the piece that has it, if one has.
     pub fn find(&self, position: Lsn) -> Option<&[u8]> {
         let found = find_in(&self.queued, position);
         found.or_else(|| find_in(&self.taken, position))

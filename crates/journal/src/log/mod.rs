@@ -1,11 +1,14 @@
 //! The end of the log: appending to it in memory.
 
 mod buffer;
+pub mod pace;
 mod writer;
 
 use buffer::Step;
 use buffer::Switch;
 pub use buffer::{Buffer, Spare};
+#[cfg(feature = "testing")]
+pub use writer::{Outlook, Turn};
 pub use writer::{Writer, write_segment_header};
 
 use crate::{
@@ -49,6 +52,10 @@ pub struct Log {
     pub stop: bool,
     /// The log thread looks at the buffer again before long, without being woken.
     pub lingering: bool,
+    /// The log thread is in the gap between two syncs, at whose end it looks without being woken.
+    pub gathering: bool,
+    /// Records that came with a wish to be synced since the log thread last took the buffer.
+    pub sync_records: u64,
 }
 
 impl Core {
@@ -73,12 +80,15 @@ impl Core {
         batch.seal(start, self.durable(), self.id);
         log.segment.records.fetch_add(batch.len() as u64, Relaxed);
         log.buffer.put(start, batch.frame());
+        if mode.sync {
+            log.sync_records += batch.len() as u64;
+        }
         self.appended(&mut log, end, mode.sync);
         drop(log);
         Ok(batch.appended(start, end))
     }
 
-    /// Locks the log with room for a frame of `len` octets in the buffer and the current segment.
+    /// Locks the log with room for a frame of `len` bytes in the buffer and the current segment.
     fn make_room(&self, len: u64, reserve: bool) -> Result<MutexGuard<'_, Log>, AppendError> {
         let mut log = self.log.lock();
         loop {
@@ -105,6 +115,7 @@ impl Core {
 
     fn wait_for_flush<'a>(&'a self, mut log: MutexGuard<'a, Log>) -> MutexGuard<'a, Log> {
         if self.options.threads {
+            self.work.notify_one();
             self.space.wait(&mut log);
             return log;
         }
@@ -124,7 +135,7 @@ impl Core {
         self.log.lock()
     }
 
-    /// A spare file that a frame of `len` octets fits into. The last but one of the usual ones is
+    /// A spare file that a frame of `len` bytes fits into. The last but one of the usual ones is
     /// for `reserve`, the last one for a checkpoint.
     fn take_spare(&self, log: &mut Log, len: u64, reserve: bool) -> Option<Spare> {
         let needed = SEGMENT_HEADER_LEN + len;
@@ -140,7 +151,7 @@ impl Core {
         if ready <= if reserve { KEPT_FOR_CHECKPOINT } else { KEPT_FOR_RESERVE } {
             return None;
         }
-        // The one freed last: its octets are the likeliest to be in memory still.
+        // The one freed last: its bytes are the likeliest to be in memory still.
         let index = log.spares.iter().rposition(|spare| spare.capacity == usual)?;
         Some(log.spares.swap_remove(index))
     }
@@ -161,7 +172,8 @@ impl Core {
         if sync {
             log.sync_to = end;
         }
-        if sync || !log.lingering || log.buffer.bytes() >= self.options.buffer_bytes / 4 {
+        let sleeps_on = log.gathering || log.lingering && !sync;
+        if !sleeps_on || log.buffer.bytes() >= self.options.buffer_bytes / 4 {
             self.work.notify_one();
         }
     }
@@ -203,7 +215,9 @@ impl Core {
         let mut log = self.log.lock();
         if log.sync_to < lsn {
             log.sync_to = lsn.min(log.end);
-            self.work.notify_one();
+            if !log.gathering {
+                self.work.notify_one();
+            }
         }
     }
 }

@@ -1,19 +1,32 @@
 //! The log thread's work: from the buffer to the disk.
 
-use super::{Step, Switch};
+use super::{
+    Log, Step, Switch,
+    pace::{Delays, Pace},
+};
 use crate::{
-    DiskFile, OpenMode, core::Core, disk::write_all, format::SegmentHeader, names,
+    DiskFile, OpenMode,
+    core::Core,
+    disk::write_all,
+    format::{FOLLOWED_OFFSET, SegmentHeader, followed},
+    names,
     segments::Segment,
 };
+use parking_lot::MutexGuard;
+use rustix::thread::set_current_timer_slack;
 use std::{
-    io,
+    io, mem,
+    num::NonZeroU64,
     path::PathBuf,
     sync::{Arc, atomic::Ordering::Release},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// How long what nobody waits for may wait for company.
 const LINGER: Duration = Duration::from_millis(5);
+
+/// By how much the log thread's sleeps may be late.
+const TIMER_SLACK_NS: u64 = 5_000;
 
 /// What the log thread owns.
 pub struct Writer {
@@ -21,8 +34,46 @@ pub struct Writer {
     pub segment: Arc<Segment>,
     /// Its file.
     pub file: Arc<dyn DiskFile>,
-    /// Octets written to it since the last sync.
+    /// Bytes written to it since the last sync.
     pub unsynced_bytes: u64,
+}
+
+/// What the log thread sees when it looks for something to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Outlook {
+    /// Something is to be synced.
+    pub wished: bool,
+    /// Something is to be written.
+    pub buffered: bool,
+    /// So much that it waits for no company.
+    pub much: bool,
+    /// It has had time to find company.
+    pub lingered: bool,
+    /// The thread was told to stop, or the journal has failed.
+    pub over: bool,
+}
+
+/// What the log thread does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// It waits to be woken.
+    Wait,
+    /// It writes, and syncs if that is wished.
+    Flush,
+    /// It ends: nobody will be served any more.
+    End,
+}
+
+impl Outlook {
+    /// What follows from it.
+    pub fn next_turn(self) -> Turn {
+        let ripe = self.much || (self.lingered || self.over) && self.buffered;
+        match (self.wished || ripe, self.over) {
+            (true, _) => Turn::Flush,
+            (false, true) => Turn::End,
+            (false, false) => Turn::Wait,
+        }
+    }
 }
 
 /// An operation that failed, and on what.
@@ -34,17 +85,24 @@ impl Core {
     /// What nobody waits for is written together with what somebody does, or after [`LINGER`]: it
     /// wakes this thread only if it sleeps without an end.
     pub fn run_log(&self) {
+        let (mut pace, mut delays) = (Pace::new(self.options.gather), Delays::of_this_thread());
+        // Gaps are shorter than what the system rounds a sleep to; without this they are longer.
+        let _ = set_current_timer_slack(NonZeroU64::new(TIMER_SLACK_NS));
         loop {
             let mut log = self.log.lock();
             let mut lingered = false;
-            while log.sync_to <= self.durable() {
-                if log.stop || self.failed.get().is_some() {
-                    break;
-                }
-                if lingered && !log.buffer.is_empty()
-                    || log.buffer.bytes() >= self.options.buffer_bytes / 4
-                {
-                    break;
+            // Looked at once for all that follows from it: others may call `flush_once` meanwhile.
+            let next = loop {
+                let outlook = Outlook {
+                    wished: log.sync_to > self.durable(),
+                    buffered: !log.buffer.is_empty(),
+                    much: log.buffer.bytes() >= self.options.buffer_bytes / 4,
+                    lingered,
+                    over: log.stop || self.failed.get().is_some(),
+                };
+                let next = outlook.next_turn();
+                if next != Turn::Wait {
+                    break next;
                 }
                 log.lingering = !lingered;
                 lingered = if lingered {
@@ -54,14 +112,43 @@ impl Core {
                     self.work.wait_for(&mut log, LINGER).timed_out()
                 };
                 log.lingering = false;
-            }
-            if log.buffer.is_empty() && log.sync_to <= self.durable() {
-                // Told to stop, or nothing can be written any more.
+            };
+            if next == Turn::End {
                 return;
             }
+            if log.sync_to > self.durable() {
+                self.gather(&mut log, &mut pace);
+            }
+            let records = mem::take(&mut log.sync_records);
             drop(log);
+            let start = Instant::now();
             self.flush_once();
+            if records > 0 {
+                pace.synced(start, Instant::now(), records);
+                delays.after_sync().into_iter().for_each(|mean| pace.delayed(mean));
+            }
             if self.failed.get().is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Leaves the gap before the next sync, in which appenders do not wake this thread. It ends early
+    /// when nothing comes in any more, when the buffer fills and at the journal's end.
+    fn gather(&self, log: &mut MutexGuard<'_, Log>, pace: &mut Pace) {
+        while let Some(start) = pace.next_start() {
+            let left = start.saturating_duration_since(Instant::now());
+            let is_full = log.buffer.bytes() >= self.options.buffer_bytes / 4;
+            if left.is_zero() || is_full || log.stop || self.failed.get().is_some() {
+                return;
+            }
+            let before = log.sync_records;
+            log.gathering = true;
+            let timed_out = self.work.wait_for(log, left.min(pace.sleep())).timed_out();
+            log.gathering = false;
+            let has_gathered = log.sync_records > before;
+            pace.slept(has_gathered);
+            if !timed_out || !has_gathered {
                 return;
             }
         }
@@ -156,6 +243,10 @@ impl Core {
             .rename(&spare, &path)
             .and_then(|()| self.disk.sync_dir(&self.dir))
             .map_err(|error| ("rename to", path, error))?;
+        // From now on the new file can't be missing. Not synced: the file's last sync is over.
+        let note = followed(self.id, writer.segment.start);
+        write_all(&*writer.file, &note, FOLLOWED_OFFSET)
+            .map_err(|error| ("write to", writer.segment.path(&self.dir), error))?;
         writer.segment = Arc::clone(&switch.segment);
         writer.file = file;
         Ok(())

@@ -1,20 +1,23 @@
 //! From a folder to a running journal.
 
+mod checkpoints;
 mod open;
 mod replay;
 pub mod scan;
 mod start;
 
-pub use open::{lock, open, open_locked, read_segment_header};
+pub use checkpoints::open_checkpoint;
+pub use open::{has_followed, lock, open, open_locked, read_segment_header, vote};
 
 use crate::{
-    Damage, Disk, Journal, Lsn, OpenError, Options, ReplayError,
-    checkpoint::{CheckpointReader, FileError},
+    Damage, Disk, Journal, Lsn, OpenError, Options, ReplayError, Survived,
+    checkpoint::CheckpointReader,
     format::SegmentHeader,
     log::Spare,
     names,
     segments::{Segment, Segments},
 };
+use courser_store::Progress;
 use parking_lot::Mutex;
 use std::{
     any::Any,
@@ -48,15 +51,6 @@ pub struct BatchInfo {
     pub count: u32,
 }
 
-/// How far a replay has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Octets of log that were read.
-    pub read_bytes: u64,
-    /// Octets that there are at most.
-    pub total_bytes: u64,
-}
-
 /// What a replay found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
@@ -79,11 +73,17 @@ pub struct Replayed {
 pub struct Recovery {
     pub(crate) dir: PathBuf,
     options: Options,
-    disk: Arc<dyn Disk>,
+    pub(crate) disk: Arc<dyn Disk>,
     lock: Box<dyn Any + Send + Sync>,
     pub(crate) id: u64,
-    /// The last checkpoint.
+    /// The last checkpoint that is sound.
     pub(crate) checkpoint: Option<Found>,
+    /// The log was durable up to here when some checkpoint was made.
+    pub(crate) durable: Lsn,
+    /// What is wrong, without which nothing is lost.
+    pub(crate) survived: Vec<Survived>,
+    /// Names of checkpoints that are not sound.
+    unsound: Vec<String>,
     /// Segments that are replayed, which follow each other without a gap, and the headers of
     /// their files. Empty for a new journal only.
     pub(crate) chain: Vec<(Arc<Segment>, SegmentHeader)>,
@@ -96,11 +96,13 @@ pub struct Recovery {
 }
 
 /// A checkpoint that was found.
+#[derive(Clone, Copy)]
 pub(crate) struct Found {
+    pub number: u64,
     pub start: Lsn,
-    /// The log was durable up to here when it was made.
-    pub durable: Lsn,
     size_bytes: u64,
+    /// Where a replay starts from the one before; `None` if that one is to be made anew.
+    before: Option<Lsn>,
 }
 
 /// How the log ends.
@@ -116,15 +118,21 @@ impl Recovery {
     /// record that there is then.
     pub fn checkpoint(&self) -> Result<Option<CheckpointReader>, OpenError> {
         let Some(found) = &self.checkpoint else { return Ok(None) };
-        let path = self.dir.join(names::checkpoint(found.start));
-        let (reader, _) = open::open_checkpoint(&*self.disk, &path)?;
-        // A repair leaves an empty one when the last was lost.
+        let path = self.dir.join(names::checkpoint(found.number));
+        let (reader, _) = open_checkpoint(&*self.disk, &path)?;
+        // It is empty in a new journal, and where a repair found none.
         Ok(Some(reader).filter(|reader| reader.left_bytes() > 0))
     }
 
     /// Where the replay starts: at the start of the last checkpoint, if there is one.
     pub fn replay_start(&self) -> Lsn {
         self.checkpoint.as_ref().map_or(Lsn(0), |found| found.start)
+    }
+
+    /// What is damaged, and costs nothing because what is left says the same. [`Recovery::start`] mends
+    /// it.
+    pub fn survived(&self) -> &[Survived] {
+        &self.survived
     }
 
     /// Hands every record from the checkpoint's start on to `visit`, in order.
@@ -146,8 +154,16 @@ impl Recovery {
     /// A record that the checkpoint names may be gone already, if its release is in the log
     /// further on: holding it is no error, but it cannot be read. So read records only when the
     /// replay is through.
-    pub fn hold(&self, position: Lsn, times: u32) {
-        self.segments.hold(position, times);
+    ///
+    /// Returns whether its segment is there. What is live after the replay and is in no segment was in
+    /// one that somebody has removed: [`Recovery::missing`] is the error for it.
+    pub fn hold(&self, position: Lsn, times: u32) -> bool {
+        self.segments.hold(position, times)
+    }
+
+    /// The error for a segment that should have `position` in it.
+    pub fn missing(&self, position: Lsn) -> OpenError {
+        damaged(&self.dir, 0, Damage::SegmentMissing(position))
     }
 
     /// Like [`Journal::release`].
@@ -178,17 +194,4 @@ fn io_error(action: &'static str, path: &Path, error: io::Error) -> OpenError {
 
 fn damaged(path: &Path, offset: u64, damage: Damage) -> OpenError {
     OpenError::Damaged { path: path.to_owned(), offset, damage }
-}
-
-/// Damage in a checkpoint's file.
-fn checkpoint_error(path: &Path, error: FileError) -> OpenError {
-    match error {
-        FileError::Version(found) => OpenError::UnknownVersion {
-            path: path.to_owned(),
-            found,
-            known: crate::format::VERSION,
-        },
-        FileError::Bad(offset) => damaged(path, offset, Damage::Checkpoint),
-        FileError::Io(error) => io_error("read", path, error),
-    }
 }

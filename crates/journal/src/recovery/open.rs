@@ -1,11 +1,14 @@
 //! What is in the folder, and whether it fits together.
 
-use super::{Found, Recovery, checkpoint_error, damaged, io_error};
+use super::{Recovery, damaged, io_error};
 use crate::{
-    Damage, Disk, FileEntry, Lsn, OpenError, OpenMode, Options,
-    checkpoint::{CheckpointReader, Table},
+    Damage, Disk, DiskFile, FileEntry, Lsn, OpenError, OpenMode, Options,
+    checkpoint::Table,
     disk::read_up_to,
-    format::{HeaderError, SEGMENT_HEADER_USED, SegmentHeader, VERSION},
+    format::{
+        FOLLOWED_LEN, FOLLOWED_OFFSET, HeaderError, SEGMENT_HEADER_USED, SegmentHeader, VERSION,
+        followed,
+    },
     log::Spare,
     names::{self, Named},
     segments::{Segment, Segments},
@@ -55,6 +58,9 @@ pub fn open_locked(
         lock,
         id: 0,
         checkpoint: None,
+        durable: Lsn(0),
+        survived: Vec::new(),
+        unsound: Vec::new(),
         chain: Vec::new(),
         segments: Segments::default(),
         spares: Vec::new(),
@@ -66,7 +72,7 @@ pub fn open_locked(
     for file in files {
         match names::parse(&file.name) {
             Some(Named::Segment(start)) => headers.push(recovery.read_header(&file, start)?),
-            Some(Named::Checkpoint(start)) => checkpoints.push((start, file.size_bytes)),
+            Some(Named::Checkpoint(number)) => checkpoints.push((number, file.size_bytes)),
             Some(Named::Spare(number)) => recovery.add_spare(number, file),
             None if file.name == names::CHECKPOINT_BEING_WRITTEN => {
                 recovery.leftovers.push(file.name);
@@ -76,18 +82,30 @@ pub fn open_locked(
     }
     headers.sort_by_key(|header| header.start);
     checkpoints.sort_unstable();
-    let table = recovery.take_checkpoint(&checkpoints)?;
-    recovery.take_segments(&headers, table)?;
+    let table = recovery.take_checkpoints(&checkpoints, &headers)?;
+    let taken = recovery.take_segments(&headers, table);
+    taken.map_err(|error| recovery.without_checkpoint(error))?;
     Ok(recovery)
 }
 
-/// Opens a checkpoint's file and reads the journal's own part of it.
-pub fn open_checkpoint(
-    disk: &dyn Disk,
-    path: &Path,
-) -> Result<(CheckpointReader, Table), OpenError> {
-    let file = disk.open(path, OpenMode::Read).map_err(|error| io_error("open", path, error))?;
-    CheckpointReader::open(file).map_err(|error| checkpoint_error(path, error))
+/// The number of the journal that most of the files are of, `first` if there are as many of another.
+pub fn vote(first: Option<u64>, ids: impl Iterator<Item = u64> + Clone) -> Option<u64> {
+    let votes = |id: u64| ids.clone().filter(|other| *other == id).count();
+    let mut best = first.map(|id| (votes(id), id));
+    for id in ids.clone() {
+        // Nearly always all of them agree.
+        if best.is_none_or(|(most, best)| id != best && votes(id) > most) {
+            best = Some((votes(id), id));
+        }
+    }
+    best.map(|(_, id)| id)
+}
+
+/// Whether the segment in `file`, which starts at `start`, says that there was a next one.
+pub fn has_followed(file: &dyn DiskFile, id: u64, start: Lsn) -> io::Result<bool> {
+    let mut note = [0; FOLLOWED_LEN];
+    read_up_to(file, &mut note, FOLLOWED_OFFSET)?;
+    Ok(note == followed(id, start))
 }
 
 /// Reads and checks the header of the segment in `path` that should start at `start`.
@@ -127,37 +145,17 @@ impl Recovery {
         }
     }
 
-    /// Takes the newest checkpoint; older ones were on their way out when the journal stopped.
-    fn take_checkpoint(&mut self, found: &[(Lsn, u64)]) -> Result<Table, OpenError> {
-        let Some((&(start, size_bytes), older)) = found.split_last() else {
-            return Ok(Table::default());
-        };
-        self.leftovers.extend(older.iter().map(|(start, _)| names::checkpoint(*start)));
-        let path = self.dir.join(names::checkpoint(start));
-        let (reader, table) = open_checkpoint(&*self.disk, &path)?;
-        if reader.start() != start {
-            return Err(damaged(&path, 0, Damage::Checkpoint));
-        }
-        self.id = reader.id();
-        self.checkpoint = Some(Found { start, durable: table.durable, size_bytes });
-        Ok(table)
-    }
-
     fn take_segments(&mut self, headers: &[SegmentHeader], table: Table) -> Result<(), OpenError> {
-        let Some(newest) = headers.last() else {
-            return match &self.checkpoint {
-                Some(found) => Err(self.missing(found.start)),
-                None => {
-                    self.id = self
-                        .disk
-                        .fresh_id()
-                        .map_err(|error| io_error("draw a number for", &self.dir, error))?;
-                    Ok(())
-                }
-            };
-        };
-        if self.checkpoint.is_none() {
-            self.id = newest.id;
+        if headers.is_empty() {
+            if let Some(found) = &self.checkpoint {
+                return Err(self.missing(found.start));
+            }
+            if !self.unsound.is_empty() {
+                return Err(self.missing(Lsn(0)));
+            }
+            let id = self.disk.fresh_id();
+            self.id = id.map_err(|error| io_error("draw a number for", &self.dir, error))?;
+            return Ok(());
         }
         for header in headers {
             if header.id != self.id {
@@ -199,10 +197,15 @@ impl Recovery {
                 self.chain.push((segment, *header));
             }
         }
+        let last = &chain[chain.len() - 1];
+        let path = self.dir.join(names::segment(last.start));
+        let followed = self
+            .disk
+            .open(&path, OpenMode::Read)
+            .and_then(|file| has_followed(&*file, self.id, last.start));
+        if followed.map_err(|error| io_error("read", &path, error))? {
+            return Err(self.missing(last.end()));
+        }
         Ok(())
-    }
-
-    fn missing(&self, start: Lsn) -> OpenError {
-        damaged(&self.dir, 0, Damage::SegmentMissing(start))
     }
 }

@@ -14,7 +14,7 @@ use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
 };
 
-/// Octets of log between two reports of progress.
+/// Bytes of log between two reports of progress.
 const PROGRESS_BYTES: u64 = 16 << 20;
 
 impl Recovery {
@@ -24,12 +24,11 @@ impl Recovery {
         visit: &mut dyn FnMut(Record<'_>) -> Result<(), E>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Tail, ReplayError<E>> {
-        let checkpoint = self.checkpoint.as_ref();
         let mut tail = Tail {
             replayed: Replayed { clean: self.chain.is_empty(), ..Replayed::default() },
-            durable: checkpoint.map_or(Lsn(0), |found| found.durable),
+            durable: self.durable,
         };
-        let from = checkpoint.map_or(Lsn(0), |found| found.start);
+        let from = self.replay_start();
         let total_bytes = self.chain.last().map_or(0, |(last, _)| last.end().0 - from.0);
         let mut next_report = from.plus(PROGRESS_BYTES);
         for (index, (segment, header)) in self.chain.iter().enumerate() {

@@ -7,21 +7,21 @@ use crate::{
 };
 use std::{io, sync::Arc};
 
-/// Octets that are read at once.
+/// Bytes that are read at once.
 const READ_BYTES: usize = 1 << 20;
 
 /// Reads frames one after the other.
 pub struct Scanner {
     file: Arc<dyn DiskFile>,
     id: u64,
-    /// Position of the file's first octet.
+    /// Position of the file's first byte.
     start: Lsn,
     /// Where the next frame should be.
     at: Lsn,
     /// No frame reaches beyond.
     limit: Lsn,
     buffer: Vec<u8>,
-    /// Position of the first octet of `buffer`.
+    /// Position of the first byte of `buffer`.
     buffer_at: Lsn,
 }
 
@@ -143,7 +143,7 @@ impl Scanner {
         Ok(octets.is_some_and(|octets| check_frame(&header, octets, id)).then_some(header))
     }
 
-    /// At least `len` octets from `at` on, if the file has them.
+    /// At least `len` bytes from `at` on, if the file has them.
     fn load(&mut self, at: Lsn, len: usize) -> io::Result<Option<&[u8]>> {
         let buffer_end = self.buffer_at.0 + self.buffer.len() as u64;
         if at < self.buffer_at || at.0 + len as u64 > buffer_end {

@@ -18,7 +18,7 @@ use std::{
     sync::{Arc, OnceLock, atomic::AtomicBool, atomic::AtomicU64},
 };
 
-/// Octets that are written at once.
+/// Bytes that are written at once.
 const WRITE_BYTES: usize = 1 << 20;
 
 impl Recovery {
@@ -38,8 +38,11 @@ impl Recovery {
         // Renames that the last run did not get to sync are made durable first: the name of the
         // last checkpoint, before an older one is removed.
         self.sync_dir()?;
+        for survived in &self.survived {
+            tracing::error!("{survived}");
+        }
         if !tail.replayed.clean || self.chain.is_empty() {
-            // Whether their octets ever reached the disk is unknown, as for the tail; new ones
+            // Whether their bytes ever reached the disk is unknown, as for the tail; new ones
             // cost less than writing all of them once more.
             self.leftovers.extend(self.spares.drain(..).map(|spare| names::spare(spare.number)));
         }
@@ -47,20 +50,21 @@ impl Recovery {
             let path = self.dir.join(name);
             self.disk.remove(&path).map_err(|error| io_error("remove", &path, error))?;
         }
+        self.settle_checkpoints()?;
         self.sync_dir()?;
         let dir = self.dir.clone();
         Journal::run(self.into_core(segment, file, end))
             .map_err(|error| io_error("start the threads for", &dir, error))
     }
 
-    fn sync_dir(&self) -> Result<(), OpenError> {
+    pub(super) fn sync_dir(&self) -> Result<(), OpenError> {
         self.disk.sync_dir(&self.dir).map_err(|error| io_error("sync", &self.dir, error))
     }
 
     /// Clears the remains behind the end away and makes what is before it durable.
     ///
     /// What was read may be in the kernel's memory only, even where it looks clean: after a sync
-    /// that failed the kernel keeps the octets and forgets that the disk does not have them. So
+    /// that failed the kernel keeps the bytes and forgets that the disk does not have them. So
     /// everything that is not known to be durable is written once more.
     fn settle_tail(&self, segment: &Segment, tail: &Tail) -> Result<Arc<dyn DiskFile>, OpenError> {
         let path = segment.path(&self.dir);
@@ -104,7 +108,10 @@ impl Recovery {
     }
 
     fn into_core(self, segment: Arc<Segment>, file: Arc<dyn DiskFile>, end: Lsn) -> Core {
-        let latest = self.checkpoint.map(|found| Latest::new(found.start, found.size_bytes));
+        let latest = self.checkpoint.map(|found| {
+            let before = found.before.unwrap_or(found.start);
+            Latest::new(found.start, found.number, before, found.size_bytes)
+        });
         Core {
             dir: self.dir,
             disk: self.disk,
@@ -121,6 +128,8 @@ impl Recovery {
                 closed: false,
                 stop: false,
                 lingering: false,
+                gathering: false,
+                sync_records: 0,
             }),
             work: Condvar::new(),
             space: Condvar::new(),

@@ -9,6 +9,8 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::Arc,
+    thread,
+    time::Duration,
 };
 
 /// What goes wrong. Counts are of operations from now on; `None` is never.
@@ -24,6 +26,8 @@ pub struct Faults {
     pub short_write_one_in: u64,
     /// Syncs do nothing: what a disk that lies does. A test has to notice.
     pub lying_syncs: bool,
+    /// How long a sync takes.
+    pub sync_takes: Duration,
 }
 
 /// A disk in memory. Clones are the same disk.
@@ -77,17 +81,17 @@ impl FakeDisk {
         self.0.lock().faults = faults;
     }
 
-    /// Says how many octets fit on the disk.
+    /// Says how many bytes fit on the disk.
     pub fn set_capacity(&self, bytes: u64) {
         self.0.lock().capacity_bytes = bytes;
     }
 
-    /// Octets that the files take.
+    /// Bytes that the files take.
     pub fn used_bytes(&self) -> u64 {
         self.0.lock().used_bytes()
     }
 
-    /// Octets that were ever written.
+    /// Bytes that were ever written.
     pub fn written_bytes(&self) -> u64 {
         self.0.lock().written_bytes
     }
@@ -131,7 +135,7 @@ impl FakeDisk {
         state.files.get(state.live_names.get(path)?).map(|file| file.live.clone())
     }
 
-    /// Flips the bits of `mask` in one octet of a file, behind everybody's back.
+    /// Flips the bits of `mask` in one byte of a file, behind everybody's back.
     pub fn corrupt(&self, path: &Path, offset: usize, mask: u8) {
         let state = &mut *self.0.lock();
         if let Some(file) = state.live_names.get(path).and_then(|file| state.files.get_mut(file)) {
@@ -283,6 +287,13 @@ impl Disk for FakeDisk {
         Ok(())
     }
 
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        for file in self.list(dir)? {
+            self.remove(&dir.join(file.name))?;
+        }
+        self.sync_dir(dir)
+    }
+
     fn sync_dir(&self, _dir: &Path) -> io::Result<()> {
         let state = &mut *self.0.lock();
         state.change()?;
@@ -399,6 +410,10 @@ impl DiskFile for FakeFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        let takes = self.disk.0.lock().faults.sync_takes;
+        if !takes.is_zero() {
+            thread::sleep(takes);
+        }
         self.with(|state, file| {
             state.change()?;
             let fails = is_due(&mut state.faults.fail_sync_after);

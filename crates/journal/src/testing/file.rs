@@ -2,7 +2,7 @@
 
 use super::Rng;
 
-/// Octets that a disk writes at once or not at all.
+/// Bytes that a disk writes at once or not at all.
 pub const SECTOR: u64 = 512;
 
 /// A change of a file that was not synced.
@@ -18,7 +18,7 @@ pub struct Image {
     pub live: Vec<u8>,
     durable: Vec<u8>,
     changes: Vec<Change>,
-    /// Octets that were punched out of the live image.
+    /// Bytes that were punched out of the live image.
     pub punched_bytes: u64,
 }
 
@@ -41,7 +41,7 @@ impl Image {
         self.changes.push(Change::Size(0));
     }
 
-    /// Makes the changes durable. Only those: octets that an earlier failed sync lost stay lost.
+    /// Makes the changes durable. Only those: bytes that an earlier failed sync lost stay lost.
     pub fn sync(&mut self) {
         for change in self.changes.drain(..) {
             match change {
@@ -93,7 +93,7 @@ impl Image {
         self.live = self.durable.clone();
     }
 
-    /// Changes an octet on the medium itself.
+    /// Changes a byte on the medium itself.
     pub fn corrupt(&mut self, offset: usize, mask: u8) {
         for image in [&mut self.live, &mut self.durable] {
             if let Some(octet) = image.get_mut(offset) {

@@ -3,12 +3,15 @@
 //! [`FakeDisk`] keeps two images of every file and of the folder: the live one, which a running
 //! process sees, and the durable one, which a loss of power leaves. A sync carries changes from
 //! one to the other. What was not synced when the power went is there in part: each sector of 512
-//! octets has any of the contents that it had since the last sync, each change of a file's size
+//! bytes has any of the contents that it had since the last sync, each change of a file's size
 //! and each change of a name happened or did not.
+
+pub use crate::log::pace::Pace;
 
 mod disk;
 mod file;
 mod rng;
 
+pub use crate::log::{Outlook, Turn};
 pub use disk::{FakeDisk, Faults};
 pub use rng::Rng;

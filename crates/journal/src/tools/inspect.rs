@@ -8,7 +8,7 @@ use crate::{
     Disk, Lsn, OpenError, Options, Record, ReplayError,
     format::{SEGMENT_HEADER_LEN, SegmentHeader},
     names::{self, Named},
-    recovery::{Recovery, lock, open_locked, read_segment_header, scan::Scanner},
+    recovery::{Recovery, lock, open_checkpoint, open_locked, read_segment_header, scan::Scanner},
 };
 use std::{
     convert::Infallible,
@@ -35,16 +35,16 @@ pub fn inspect(dir: &Path, disk: Arc<dyn Disk>, out: &mut dyn Write) -> Result<(
                 }
             }
             Some(Named::Spare(_)) => {
-                writeln!(out, "{}: {} octets ready for a segment", file.name, file.size_bytes)?;
+                writeln!(out, "{}: {} bytes ready for a segment", file.name, file.size_bytes)?;
             }
-            Some(Named::Checkpoint(start)) => {
-                writeln!(
-                    out,
-                    "{}: replay starts at {start}, {} octets",
-                    file.name, file.size_bytes
-                )?;
-            }
-            None => writeln!(out, "{}: {} octets", file.name, file.size_bytes)?,
+            Some(Named::Checkpoint(_)) => match open_checkpoint(&*disk, &path) {
+                Ok((reader, _)) => {
+                    let (start, len) = (reader.start(), file.size_bytes);
+                    writeln!(out, "{}: replay starts at {start}, {len} bytes", file.name)?;
+                }
+                Err(error) => writeln!(out, "{}: {error}", file.name)?,
+            },
+            None => writeln!(out, "{}: {} bytes", file.name, file.size_bytes)?,
         }
     }
     match open_locked(dir, Options::default(), disk, lock) {
@@ -56,6 +56,21 @@ pub fn inspect(dir: &Path, disk: Arc<dyn Disk>, out: &mut dyn Write) -> Result<(
 /// Checks every sum in the journal in `dir`, and says what is wrong. Returns whether it is sound:
 /// a torn tail is, as it holds nothing that was durable.
 pub fn verify(dir: &Path, disk: Arc<dyn Disk>, out: &mut dyn Write) -> Result<bool, ToolError> {
+    let sound = verify_files(dir, disk, true, out)?;
+    if sound {
+        writeln!(out, "the journal is sound")?;
+    }
+    Ok(sound)
+}
+
+/// As [`verify`], and says only what is wrong. Damage in what is not replayed counts if it is not known
+/// what there `is_needed`.
+pub fn verify_files(
+    dir: &Path,
+    disk: Arc<dyn Disk>,
+    is_needed: bool,
+    out: &mut dyn Write,
+) -> Result<bool, ToolError> {
     let lock = lock(&*disk, dir)?;
     let recovery = match open_locked(dir, Options::default(), Arc::clone(&disk), lock) {
         Ok(recovery) => recovery,
@@ -66,10 +81,8 @@ pub fn verify(dir: &Path, disk: Arc<dyn Disk>, out: &mut dyn Write) -> Result<bo
         Err(error) => return Err(error.into()),
     };
     let mut sound = true;
-    if let Some(mut reader) = recovery.checkpoint()?
-        && let Err(error) = io::copy(&mut reader, &mut io::sink())
-    {
-        writeln!(out, "{error}")?;
+    for survived in recovery.survived() {
+        writeln!(out, "{survived}; a start or `courser journal repair` writes it anew")?;
         sound = false;
     }
     for segment in recovery.segments.all() {
@@ -87,8 +100,10 @@ pub fn verify(dir: &Path, disk: Arc<dyn Disk>, out: &mut dyn Write) -> Result<bo
                 .any(|hole| u64::from(hole.start) < end && offset < u64::from(hole.end));
             if !punched {
                 let len = bad.end.0 - bad.start.0;
-                writeln!(out, "{}: {len} octets at offset {offset} are damaged", path.display())?;
-                sound = false;
+                let what = if is_needed { "" } else { "; what is needed of them is named below" };
+                let path = path.display();
+                writeln!(out, "{path}: {len} bytes at offset {offset} are damaged{what}")?;
+                sound &= !is_needed;
             }
         }
     }
@@ -99,9 +114,6 @@ pub fn verify(dir: &Path, disk: Arc<dyn Disk>, out: &mut dyn Write) -> Result<bo
             sound = false;
         }
         Err(error) => return Err(error.into()),
-    }
-    if sound {
-        writeln!(out, "the journal is sound")?;
     }
     Ok(sound)
 }
@@ -149,18 +161,18 @@ fn survey_segment(disk: &dyn Disk, dir: &Path, header: &SegmentHeader) -> io::Re
 
 fn describe(header: &SegmentHeader, survey: &Survey) -> String {
     let mut text = format!(
-        "{} of {} octets used, {} batches with {} records, ends at {}",
+        "{} of {} bytes used, {} batches with {} records, ends at {}",
         survey.frame_bytes, header.capacity, survey.frames, survey.records, survey.end
     );
     if survey.closed {
         text.push_str(", closed by intention");
     }
     if survey.gaps > 0 {
-        text += &format!(", {} octets taken out by {} repairs", survey.gap_bytes, survey.gaps);
+        text += &format!(", {} bytes taken out by {} repairs", survey.gap_bytes, survey.gaps);
     }
     for bad in &survey.bad {
         let (offset, len) = (bad.start.0 - header.start.0, bad.end.0 - bad.start.0);
-        text += &format!("; {len} octets at offset {offset} are no frames");
+        text += &format!("; {len} bytes at offset {offset} are no frames");
     }
     text
 }

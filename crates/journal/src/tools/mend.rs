@@ -2,15 +2,15 @@
 
 use crate::{
     Damage, Disk, DiskFile, Lsn, OpenMode,
-    checkpoint::{CheckpointReader, CheckpointWriter, Table},
+    checkpoint::{CheckpointReader, CheckpointWriter, Header, Table},
     disk::{read_up_to, write_all},
     format::{
         FRAME_ALIGN, FRAME_HEADER_LEN, FrameHeader, FrameKind, SEGMENT_HEADER_LEN, SegmentHeader,
-        start_sum,
+        lost_record, start_sum,
     },
     log::write_segment_header,
     names::{self, Named},
-    recovery::{read_segment_header, scan::Scanner},
+    recovery::{has_followed, read_segment_header, scan::Scanner, vote},
     tools::survey::survey,
 };
 use std::{
@@ -21,7 +21,7 @@ use std::{
 
 /// A segment that stands in for missing ones is not larger than this.
 const STAND_IN_BYTES_MAX: u64 = 1 << 30;
-/// Octets that are copied at once.
+/// Bytes that are copied at once.
 const COPY_BYTES: u64 = 1 << 20;
 
 /// What is known about a journal, whatever state it is in.
@@ -32,42 +32,70 @@ pub struct Mender<'a> {
     id: Option<u64>,
     /// Starts and sizes of all segment files, in order.
     segments: Vec<(Lsn, u64)>,
-    /// Start and durable position of the last checkpoint, if it is sound.
-    checkpoint: Option<(Lsn, Lsn)>,
+    /// The headers of those that have one.
+    headers: Vec<SegmentHeader>,
+    /// What the last sound checkpoint says about the log.
+    checkpoint: Option<Table>,
+}
+
+/// What was done about a damaged place.
+pub struct Mended {
+    /// For the user.
+    pub text: String,
+    /// Something that was there is not any more.
+    pub lost: bool,
+}
+
+impl Mended {
+    fn whole(text: impl Into<String>) -> Self {
+        Mended { text: text.into(), lost: false }
+    }
+
+    fn less(text: impl Into<String>) -> Self {
+        Mended { text: text.into(), lost: true }
+    }
 }
 
 impl<'a> Mender<'a> {
     /// Looks at the folder.
     pub fn new(disk: &'a dyn Disk, dir: &'a Path) -> io::Result<Self> {
-        let mut mender = Mender { disk, dir, id: None, segments: Vec::new(), checkpoint: None };
+        let (mut segments, mut headers, mut checkpoints) = (Vec::new(), Vec::new(), Vec::new());
         let mut files = disk.list(dir)?;
         files.sort_by(|one, other| one.name.cmp(&other.name));
         for file in files {
             let path = dir.join(&file.name);
             match names::parse(&file.name) {
                 Some(Named::Segment(start)) => {
-                    mender.segments.push((start, file.size_bytes));
-                    if let Ok(header) = read_segment_header(disk, &path, start, file.size_bytes) {
-                        mender.id = mender.id.or(Some(header.id));
-                    }
+                    segments.push((start, file.size_bytes));
+                    headers.extend(read_segment_header(disk, &path, start, file.size_bytes));
                 }
-                Some(Named::Checkpoint(start)) => {
+                Some(Named::Checkpoint(_)) => {
                     let file = disk.open(&path, OpenMode::Read)?;
                     if let Ok((reader, table)) = CheckpointReader::open(file) {
-                        mender.id = Some(reader.id());
-                        mender.checkpoint = Some((start, table.durable));
+                        let id = reader.header().id;
+                        if reader.check().is_ok() {
+                            checkpoints.push((id, table));
+                        }
                     }
                 }
                 _ => {}
             }
         }
-        Ok(mender)
+        let ids = headers.iter().map(|header| header.id);
+        let ids = ids.chain(checkpoints.iter().map(|(id, _)| *id));
+        let id = vote(checkpoints.last().map(|(id, _)| *id), ids);
+        checkpoints.retain(|(of, _)| Some(*of) == id);
+        headers.retain(|header| Some(header.id) == id);
+        let checkpoint = checkpoints.pop().map(|(_, table)| table);
+        Ok(Mender { disk, dir, id, segments, headers, checkpoint })
     }
 
     /// Mends what is wrong at `offset` of the file `path`, and says how.
-    pub fn mend(&self, path: &Path, offset: u64, damage: Damage) -> io::Result<String> {
+    pub fn mend(&self, path: &Path, offset: u64, damage: Damage) -> io::Result<Mended> {
         let done = match (damage, self.segment_start(path)) {
-            (Damage::Checkpoint, _) | (Damage::SegmentForeign, _) => self.set_aside(path),
+            (Damage::Checkpoint, _) => self.set_aside(path, "it is not what was written"),
+            (Damage::SegmentForeign, _) => self.set_aside(path, "it is of another journal"),
+            (Damage::CheckpointMissing, _) => self.empty_checkpoints(),
             (Damage::SegmentShort(size_bytes), _) => self.lengthen(path, size_bytes),
             (Damage::SegmentHeader, Some(start)) => self.write_header(path, start),
             (Damage::Frame, Some(start)) => self.take_out(path, start, start.plus(offset)),
@@ -78,6 +106,11 @@ impl<'a> Mender<'a> {
         }?;
         self.disk.sync_dir(self.dir)?;
         Ok(done)
+    }
+
+    /// What the last checkpoint saw of the log.
+    fn durable(&self) -> Option<Lsn> {
+        self.checkpoint.as_ref().map(|table| table.durable)
     }
 
     fn segment_start(&self, path: &Path) -> Option<Lsn> {
@@ -96,23 +129,35 @@ impl<'a> Mender<'a> {
         self.id.ok_or_else(|| io::Error::other("no file says which journal this is"))
     }
 
-    fn set_aside(&self, path: &Path) -> io::Result<String> {
+    fn set_aside(&self, path: &Path, why: &str) -> io::Result<Mended> {
         let mut aside = path.as_os_str().to_owned();
         aside.push(".bad");
         self.disk.rename(path, &PathBuf::from(aside))?;
-        Ok("set aside".to_owned())
+        Ok(Mended::whole(format!("set aside, as {why}")))
     }
 
-    fn lengthen(&self, path: &Path, size_bytes: u64) -> io::Result<String> {
+    fn lengthen(&self, path: &Path, size_bytes: u64) -> io::Result<Mended> {
         let file = self.disk.open(path, OpenMode::Write)?;
+        let was = file.size_bytes()?;
         write_all(&*file, &[0], size_bytes - 1)?;
         file.sync_data()?;
-        Ok(format!("filled up with zeros to {size_bytes} octets"))
+        let text = format!("filled up with zeros from {was} to {size_bytes} bytes");
+        let start = self.segment_start(path).filter(|start| self.next(*start).is_none());
+        let (Some(start), Some(id)) = (start, self.id) else { return Ok(Mended::whole(text)) };
+        // Of the newest one only a clean end says that nothing was behind.
+        let from = start.plus(SEGMENT_HEADER_LEN);
+        let found = survey(&mut Scanner::new(file, id, start, from, start.plus(size_bytes)))?;
+        if found.closed {
+            return Ok(Mended::whole(text));
+        }
+        Ok(Mended::less(format!("{text}: what was there, if anything was, is lost")))
     }
 
     /// Writes the header of a segment anew, from what its name and its neighbours say.
-    fn write_header(&self, path: &Path, start: Lsn) -> io::Result<String> {
-        let Some(id) = self.id else { return self.set_aside(path) };
+    fn write_header(&self, path: &Path, start: Lsn) -> io::Result<Mended> {
+        let Some(id) = self.id.filter(|id| self.is_ours(*id, start)) else {
+            return self.set_aside(path, "nothing says that it is part of the log");
+        };
         let index = self.segments.partition_point(|(other, _)| *other < start);
         let size_bytes = self.segments.get(index).map_or(0, |(_, size_bytes)| *size_bytes);
         let capacity = match self.next(start) {
@@ -120,13 +165,30 @@ impl<'a> Mender<'a> {
             None => size_bytes,
         };
         if capacity <= SEGMENT_HEADER_LEN {
-            return self.set_aside(path);
+            return self.set_aside(path, "it has nothing but a damaged header");
         }
         let previous = index.checked_sub(1).map(|index| self.segments[index].0);
         let previous_end = previous.map_or(Ok(start), |previous| self.frames_end(id, previous))?;
         let header = SegmentHeader { id, start, capacity, previous_end };
         write_segment_header(&*self.disk.open(path, OpenMode::Write)?, &header)?;
-        Ok("wrote the header anew".to_owned())
+        Ok(Mended::whole("wrote the header anew"))
+    }
+
+    /// Whether anything but its name says that the file which should start at `start` is a segment:
+    /// a checkpoint, the segment before, or frames.
+    fn is_ours(&self, id: u64, start: Lsn) -> bool {
+        if self.headers.iter().any(|other| other.start < start && start < other.end()) {
+            return false;
+        }
+        let listed = self.checkpoint.iter().flat_map(|table| &table.segments);
+        let mut before = self.headers.iter().filter(|other| other.end() == start);
+        listed.into_iter().any(|entry| entry.start == start)
+            || before.any(|other| {
+                let path = self.dir.join(names::segment(other.start));
+                let file = self.disk.open(&path, OpenMode::Read);
+                file.and_then(|file| has_followed(&*file, id, other.start)).unwrap_or(false)
+            })
+            || self.frames_end(id, start).is_ok_and(|end| end > start.plus(SEGMENT_HEADER_LEN))
     }
 
     /// Where the last valid frame of a segment ends.
@@ -139,7 +201,7 @@ impl<'a> Mender<'a> {
 
     /// Replaces what is at `at`, up to the next valid frame, by a gap, and every other such place
     /// further on in the segment.
-    fn take_out(&self, path: &Path, start: Lsn, at: Lsn) -> io::Result<String> {
+    fn take_out(&self, path: &Path, start: Lsn, at: Lsn) -> io::Result<Mended> {
         let id = self.id()?;
         let file = self.disk.open(path, OpenMode::Write)?;
         let header = read_segment_header(self.disk, path, start, file.size_bytes()?);
@@ -151,7 +213,7 @@ impl<'a> Mender<'a> {
         if gaps.is_empty() {
             // Nothing valid follows: up to where the next segment says that there was something,
             // or, in the newest one, up to what the checkpoint saw.
-            let seen = self.checkpoint.map_or(end, |(_, durable)| durable.min(end));
+            let seen = self.durable().map_or(end, |durable| durable.min(end));
             let gap_end = if self.next(start).is_some() || seen <= at { end } else { seen };
             if gap_end.0 < at.0 + FRAME_HEADER_LEN as u64 {
                 // No gap fits in before the end of the file: the log goes on in another one.
@@ -168,7 +230,10 @@ impl<'a> Mender<'a> {
         }
         file.sync_data()?;
         let (places, offset) = (gaps.len(), at.0 - start.0);
-        Ok(format!("took {taken_bytes} octets out of the log, in {places} places from {offset} on"))
+        Ok(Mended::less(format!(
+            "took {taken_bytes} bytes out of the log, in {places} places from {offset} on: what they \
+             said is lost"
+        )))
     }
 
     /// Where the segment before the one that starts at `next` ends, as that one says.
@@ -195,19 +260,16 @@ impl<'a> Mender<'a> {
     }
 
     /// Puts segments with nothing in them where some are missing from `start` on.
-    fn stand_in(&self, start: Lsn) -> io::Result<String> {
+    fn stand_in(&self, start: Lsn) -> io::Result<Mended> {
         if self.segments.iter().any(|(other, _)| *other == start) {
             return Err(io::Error::other("there is a segment where one should be missing"));
         }
+        let id = self.id()?;
         let before = self.segments.iter().rev().map(|(other, _)| *other).find(|o| *o < start);
         let next = self.next(start);
-        if self.checkpoint.is_none() && before.is_none() {
-            return self.empty_checkpoint(next);
-        }
-        let id = self.id()?;
         let mut previous_end = before.map_or(Ok(start), |before| self.frames_end(id, before))?;
         let mut start = start;
-        let durable = self.checkpoint.map_or(Lsn(0), |(_, durable)| durable);
+        let durable = self.durable().unwrap_or_default();
         // Behind the last segment a stand-in needs room for a gap up to what was durable.
         let end = next.unwrap_or(durable.max(start).plus(2 * SEGMENT_HEADER_LEN));
         while start < end {
@@ -217,7 +279,46 @@ impl<'a> Mender<'a> {
             previous_end = header.end();
             start = header.end();
         }
-        Ok("put an empty segment in the place of a missing one".to_owned())
+        Ok(Mended::less("put an empty segment in the place of a missing one: what it said is lost"))
+    }
+
+    /// Puts an empty segment in the place of one that should have `position` in it, but is not
+    /// replayed.
+    pub fn stand_in_for(&self, position: Lsn) -> io::Result<String> {
+        let id = self.id()?;
+        let mut listed = self.checkpoint.iter().flat_map(|table| &table.segments);
+        let range = listed
+            .find(|entry| entry.start <= position && position < entry.start.plus(entry.capacity));
+        let (start, end) = match range {
+            Some(entry) => (entry.start, entry.start.plus(entry.capacity)),
+            None => {
+                let before = self.headers.iter().rev().find(|header| header.start < position);
+                let next = self.next(position).ok_or_else(|| io::Error::other("it is beyond"))?;
+                (before.map_or(Lsn(0), SegmentHeader::end), next)
+            }
+        };
+        // As far as a segment can reach, around the position.
+        let start = start.max(Lsn(position.0.saturating_sub(STAND_IN_BYTES_MAX / 2) & !4095));
+        let capacity = STAND_IN_BYTES_MAX.min(end.0 - start.0);
+        let header = SegmentHeader { id, start, capacity, previous_end: start };
+        self.make_stand_in(&header, Some(start), Lsn(0))?;
+        let name = names::segment(start);
+        Ok(format!("{name}: is missing; put an empty one in its place, what it said is lost"))
+    }
+
+    /// Whether there is a segment that has `position` in it.
+    pub fn has_segment_for(&self, position: Lsn) -> bool {
+        self.headers.iter().any(|header| header.start <= position && position < header.end())
+    }
+
+    /// Marks the record at `position` as lost.
+    pub fn mark_lost(&self, position: Lsn, id: u64) -> io::Result<()> {
+        let mut headers = self.headers.iter().filter(|header| header.start <= position);
+        let Some(header) = headers.next_back() else { return Ok(()) };
+        let path = self.dir.join(names::segment(header.start));
+        let file = self.disk.open(&path, OpenMode::Write)?;
+        write_all(&*file, &lost_record(position, id), position.0 - header.start.0)?;
+        file.sync_data()
     }
 
     fn make_stand_in(
@@ -240,14 +341,21 @@ impl<'a> Mender<'a> {
         write_segment_header(&*file, header)
     }
 
-    /// The checkpoint is lost: the replay starts with the oldest record that there is.
-    fn empty_checkpoint(&self, oldest: Option<Lsn>) -> io::Result<String> {
-        let oldest = oldest.ok_or_else(|| io::Error::other("nothing is left of the log"))?;
-        let path = self.dir.join(names::checkpoint(oldest));
-        let file = self.disk.open(&path, OpenMode::Create)?;
-        let writer = CheckpointWriter::new(file, self.id()?, oldest)?;
-        writer.finish(Table { durable: oldest, ..Table::default() })?;
-        Ok(format!("replay starts at {oldest}, with nothing known about what was before"))
+    /// The checkpoints are lost: the replay starts with the oldest record that there is.
+    fn empty_checkpoints(&self) -> io::Result<Mended> {
+        let oldest = self.headers.first().ok_or_else(|| io::Error::other("the log is lost too"))?;
+        for number in [1, 2] {
+            let path = self.dir.join(names::checkpoint(number));
+            let file = self.disk.open(&path, OpenMode::Create)?;
+            let header = Header { id: oldest.id, start: oldest.start, number };
+            let table = Table { durable: oldest.start, ..Table::default() };
+            CheckpointWriter::new(file, header)?.finish(table)?;
+        }
+        Ok(Mended::less(format!(
+            "wrote empty checkpoints: the replay starts at {}, and what was declared, published and \
+             acknowledged before is lost",
+            oldest.start
+        )))
     }
 }
 

@@ -1,18 +1,21 @@
 //! Looking at a journal that is not running, and mending one that was damaged: what the commands
 //! `courser journal inspect`, `verify` and `repair` do.
 //!
-//! None of them invents a record. A repair keeps every octet that it takes out of the log in a
+//! None of them invents a record. A repair keeps every byte that it takes out of the log in a
 //! file beside it, whose name ends in `.bad`.
 
 mod inspect;
 mod mend;
+mod put_back;
 mod repair;
+mod state;
 mod survey;
 
 pub use inspect::{inspect, verify};
-pub use repair::repair;
+pub use repair::{Repaired, repair};
+pub use state::{Names, repair_store, verify_store};
 
-use crate::OpenError;
+use crate::{OpenError, RecoverError};
 use std::io;
 
 /// Why a tool gave up.
@@ -21,9 +24,15 @@ pub enum ToolError {
     /// The journal cannot be read, or is damaged in a way that cannot be mended.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// What the store keeps in it cannot be read.
+    #[error(transparent)]
+    Recover(#[from] RecoverError),
     /// The report, or what a repair writes, could not be written.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// Mending one place did not help.
+    #[error("this can't be mended: {0}")]
+    Stuck(String),
     /// Mending went on without an end.
     #[error("the journal is still damaged after {0} repairs")]
     Endless(u32),

@@ -1,6 +1,6 @@
 //! Making a damaged journal one that starts again.
 
-use super::{ToolError, inspect::end_of_log, mend::Mender};
+use super::{ToolError, inspect::end_of_log, mend::Mender, put_back::put_back};
 use crate::{
     Disk, OpenError, Options,
     recovery::{lock, open_locked},
@@ -10,25 +10,61 @@ use std::{io::Write, path::Path, sync::Arc};
 /// Places that are mended at most.
 const REPAIRS_MAX: u32 = 10_000;
 
+/// What a repair has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Repaired {
+    /// Something was changed.
+    pub changed: bool,
+    /// There is less than there was.
+    pub lost: bool,
+}
+
 /// Mends the journal in `dir`, one damaged place after the other, and says what it did. Does
 /// nothing to a journal that is sound.
 ///
-/// What the damaged places held is lost to the owner, who may find references to it. What follows
-/// them is kept.
-pub fn repair(dir: &Path, disk: Arc<dyn Disk>, out: &mut dyn Write) -> Result<(), ToolError> {
+/// What can be rebuilt from what is left is rebuilt. What the damaged places held besides is lost to
+/// the owner, who may find references to it; what follows them is kept.
+///
+/// # Errors
+/// When files can't be read or written, are of another version, or are damaged in a way that can't be
+/// mended.
+pub fn repair(dir: &Path, disk: Arc<dyn Disk>, out: &mut dyn Write) -> Result<Repaired, ToolError> {
     let _lock = lock(&*disk, dir)?;
+    let mut repaired = Repaired::default();
+    for done in put_back(&*disk, dir)? {
+        repaired.changed = true;
+        writeln!(out, "{done}")?;
+    }
+    let mut last = None;
     for _ in 0..REPAIRS_MAX {
         let opened = open_locked(dir, Options::default(), Arc::clone(&disk), Box::new(()));
-        let (path, offset, damage) = match opened.and_then(|recovery| end_of_log(&recovery)) {
-            Ok(end) => {
+        let found = opened.and_then(|recovery| Ok((end_of_log(&recovery)?, recovery)));
+        let (path, offset, damage) = match found {
+            Ok((end, mut recovery)) => {
+                for survived in recovery.survived() {
+                    repaired.changed = true;
+                    writeln!(out, "{survived}")?;
+                }
+                if !recovery.survived().is_empty() {
+                    recovery.settle_checkpoints()?;
+                    disk.sync_dir(dir)?;
+                    writeln!(out, "there are two sound checkpoints again")?;
+                }
                 writeln!(out, "the log is sound up to its end at {}", end.end)?;
-                return Ok(());
+                return Ok(repaired);
             }
             Err(OpenError::Damaged { path, offset, damage }) => (path, offset, damage),
             Err(error) => return Err(error.into()),
         };
+        let place = Some((path.clone(), offset, damage));
+        if last == place {
+            return Err(ToolError::Stuck(OpenError::Damaged { path, offset, damage }.to_string()));
+        }
+        last = place;
         let done = Mender::new(&*disk, dir)?.mend(&path, offset, damage)?;
-        writeln!(out, "{}: {done}", path.display())?;
+        repaired.changed = true;
+        repaired.lost |= done.lost;
+        writeln!(out, "{}: {}", path.display(), done.text)?;
     }
     Err(ToolError::Endless(REPAIRS_MAX))
 }

@@ -14,9 +14,9 @@ pub struct Survey {
     pub frames: u64,
     /// Records in them.
     pub records: u64,
-    /// Octets of these frames.
+    /// Bytes of these frames.
     pub frame_bytes: u64,
-    /// Gaps that a repair left, and their octets.
+    /// Gaps that a repair left, and their bytes.
     pub gaps: u64,
     pub gap_bytes: u64,
     /// Whether the last frame says that the journal was closed by intention.

@@ -61,7 +61,7 @@ impl World {
                 }
                 None => {
                     let mut octets = vec![0; self.entry_len() as usize];
-                    // Octets that look like positions try to pass for frames.
+                    // Bytes that look like positions try to pass for frames.
                     let fill = self.rng.number() as u8;
                     let end = self.journal().end().0;
                     for (index, chunk) in octets.chunks_mut(8).enumerate() {

@@ -284,7 +284,7 @@ fn replay(
             let entry = Entry::decode(record.octets);
             match &entry {
                 Entry::Payload(_) if live.insert(record.position) => {
-                    recovery.hold(record.position, 1)
+                    recovery.hold(record.position, 1);
                 }
                 Entry::Payload(_) => {}
                 Entry::Ack(of) => {

@@ -85,7 +85,7 @@ pub struct Publish {
     pub targets: Vec<Target>,
     /// Number of messages.
     pub count: u64,
-    /// Size of each body, at least 16 octets.
+    /// Size of each body, at least 16 bytes.
     pub size_bytes: usize,
     /// Messages that survive a restart in durable queues.
     #[serde(default)]
@@ -183,10 +183,10 @@ pub struct Delete {
     pub exchanges: Vec<String>,
 }
 
-/// JSON as a table of AMQP: integers in as few octets as take 32 or 64 bits, texts as long strings.
+/// JSON as a table of AMQP: integers in as few bytes as take 32 or 64 bits, texts as long strings.
 ///
 /// # Errors
-/// When a name has more than 255 octets.
+/// When a name has more than 255 bytes.
 pub fn table(json: &Json) -> Result<FieldTable, Error> {
     json.iter()
         .map(|(name, value)| {

@@ -13,10 +13,10 @@ use courser_perftest::window::Window;
 use crate::Answer;
 use crate::command::{Publish, Target, table};
 
-/// Octets and messages that are handed over at once.
+/// Bytes and messages that are handed over at once.
 const BATCH_BYTES: usize = 64 * 1024;
 const BATCH_MAX: u64 = 256;
-/// Octets of a message on the wire besides its body, roughly.
+/// Bytes of a message on the wire besides its body, roughly.
 const OVERHEAD_BYTES: usize = 64;
 
 struct Publisher {

@@ -5,6 +5,10 @@ use serde_json::{Map, Value};
 use std::fmt;
 use std::path::Path;
 
+/// Lists whose items have keys of their own, which a variable can't hold.
+const LISTS_OF_SECTIONS: [&str; 5] =
+    ["vhosts", "policies", "operator_policies", "gateway.endpoints", "tls.hosts"];
+
 /// Why the settings can't be used.
 #[derive(Debug)]
 pub struct ConfigError {
@@ -40,15 +44,25 @@ pub(super) fn load(
 ) -> Result<Config, ConfigError> {
     let broken = |error: serde_json::Error| ConfigError::invalid("defaults", &error.to_string());
     let mut tree = serde_json::to_value(Config::default()).map_err(broken)?;
+    // What is wrong is best said while it is known where it came from; but a later source may still
+    // make it right.
+    let mut wrong: Option<ConfigError> = None;
     if let Some(path) = file {
         lay_file_over(&mut tree, path)?;
+        wrong = good(&tree).err().map(|error| error.of(&path.display().to_string()));
     }
     for (name, value) in environment {
         if let Some(rest) = name.strip_prefix("COURSER_") {
-            set_from_environment(&mut tree, &name, rest, &value)?;
+            let is_set = set_from_environment(&mut tree, &name, rest, &value)?;
+            if is_set && wrong.is_none() {
+                wrong = good(&tree).err().map(|error| error.of(&name));
+            }
         }
     }
-    good(&tree)
+    good(&tree).map_err(|error| match wrong {
+        Some(wrong) if wrong.problem == error.problem => wrong,
+        _ => error,
+    })
 }
 
 /// The settings in a tree, if they are good.
@@ -70,8 +84,7 @@ fn lay_file_over(tree: &mut Value, path: &Path) -> Result<(), ConfigError> {
         Some(Value::Object(settings)) => lay_over(tree, settings, "").map_err(fail)?,
         Some(_) => return Err(fail("a mapping of settings is expected".into())),
     }
-    // Whatever is wrong with a value is best said while it is known where it came from.
-    good(tree).map(drop).map_err(|error| error.of(&path.display().to_string()))
+    Ok(())
 }
 
 fn lay_over(tree: &mut Value, settings: Map<String, Value>, path: &str) -> Result<(), String> {
@@ -108,23 +121,24 @@ fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
 }
 
 /// `COURSER_<KEY>` or `COURSER_<SECTION>_<KEY>`. A variable that is not of a known section and not
-/// close to a known name may be somebody else's, and is left alone.
+/// close to a known name may be somebody else's, and is left alone. Returns whether it has set
+/// something.
 fn set_from_environment(
     tree: &mut Value,
     variable: &str,
     rest: &str,
     text: &str,
-) -> Result<(), ConfigError> {
+) -> Result<bool, ConfigError> {
     let fail = |problem: String| ConfigError { origin: Some(variable.to_owned()), problem };
-    let Value::Object(known) = tree else { return Ok(()) };
+    let Value::Object(known) = tree else { return Ok(false) };
     let wanted = rest.to_lowercase();
     let mut names = Vec::new();
     let mut in_section = false;
     for (key, current) in known.iter_mut() {
         let Value::Object(section) = current else {
             if *key == wanted {
-                *current = parse(current, text).map_err(fail)?;
-                return good(tree).map(drop).map_err(|error| error.of(variable));
+                *current = parse(key, current, text).map_err(fail)?;
+                return Ok(true);
             }
             names.push(format!("COURSER_{}", key.to_uppercase()));
             continue;
@@ -132,8 +146,9 @@ fn set_from_environment(
         in_section |= wanted.starts_with(&format!("{key}_"));
         for (inner, current) in section.iter_mut() {
             if format!("{key}_{inner}") == wanted {
-                *current = parse(current, text).map_err(fail)?;
-                return good(tree).map(drop).map_err(|error| error.of(variable));
+                let name = format!("{key}.{inner}");
+                *current = parse(&name, current, text).map_err(fail)?;
+                return Ok(true);
             }
             names.push(format!("COURSER_{}_{}", key.to_uppercase(), inner.to_uppercase()));
         }
@@ -144,12 +159,12 @@ fn set_from_environment(
     if in_section || close {
         return Err(fail(unknown("setting", variable, variable, &names)));
     }
-    Ok(())
+    Ok(false)
 }
 
-/// The text of a variable as the kind of value that it replaces; lists of texts are
-/// separated by commas.
-fn parse(current: &Value, text: &str) -> Result<Value, String> {
+/// The text of a variable as the kind of value that it replaces; the items of a list are separated
+/// by commas.
+fn parse(name: &str, current: &Value, text: &str) -> Result<Value, String> {
     let text = text.trim();
     match current {
         Value::Bool(_) => match text.to_lowercase().as_str() {
@@ -161,10 +176,10 @@ fn parse(current: &Value, text: &str) -> Result<Value, String> {
             .parse::<u64>()
             .map(Value::from)
             .map_err(|_| format!("'{text}' is not a whole number from 0 on")),
-        // A list of sections; they are all empty by default.
-        Value::Array(items) if !items.first().is_some_and(Value::is_string) => {
+        Value::Array(_) if LISTS_OF_SECTIONS.contains(&name) => {
             Err("a variable can't hold it: set it in a file, and name that with --config".into())
         }
+        Value::Array(_) if text.is_empty() => Ok(Value::Array(Vec::new())),
         Value::Array(_) => {
             Ok(text.split(',').map(|item| Value::from(item.trim())).collect::<Vec<_>>().into())
         }

@@ -5,14 +5,20 @@
 
 mod merge;
 mod policies;
+mod tls;
 
 pub use merge::ConfigError;
 pub use policies::{PolicySettings, VhostSettings};
+pub use tls::{ClientCertificates, ExternalName, Tls, TlsHost, TlsVersion};
 
+use courser_auth::Hashing;
 use courser_broker::{Limits, Policy, PolicyKind};
+use courser_journal::{Disk, GroupDisk, RealDisk};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// The commented file that `--generate-config` writes: every key with its default.
 pub const TEMPLATE: &str = include_str!("template.yaml");
@@ -20,14 +26,21 @@ pub const TEMPLATE: &str = include_str!("template.yaml");
 /// The least that the log's buffer holds.
 const BUFFER_BYTES_MIN: usize = 64 << 10;
 
+/// The longest gap between two syncs: confirms wait for it.
+const GATHER_US_MAX: u64 = 100_000;
+
 /// All settings of a broker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// Where to listen for AMQP connections. Port 0 stands for any free one.
     pub listen: Vec<SocketAddr>,
+    /// Listeners with TLS.
+    pub tls: Tls,
     /// The folder that belongs to this broker alone; made if missing.
     pub data_dir: PathBuf,
+    /// Whether the folder's group may read what is made in it; otherwise only its owner may.
+    pub data_dir_group: bool,
     /// Who may log in.
     pub auth: Auth,
     /// What is negotiated with clients.
@@ -58,6 +71,54 @@ pub struct Auth {
     pub password: String,
     /// Let them in from this machine only.
     pub loopback_only: bool,
+    /// Users made at run time who may come from this machine only.
+    pub loopback_users: Vec<String>,
+    /// How passwords are kept: `argon2id` or `rabbitmq_sha256`.
+    pub password_hashing: String,
+}
+
+impl Default for Auth {
+    fn default() -> Self {
+        Auth {
+            user: "guest".into(),
+            password: "guest".into(),
+            loopback_only: true,
+            loopback_users: vec!["guest".into()],
+            password_hashing: "argon2id".into(),
+        }
+    }
+}
+
+impl Auth {
+    /// Whether a user is named here. What is the default names nobody: users are kept in the journal
+    /// then.
+    pub(crate) fn names_a_user(&self) -> bool {
+        let default = Auth::default();
+        (&self.user, &self.password) != (&default.user, &default.password)
+    }
+
+    /// How passwords are kept.
+    pub(crate) fn hashing(&self) -> Hashing {
+        if self.password_hashing == "rabbitmq_sha256" {
+            Hashing::RabbitSha256
+        } else {
+            Hashing::Argon2id
+        }
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let wrong = |key, why: &str| Err(ConfigError::invalid(key, why));
+        if self.user.is_empty() || self.user.len() > 255 {
+            return wrong("auth.user", "must have 1 to 255 bytes");
+        }
+        if self.password.len() > courser_auth::PASSWORD_BYTES_MAX {
+            return wrong("auth.password", "must have at most 1024 bytes");
+        }
+        if !["argon2id", "rabbitmq_sha256"].contains(&&*self.password_hashing) {
+            return wrong("auth.password_hashing", "must be argon2id or rabbitmq_sha256");
+        }
+        Ok(())
+    }
 }
 
 /// What is negotiated with clients.
@@ -66,13 +127,15 @@ pub struct Auth {
 pub struct Amqp {
     /// Channels on one connection.
     pub channel_max: u16,
-    /// Octets of the largest frame; at least 4096.
+    /// Bytes of the largest frame; at least 4096.
     pub frame_max: u32,
     /// Seconds between heartbeats that the broker proposes; 0 proposes none.
     pub heartbeat_s: u16,
     /// Milliseconds from the connection to the end of its handshake.
     pub handshake_timeout_ms: u64,
-    /// Octets of the largest message body.
+    /// Milliseconds that a client's socket may take nothing of what is sent to it; 0 for as long as it wants.
+    pub send_timeout_ms: u64,
+    /// Bytes of the largest message body.
     pub max_message_bytes: u64,
 }
 
@@ -80,12 +143,13 @@ pub struct Amqp {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitSettings {
-    /// Connections at the same time; more are closed at once.
+    /// Connections at the same time, as far as the limit of open files allows that many. When there are more, the
+    /// oldest that has not logged in makes room; if all have, the newcomer is closed.
     pub connections_max: usize,
-    /// Octets of waiting messages from which on publishers are held back; 0 stands for 40 % of the
-    /// machine's memory.
+    /// Bytes of waiting messages, and of all else that clients make the broker hold, from which on publishers are held
+    /// back; 0 stands for 40 % of the machine's memory.
     pub memory_high_bytes: u64,
-    /// Octets that wait for one connection's socket before its consumers get no more.
+    /// Bytes that wait for one connection's socket before its consumers get no more.
     pub outbox_high_bytes: usize,
     /// Queues in a vhost.
     pub queues_max: usize,
@@ -95,7 +159,13 @@ pub struct LimitSettings {
     pub bindings_max: usize,
     /// Consumers on a channel.
     pub consumers_per_channel_max: usize,
-    /// Octets of publishes in one transaction.
+    /// Consumers on all channels of a connection.
+    pub consumers_per_connection_max: usize,
+    /// Consumers of a queue.
+    pub consumers_per_queue_max: usize,
+    /// Deliveries that the consumers of a channel may leave unacknowledged.
+    pub unacked_per_channel_max: u32,
+    /// Bytes of publishes in the open transactions of a connection.
     pub transaction_max_bytes: usize,
     /// Waiting messages from which on a queue's publishers are slowed to the pace of its consumers.
     pub pace_backlog: usize,
@@ -105,13 +175,15 @@ pub struct LimitSettings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JournalSettings {
-    /// Octets of a segment file.
+    /// Bytes of a segment file.
     pub segment_bytes: u64,
-    /// Octets that may wait for the disk before publishers have to.
+    /// Bytes that may wait for the disk before publishers have to.
     pub buffer_bytes: usize,
-    /// Octets of log after which a checkpoint is made, so that less has to be replayed at a start.
+    /// Microseconds that persistent messages may wait for more to share their sync; 0 for none.
+    pub gather_us: u64,
+    /// Bytes of log after which a checkpoint is made, so that less has to be replayed at a start.
     pub checkpoint_after_bytes: u64,
-    /// Octets that the log may take beyond twice what is live in it before space is reclaimed.
+    /// Bytes that the log may take beyond twice what is live in it before space is reclaimed.
     pub dead_bytes: u64,
     /// Segments that are kept ready; one of them is the reserve for acknowledgements on a full disk.
     pub spare_segments: usize,
@@ -140,13 +212,16 @@ impl Default for Config {
         let journal = courser_journal::Options::default();
         Config {
             listen: vec![SocketAddr::from(([127, 0, 0, 1], 5672))],
+            tls: Tls::default(),
             data_dir: PathBuf::from("./courser-data"),
-            auth: Auth { user: "guest".into(), password: "guest".into(), loopback_only: true },
+            data_dir_group: false,
+            auth: Auth::default(),
             amqp: Amqp {
                 channel_max: 2047,
                 frame_max: 131_072,
                 heartbeat_s: 60,
                 handshake_timeout_ms: 10_000,
+                send_timeout_ms: 30_000,
                 max_message_bytes: 16 * 1024 * 1024,
             },
             limits: LimitSettings {
@@ -157,6 +232,9 @@ impl Default for Config {
                 exchanges_max: limits.exchanges_max,
                 bindings_max: limits.bindings_max,
                 consumers_per_channel_max: limits.consumers_per_channel_max,
+                consumers_per_connection_max: limits.consumers_per_connection_max,
+                consumers_per_queue_max: limits.consumers_per_queue_max,
+                unacked_per_channel_max: limits.unacked_per_channel_max,
                 transaction_max_bytes: limits.transaction_max_bytes,
                 pace_backlog: limits.pace_backlog,
             },
@@ -166,6 +244,7 @@ impl Default for Config {
             journal: JournalSettings {
                 segment_bytes: journal.segment_bytes,
                 buffer_bytes: journal.buffer_bytes,
+                gather_us: journal.gather.as_micros() as u64,
                 checkpoint_after_bytes: journal.checkpoint_after_bytes,
                 dead_bytes: journal.dead_bytes,
                 spare_segments: journal.spare_segments,
@@ -204,9 +283,10 @@ impl Config {
     /// Refuses values that no broker could run with.
     pub fn check(&self) -> Result<(), ConfigError> {
         let wrong = |key, why: &str| Err(ConfigError::invalid(key, why));
-        if self.listen.is_empty() {
+        if self.listen.is_empty() && self.tls.listen.is_empty() {
             return wrong("listen", "needs at least one address, such as 127.0.0.1:5672");
         }
+        self.tls.check()?;
         if self.amqp.frame_max < 4096 {
             return wrong("amqp.frame_max", "must be at least 4096");
         }
@@ -222,15 +302,16 @@ impl Config {
         if self.amqp.handshake_timeout_ms == 0 {
             return wrong("amqp.handshake_timeout_ms", "must be at least 1");
         }
-        if self.auth.user.is_empty() || self.auth.user.len() > 255 {
-            return wrong("auth.user", "must have 1 to 255 octets");
-        }
+        self.auth.check()?;
         if !(1 << 20..=1 << 30).contains(&self.journal.segment_bytes) {
             return wrong("journal.segment_bytes", "must be from 1048576 to 1073741824");
         }
         // A log that may hold next to nothing waits for the disk for ever.
         if self.journal.buffer_bytes < BUFFER_BYTES_MIN {
             return wrong("journal.buffer_bytes", "must be at least 65536");
+        }
+        if self.journal.gather_us > GATHER_US_MAX {
+            return wrong("journal.gather_us", "must be at most 100000");
         }
         if self.journal.spare_segments < 3 {
             return wrong("journal.spare_segments", "must be at least 3");
@@ -245,10 +326,25 @@ impl Config {
         policies::policies(&self.policies, &self.operator_policies)
     }
 
-    pub(crate) fn journal_options(&self) -> courser_journal::Options {
+    /// The disk, with the permissions that the settings want.
+    pub fn disk(&self) -> Arc<dyn Disk> {
+        match self.data_dir_group {
+            true => Arc::new(GroupDisk),
+            false => Arc::new(RealDisk),
+        }
+    }
+
+    /// How long a client's socket may take nothing.
+    pub(crate) fn send_timeout(&self) -> Option<Duration> {
+        Some(Duration::from_millis(self.amqp.send_timeout_ms)).filter(|timeout| !timeout.is_zero())
+    }
+
+    /// What the journal is opened with.
+    pub fn journal_options(&self) -> courser_journal::Options {
         courser_journal::Options {
             segment_bytes: self.journal.segment_bytes,
             buffer_bytes: self.journal.buffer_bytes,
+            gather: Duration::from_micros(self.journal.gather_us),
             checkpoint_after_bytes: self.journal.checkpoint_after_bytes,
             dead_bytes: self.journal.dead_bytes,
             spare_segments: self.journal.spare_segments,
@@ -269,6 +365,9 @@ impl Config {
             exchanges_max: limits.exchanges_max,
             bindings_max: limits.bindings_max,
             consumers_per_channel_max: limits.consumers_per_channel_max,
+            consumers_per_connection_max: limits.consumers_per_connection_max,
+            consumers_per_queue_max: limits.consumers_per_queue_max,
+            unacked_per_channel_max: limits.unacked_per_channel_max.max(1),
             transaction_max_bytes: limits.transaction_max_bytes,
             pace_backlog: limits.pace_backlog.max(1),
         }

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VhostSettings {
-    /// Its name, 1 to 255 octets.
+    /// Its name, 1 to 255 bytes.
     pub name: String,
     /// Connections at the same time; none stands for no limit.
     #[serde(default)]
@@ -141,7 +141,7 @@ pub(super) fn check_vhosts(vhosts: &[VhostSettings]) -> Result<(), ConfigError> 
     for (nth, vhost) in vhosts.iter().enumerate() {
         let key = format!("vhosts[{nth}].name");
         if vhost.name.is_empty() || vhost.name.len() > 255 {
-            return Err(ConfigError::invalid(&key, "must have 1 to 255 octets"));
+            return Err(ConfigError::invalid(&key, "must have 1 to 255 bytes"));
         }
         if !names.insert(&vhost.name) {
             return Err(ConfigError::invalid(&key, "is there twice"));

@@ -1,16 +1,22 @@
 //! What the machine reports, handed to the broker.
 
-use super::at_once::AtOnce;
+use super::inline_confirm::InlineConfirm;
 use super::{Driver, aside};
-use crate::login;
+use crate::login::{Begun, LoginError, named};
+use courser_auth::Login;
+use courser_broker::admin::ConnectionDetails;
 use courser_broker::{Batch, Fault, Identity, Inbound};
-use courser_codec::{Method, ShortString, basic, connection};
+use courser_codec::{Method, ShortString, basic, channel, connection};
 use courser_connection::server::{AssembledPublish, Event, Publish};
-use courser_connection::{Credentials, login_refusal};
+use courser_connection::{ClosedBy, Credentials, Mechanism, login_refusal};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Weak;
+use std::task::{Context, Poll};
 use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+const CHANNEL_OPEN: (u16, u16) = (channel::Open::CLASS_ID, channel::Open::METHOD_ID);
 const BASIC_PUBLISH: (u16, u16) = (basic::Publish::CLASS_ID, basic::Publish::METHOD_ID);
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
@@ -29,14 +35,28 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
                 }
             }
             Event::ChannelOpened { channel } => {
-                if let Some(session) = &mut self.session {
-                    session.open_channel(channel);
+                let Some(session) = &mut self.session else { return };
+                match session.admit_channel() {
+                    Ok(()) => session.open_channel(channel),
+                    Err(fault) => self.fault(0, &fault, CHANNEL_OPEN, batch, now),
                 }
             }
             Event::ChannelClosed { channel, .. } => self.close_channel(channel, batch),
-            Event::Login { credentials, .. } => self.login(&credentials, now),
+            Event::Login { credentials, client_properties } => {
+                if let Some(details) = &mut self.details {
+                    details.client_properties = client_properties;
+                    details.mechanism = credentials.mechanism().name();
+                }
+                self.login(&credentials, now);
+            }
             Event::Open { virtual_host } => self.open(&virtual_host.to_string(), now),
-            Event::Closed(_) => {
+            Event::Closed(reason) => {
+                if self.session.is_none()
+                    && reason.by == ClosedBy::Local
+                    && let Some(suppressed) = self.shared.throttles.logins.allow(now)
+                {
+                    tracing::info!(peer = %self.peer, %reason, suppressed, "handshake failed");
+                }
                 if let Some(session) = &mut self.session {
                     // Whatever goes wrong here has nobody left to be told.
                     let _ = session.flush(batch);
@@ -92,41 +112,90 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
     }
 
     fn login(&mut self, credentials: &Credentials, now: Instant) {
-        match login::admit(&self.shared.auth, credentials, self.peer) {
-            Some(user) => {
-                self.user = ShortString::try_from(user).ok();
-                self.machine.login_accepted(now);
+        match self.shared.logins.begin(credentials, &self.peer, self.shared.clock.now_ms()) {
+            Begun::Decided(decided) => {
+                let (user, mechanism) = (named(credentials), credentials.mechanism());
+                self.logged_in(decided, &user, mechanism, now);
             }
-            None => {
-                let mechanism = credentials.mechanism().name();
-                tracing::warn!(peer = %self.peer, mechanism, "login refused");
-                let text = login_refusal(credentials.mechanism());
-                self.machine.login_refused(&text, now);
+            Begun::Pending(pending) => self.login = Some(Box::new(pending)),
+        }
+    }
+
+    /// Goes on with a login whose password has been checked. Returns whether there was one.
+    pub(super) fn poll_login(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(pending) = &mut self.login else { return false };
+        let Poll::Ready(verified) = Pin::new(&mut **pending).poll(cx) else { return false };
+        let (user, mechanism) = (pending.user().to_owned(), pending.mechanism());
+        self.login = None;
+        let now = Instant::now();
+        let decided = self.shared.logins.finish(verified, self.shared.clock.now_ms());
+        self.logged_in(decided, &user, mechanism, now);
+        self.collect_output();
+        // What came behind the password has been waiting for this.
+        let carried = std::mem::take(&mut self.carry);
+        self.receive(&carried);
+        true
+    }
+
+    fn logged_in(
+        &mut self,
+        decided: Result<Login, LoginError>,
+        user: &str,
+        mechanism: Mechanism,
+        now: Instant,
+    ) {
+        let login = match decided {
+            Ok(login) => login,
+            Err(reason) => {
+                if let Some(suppressed) = self.shared.throttles.logins.allow(now) {
+                    let mechanism = mechanism.name();
+                    tracing::warn!(peer = %self.peer, %user, mechanism, %reason, suppressed, "login refused");
+                }
+                return self.machine.login_refused(&login_refusal(mechanism), now);
+            }
+        };
+        if login.rehashed.is_some() {
+            // The old hash still does.
+            match self.shared.broker.admin().keep_rehashed(&login) {
+                Ok(()) => tracing::info!(%user, "imported password hash replaced by argon2id"),
+                Err(error) => tracing::warn!(%user, %error, "imported password hash not replaced"),
             }
         }
+        self.user = ShortString::try_from(&*login.user.name).ok();
+        self.machine.login_accepted(now);
     }
 
     fn open(&mut self, name: &str, now: Instant) {
         let broker = std::sync::Arc::clone(&self.shared.broker);
-        let Some(vhost) = broker.vhost(name) else {
-            self.machine.open_refused(530, &format!("vhost {name} not found"), now);
-            return;
-        };
         let user = self.user.take().unwrap_or_default();
-        let admission = match vhost.admit(&user.to_string()) {
+        let admission = match broker.admit(&user.to_string(), name) {
             Ok(admission) => admission,
-            Err(fault) => return self.machine.open_refused(fault.code, &fault.explanation, now),
+            Err(fault) => {
+                self.note_refused(0, &fault, now);
+                return self.machine.open_refused(fault.code, &fault.explanation, now);
+            }
         };
+        if !self.place.keep() {
+            return self.machine.open_refused(530, "no room for more connections", now);
+        }
         let identity = Identity {
             user,
             cancel_notify: self.machine.client_capabilities().consumer_cancel_notify(),
             impersonator: false,
         };
         let frame_max = self.machine.frame_max() as usize;
+        let details = ConnectionDetails {
+            channel_max: self.machine.channel_max(),
+            heartbeat_s: self.machine.heartbeat_s().try_into().unwrap_or(u16::MAX),
+            ..self.details.take().map(|details| *details).unwrap_or_default()
+        };
         self.machine.open_accepted(now);
         self.collect_output();
-        let mut session = broker.open_session(admission, identity, frame_max);
-        session.wake_when_durable(AtOnce::waker(Weak::clone(&self.myself), session.outbox()));
+        let mut session = broker.open_connection(admission, identity, frame_max, details);
+        session.notify_when_durable(InlineConfirm::waiter(
+            Weak::clone(&self.myself),
+            session.outbox(),
+        ));
         self.session = Some(session);
         tracing::debug!(peer = %self.peer, vhost = name, "connection open");
     }
@@ -147,7 +216,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
         batch: &mut Batch<'_>,
         now: Instant,
     ) {
-        tracing::info!(peer = %self.peer, channel, %fault, "refused");
+        self.note_refused(channel, fault, now);
         if fault.closes_connection() {
             if let Some(session) = &mut self.session {
                 let _ = session.flush(batch);
@@ -156,6 +225,14 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
         }
         self.close_channel(channel, batch);
         self.machine.channel_error(channel, fault.code, &fault.explanation, method, now);
+    }
+
+    /// Tells the log what is refused, as far as it is not too much.
+    fn note_refused(&mut self, channel: u16, fault: &Fault, now: Instant) {
+        let throttle = &self.shared.throttles.refused;
+        if let Some(suppressed) = throttle.allow_own(&mut self.refusals, now) {
+            tracing::info!(peer = %self.peer, channel, %fault, suppressed, "refused");
+        }
     }
 
     /// Closes a channel for something that the broker has found out by itself.

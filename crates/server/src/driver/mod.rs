@@ -4,20 +4,26 @@
 //! thread lends, and only what is left of an incomplete frame is kept. The driver is behind a lock that
 //! is nearly always free: besides its task, only the log thread takes it, to send a confirm.
 
-mod at_once;
 mod events;
+mod inline_confirm;
+mod paced;
 mod read;
 mod write;
 
-use crate::config::Auth;
+use crate::clock::Clock;
+use crate::login::{Logins, Pending};
+use crate::peer::Peer;
+use crate::places::{Place, Places};
+use crate::throttle::{Allowance, Throttles};
+use courser_broker::admin::{ConnectionDetails, ConnectionState};
 use courser_broker::wire::{Cursor, WireBuffer};
-use courser_broker::{Broker, Pace, Session};
+use courser_broker::{Broker, Session};
 use courser_connection::server::{Config as ConnectionConfig, Connection};
+use paced::Paced;
 use parking_lot::Mutex;
 use std::future::{Future, poll_fn};
-use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -26,19 +32,27 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::watch;
 use tokio::time::Sleep;
 
-/// How often a publisher that is ahead of its consumers looks whether it may go on.
-const PACE_INTERVAL: Duration = Duration::from_millis(1);
 /// How long a connection keeps its buffers after it has fallen silent.
 const BUFFERS_KEPT: Duration = Duration::from_secs(2);
+/// How long the end of a stream may take to be sent.
+const FAREWELL: Duration = Duration::from_secs(1);
 /// Reads, and what follows from them, before other tasks get their turn.
 const ROUNDS_MAX: usize = 2;
 
 /// What all connections of a broker share.
 pub(crate) struct Shared {
     pub broker: Arc<Broker>,
-    pub auth: Auth,
+    pub clock: Clock,
+    pub logins: Logins,
     pub connection: Arc<ConnectionConfig>,
-    pub connections: AtomicUsize,
+    /// What is negotiated with clients that come with TLS.
+    pub tls_connection: Arc<ConnectionConfig>,
+    /// How long a client's socket may take nothing; for ever if there is none.
+    pub send_timeout: Option<Duration>,
+    pub places: Arc<Places>,
+    pub throttles: Throttles,
+    /// Connections that are not read for a while because they publish too fast.
+    pub paced: AtomicUsize,
 }
 
 /// One connection.
@@ -46,11 +60,18 @@ struct Driver<S> {
     /// Itself, for who confirms in the place of its task.
     myself: Weak<Mutex<Driver<S>>>,
     stream: S,
-    peer: SocketAddr,
+    peer: Peer,
+    place: Place,
     shared: Arc<Shared>,
     machine: Connection,
     session: Option<Session>,
     user: Option<courser_codec::ShortString>,
+    /// A login whose password is being checked; nothing is read until then.
+    login: Option<Box<Pending>>,
+    /// How much of what is refused to it the log is still told.
+    refusals: Allowance,
+    /// What the operator can see of it, until its session knows.
+    details: Option<Box<ConnectionDetails>>,
     /// The beginning of a frame, whose end has yet to come.
     carry: Vec<u8>,
     sending: WireBuffer,
@@ -59,9 +80,15 @@ struct Driver<S> {
     tail: Vec<u8>,
     timer: Pin<Box<Sleep>>,
     timer_at: Option<Instant>,
-    pace: Option<(Pace, Pin<Box<Sleep>>)>,
+    paced: Option<Paced>,
     held_back: bool,
     release_at: Option<Instant>,
+    /// Since when the socket has taken nothing of what is there to be sent.
+    stalled_at: Option<Instant>,
+    /// How long it may do that.
+    send_timeout: Option<Duration>,
+    /// The client has been told by the end of the stream that nothing more is said.
+    output_shut: bool,
 }
 
 /// Does some work; if it takes long, another thread looks after this one's connections meanwhile,
@@ -71,34 +98,46 @@ fn aside<T>(takes_long: bool, work: impl FnOnce() -> T) -> T {
     if takes_long && several() { tokio::task::block_in_place(work) } else { work() }
 }
 
-/// Serves a connection until its end.
+/// Serves a connection until its end. `name` is what the operator sees it by.
 pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     stream: S,
-    peer: SocketAddr,
-    counted: Counted,
+    peer: Peer,
+    place: Place,
+    name: String,
+    shared: Arc<Shared>,
     mut stopping: watch::Receiver<bool>,
 ) {
-    let shared = Arc::clone(&counted.0);
     let now = Instant::now();
-    let machine = Connection::new(Arc::clone(&shared.connection), now);
+    let config = if peer.tls.is_some() { &shared.tls_connection } else { &shared.connection };
+    let machine = Connection::new(Arc::clone(config), now);
+    // A pipe within the process is not read while its other end waits for somebody else.
+    let send_timeout = shared.send_timeout.filter(|_| !place.is_own());
+    let details = ConnectionDetails { name, ..ConnectionDetails::default() };
     let driver = Arc::new_cyclic(|myself| {
         Mutex::new(Driver {
             myself: Weak::clone(myself),
             stream,
             peer,
+            place,
             shared,
             machine,
             session: None,
             user: None,
+            login: None,
+            refusals: Allowance::default(),
+            details: Some(Box::new(details)),
             carry: Vec::new(),
             sending: WireBuffer::default(),
             sent: Cursor::default(),
             tail: Vec::new(),
             timer: Box::pin(tokio::time::sleep_until(now.into())),
             timer_at: None,
-            pace: None,
+            paced: None,
             held_back: false,
             release_at: None,
+            stalled_at: None,
+            send_timeout,
+            output_shut: false,
         })
     });
     let task = Task(driver);
@@ -109,11 +148,12 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
             task.run().await;
         }
     }
-    if let Some(reason) = task.0.lock().machine.close_reason() {
-        tracing::debug!(%peer, %reason, "connection closed");
+    task.end_stream().await;
+    let driver = task.0.lock();
+    if let Some(reason) = driver.machine.close_reason() {
+        tracing::debug!(peer = %driver.peer, %reason, "connection closed");
     }
-    drop(task);
-    drop(counted);
+    drop(driver);
 }
 
 /// The connection as its task has it: all but confirms is done here.
@@ -122,6 +162,13 @@ struct Task<S>(Arc<Mutex<Driver<S>>>);
 impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Task<S> {
     async fn run(&self) {
         poll_fn(|cx| self.0.lock().poll(cx)).await;
+    }
+
+    /// Says to the other end that no more comes, which TLS asks for; not for long.
+    async fn end_stream(&self) {
+        let end = poll_fn(|cx| Pin::new(&mut self.0.lock().stream).poll_shutdown(cx));
+        // The other end may be gone already.
+        let _ = tokio::time::timeout(FAREWELL, end).await;
     }
 
     fn shut_down(&self) {
@@ -141,24 +188,6 @@ impl<S> Drop for Task<S> {
     }
 }
 
-/// Counts its connection as long as it lives, however the task ends.
-pub(crate) struct Counted(Arc<Shared>);
-
-impl Counted {
-    /// Counts one more connection, unless there are `most` already.
-    pub fn admit(shared: &Arc<Shared>, most: usize) -> Option<Self> {
-        let one = Counted(Arc::clone(shared));
-        let before = shared.connections.fetch_add(1, Ordering::Relaxed);
-        (before < most).then_some(one)
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
     /// Does everything that can be done now. Ready when the connection is over.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -168,7 +197,10 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
             session.confirm_durable();
             let faults = session.outbox().take_faults();
             for (channel, fault) in faults {
-                self.fail_channel(channel, &fault);
+                match channel {
+                    0 => self.connection_fault(&fault, (0, 0), Instant::now()),
+                    _ => self.fail_channel(channel, &fault),
+                }
             }
         }
         for _ in 0..ROUNDS_MAX {
@@ -176,9 +208,19 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
                 Ok(sent_all) => sent_all,
                 Err(error) => return self.lost(&error),
             };
+            if self.is_stalled() {
+                return self.lost_stalled();
+            }
+            if sent_all && !self.output_shut && self.machine.is_output_over() {
+                // If it can't be shut, it is gone, and reading will tell.
+                self.output_shut = Pin::new(&mut self.stream).poll_shutdown(cx).is_ready();
+            }
             if self.machine.is_closed() && (sent_all || self.stream_is_stuck()) {
                 self.end_session();
                 return Poll::Ready(());
+            }
+            if self.poll_login(cx) {
+                continue;
             }
             match self.poll_receive(cx) {
                 Poll::Ready(Ok(0)) => {
@@ -202,6 +244,36 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
         Poll::Pending
     }
 
+    /// When a socket that takes nothing has done so for too long.
+    fn stalled_until(&self) -> Option<Instant> {
+        Some(self.stalled_at? + self.send_timeout?)
+    }
+
+    fn is_stalled(&self) -> bool {
+        self.stalled_until().is_some_and(|until| Instant::now() >= until)
+    }
+
+    #[cold]
+    fn lost_stalled(&mut self) -> Poll<()> {
+        if let Some(suppressed) = self.shared.throttles.connections.allow(Instant::now()) {
+            let timeout_ms = self.send_timeout.map(|timeout| timeout.as_millis() as u64);
+            tracing::warn!(
+                peer = %self.peer,
+                timeout_ms,
+                suppressed,
+                "disconnected: the client does not read what it is sent"
+            );
+        }
+        self.lost(&std::io::ErrorKind::TimedOut.into())
+    }
+
+    /// Takes note of what it is doing, for the operator.
+    fn note_state(&self, state: ConnectionState) {
+        if let Some(session) = &self.session {
+            session.set_state(state);
+        }
+    }
+
     fn lost(&mut self, error: &std::io::Error) -> Poll<()> {
         tracing::debug!(peer = %self.peer, %error, "connection lost");
         self.end_session();
@@ -215,25 +287,19 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
 
     /// Looks at the clock where something is due. Returns whether there is something new to do.
     fn poll_timers(&mut self, cx: &mut Context<'_>) -> bool {
-        if let Some((pace, sleep)) = &mut self.pace
-            && sleep.as_mut().poll(cx).is_ready()
+        if let Some(paced) = &mut self.paced
+            && let Poll::Ready(waits_on) = paced.poll(cx)
         {
-            if pace.wait_on() {
-                sleep.as_mut().reset((Instant::now() + PACE_INTERVAL).into());
-                // A timer that was just set has to be polled once to wake this task.
-                return true;
+            if !waits_on {
+                self.paced = None;
+                self.note_state(ConnectionState::Running);
+                self.machine.set_reading(true, Instant::now());
             }
-            self.pace = None;
-            self.machine.set_reading(true, Instant::now());
+            // A timer that was just set has to be polled once to wake this task.
             return true;
         }
-        let due = match (self.machine.poll_timeout(), self.release_at) {
-            (Some(machine), Some(release)) => machine.min(release),
-            (machine, release) => match machine.or(release) {
-                Some(due) => due,
-                None => return false,
-            },
-        };
+        let due = [self.machine.poll_timeout(), self.release_at, self.stalled_until()];
+        let Some(due) = due.into_iter().flatten().min() else { return false };
         // A timer that fires early finds nothing due; resetting it on every read would cost more.
         if self.timer_at.is_none_or(|at| due < at) {
             self.timer.as_mut().reset(due.into());

@@ -1,8 +1,9 @@
 //! The way in: from the socket to the machine, one read at a time.
 
-use super::{BUFFERS_KEPT, Driver, PACE_INTERVAL, aside};
-use crate::timers;
-use courser_broker::Batch;
+use super::paced::Paced;
+use super::{BUFFERS_KEPT, Driver, aside};
+use courser_broker::admin::ConnectionState;
+use courser_broker::{Batch, Pace, Session};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::pin::Pin;
@@ -10,7 +11,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Octets asked for in one read.
+/// Bytes asked for in one read.
 const READ_BYTES: usize = 256 * 1024;
 
 thread_local! {
@@ -21,9 +22,11 @@ thread_local! {
 }
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
-    /// Reads once and acts on it. Returns how many octets came; 0 at the end of the stream.
+    /// Reads once and acts on it. Returns how many bytes came; 0 at the end of the stream.
     pub(super) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        if self.pace.is_some() || self.is_held_back() || self.has_unread_answers() {
+        self.keep_pace_with_store();
+        let waits = self.login.is_some() || self.paced.is_some();
+        if waits || self.is_held_back() || self.has_unread_answers() {
             return Poll::Pending;
         }
         READ_BUFFER.with_borrow_mut(|buffer| {
@@ -36,6 +39,9 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
             let count = read.filled().len();
             if count > 0 {
                 buffer[..carried].copy_from_slice(&self.carry);
+                if let Some(session) = &self.session {
+                    session.note_received(count);
+                }
                 self.receive(&buffer[..carried + count]);
             }
             Poll::Ready(Ok(count))
@@ -43,9 +49,9 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
     }
 
     /// Acts on everything complete in `input` and keeps the rest.
-    fn receive(&mut self, input: &[u8]) {
+    pub(super) fn receive(&mut self, input: &[u8]) {
         let now = Instant::now();
-        self.shared.broker.set_time(timers::now_ms());
+        self.shared.broker.set_time(self.shared.clock.now_ms());
         let mut rest = input;
         let mut batch = BATCH.take().unwrap_or_default().recycle();
         while let Some(event) = self.machine.next(&mut rest, now) {
@@ -55,11 +61,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
         self.collect_output();
         if let Some(session) = &mut self.session {
             match aside(batch.takes_long(), || session.flush(&mut batch)) {
-                Ok(Some(pace)) => {
-                    self.pace = Some((pace, Box::pin(tokio::time::sleep(PACE_INTERVAL))));
-                    // A client that is not read is not to be missed for its heartbeats.
-                    self.machine.set_reading(false, now);
-                }
+                Ok(Some(pace)) => self.stop_reading(pace, now),
                 Ok(None) => {}
                 Err(fault) => self.connection_fault(&fault, (0, 0), now),
             }
@@ -72,6 +74,22 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
         }
     }
 
+    /// A publisher is not read while the store is behind, also if it was not when the last batch ended.
+    fn keep_pace_with_store(&mut self) {
+        if self.paced.is_none()
+            && let Some(pace) = self.session.as_ref().and_then(Session::pace_with_store)
+        {
+            self.stop_reading(pace, Instant::now());
+        }
+    }
+
+    fn stop_reading(&mut self, pace: Pace, now: Instant) {
+        self.note_state(ConnectionState::Flow);
+        self.paced = Some(Paced::start(pace, &self.shared));
+        // A client that is not read is not to be missed for its heartbeats.
+        self.machine.set_reading(false, now);
+    }
+
     /// Whether an alarm keeps this connection from being read, and tells it when that changes.
     fn is_held_back(&mut self) -> bool {
         let Some(session) = &mut self.session else { return false };
@@ -82,6 +100,10 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
                 Some(reason) => self.machine.blocked(reason),
                 None => self.machine.unblocked(),
             }
+            self.note_state(match self.held_back {
+                true => ConnectionState::Blocked,
+                false => ConnectionState::Running,
+            });
             self.machine.set_reading(!self.held_back, Instant::now());
             self.collect_output();
         }

@@ -12,7 +12,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 const SLICES_MAX: usize = 64;
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
-    /// Sends until nothing is left or the socket takes no more. Returns whether all has been sent.
+    /// Sends until nothing is left or the socket takes no more. Returns whether all has been sent:
+    /// a stream that encrypts may hold some of what it took.
     pub(super) fn poll_send(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         let mut wrote = false;
         let sent_all = loop {
@@ -28,11 +29,23 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
         if wrote {
             self.note_sent();
         }
+        let sent_all = sent_all && self.poll_flush(cx)?.is_ready();
+        if !sent_all {
+            self.stalled_at.get_or_insert_with(Instant::now);
+        }
         Ok(sent_all)
+    }
+
+    pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
+        match Pin::new(&mut self.stream).poll_flush(cx) {
+            Poll::Ready(flushed) => flushed.map(Poll::Ready),
+            Poll::Pending => Ok(Poll::Pending),
+        }
     }
 
     pub(super) fn note_sent(&mut self) {
         let now = Instant::now();
+        self.stalled_at = None;
         self.machine.bytes_sent(now);
         self.release_at = Some(now + BUFFERS_KEPT);
     }
@@ -45,6 +58,9 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
         let count = ready!(stream.poll_write_vectored(cx, &slices[..filled]))?;
         if count == 0 {
             return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+        }
+        if let Some(session) = &self.session {
+            session.note_sent(count);
         }
         if self.sending.advance(&mut self.sent, count) {
             self.sending.clear();
@@ -91,7 +107,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
     pub(super) fn end_session(&mut self) {
         let Some(mut session) = self.session.take() else { return };
         session.close_quietly(&mut self.tail);
-        self.pace = None;
+        self.paced = None;
         self.held_back = false;
     }
 }

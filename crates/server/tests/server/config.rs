@@ -101,8 +101,8 @@ fn an_unknown_key_is_refused_and_the_nearest_one_named() {
 fn a_key_like_no_other_is_refused_with_all_there_are() {
     let error = refused("auth:\n  zzzzzzzzzzzz: 1\n");
     assert!(
-        error.ends_with("'auth.zzzzzzzzzzzz'; there are loopback_only, password, user")
-            || error.ends_with("'auth.zzzzzzzzzzzz'; there are user, password, loopback_only"),
+        error.ends_with("'auth.zzzzzzzzzzzz'; there are loopback_only, loopback_users, password, password_hashing, user")
+            || error.contains("'auth.zzzzzzzzzzzz'; there are user, password, loopback_only, "),
         "{error}"
     );
 }
@@ -126,6 +126,7 @@ fn a_bad_value_is_refused_with_its_file_and_key() {
         ("log: {level: 'info,courser=verbose'}", "log.level names the level 'verbose'"),
         ("log: {level: ''}", "log.level"),
         ("auth: {user: ''}", "auth.user"),
+        ("auth: {password_hashing: md5}", "auth.password_hashing"),
     ] {
         let error = refused(file);
         assert!(error.contains(key), "{file}: {error}");
@@ -180,7 +181,7 @@ fn every_key_can_be_set_by_its_variable() {
     for path in paths {
         let name = format!("COURSER{}", path.replace('/', "_").to_uppercase());
         // A value that is wrong in whatever it is for, but for those that take any text.
-        let takes_text = ["/data_dir", "/auth/user", "/auth/password"];
+        let takes_text = ["/data_dir", "/auth/user", "/auth/password", "/auth/loopback_users"];
         let loaded = load(None, &[(&name, "\u{1}")]);
         assert_eq!(loaded.is_ok(), takes_text.contains(&&*path), "{name}");
     }
@@ -229,4 +230,48 @@ fn an_unknown_variable_is_refused_if_it_can_be_meant_for_the_broker() {
     assert!(error.ends_with("did you mean 'COURSER_LISTEN'?"), "{error}");
     let others = [("COURSER_FUZZ_SECONDS", "7"), ("COURSERS", "8"), ("HOME", "/root")];
     assert_eq!(load(None, &others).expect("none of ours"), Config::default());
+}
+
+#[test]
+fn settings_that_belong_together_may_come_from_different_places() {
+    let file = Some("tls: { listen: ['127.0.0.1:5671'] }");
+    let variables = [
+        ("COURSER_TLS_CERTIFICATE", "server.pem"),
+        ("COURSER_TLS_KEY", "server.key"),
+        ("COURSER_TLS_CLIENT_CERTIFICATES", "required"),
+        ("COURSER_TLS_CLIENT_CA", "ca.pem"),
+        ("COURSER_TLS_CRLS", "a.crl,b.crl"),
+    ];
+    let tls = load(file, &variables).expect("good settings").tls;
+    assert_eq!(tls.certificate.to_str(), Some("server.pem"));
+    assert_eq!(tls.crls.len(), 2);
+    let said = load(file, &variables[..1]).expect_err("no key").to_string();
+    assert_eq!(said, "configuration: tls.key is needed to listen with TLS");
+    let said = refused_variable("COURSER_TLS_LISTEN", "127.0.0.1:5671");
+    assert_eq!(said, "COURSER_TLS_LISTEN: tls.certificate is needed to listen with TLS");
+}
+
+#[test]
+fn settings_of_tls_that_would_do_nothing_are_refused() {
+    let base = "tls: { listen: ['127.0.0.1:0'], certificate: a, key: b";
+    for (more, why) in [
+        (
+            ", client_ca: c }",
+            "tls.client_certificates must be optional or required where client_ca or crls is set",
+        ),
+        (
+            ", client_certificates: required }",
+            "tls.client_ca is needed to check the certificates of clients",
+        ),
+        (", handshake_timeout_ms: 0 }", "tls.handshake_timeout_ms must be at least 1"),
+        (
+            ", hosts: [{ names: [], certificate: a, key: b }] }",
+            "tls.hosts[0].names needs at least one host name",
+        ),
+    ] {
+        let said = refused(&format!("{base}{more}"));
+        assert!(said.ends_with(why), "{said}");
+    }
+    let said = refused("tls: { certificate: a }");
+    assert!(said.ends_with("tls.listen names no address, but a certificate is there"), "{said}");
 }

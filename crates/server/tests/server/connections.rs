@@ -1,8 +1,9 @@
 //! Sockets that speak AMQP badly, too late, not at all, or in large numbers.
 
 use crate::support::{Client, Heard, PATIENCE, Process, TestServer, short, wait_until};
-use courser_codec::{Method, queue};
+use courser_codec::{Frame, Method, connection, queue};
 use courser_connection::client::Config;
+use courser_connection::server::Config as ConnectionConfig;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -10,7 +11,7 @@ use tokio::net::TcpStream;
 
 const HEADER: &[u8] = b"AMQP\x00\x00\x09\x01";
 
-/// Everything that the broker says to these octets until it closes the connection.
+/// Everything that the broker says to these bytes until it closes the connection.
 async fn answer(address: SocketAddr, octets: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).await.expect("a connection");
     // It may close before it has read everything.
@@ -25,14 +26,37 @@ async fn answer(address: SocketAddr, octets: &[u8]) -> Vec<u8> {
 #[tokio::test]
 async fn a_wrong_protocol_header_is_answered_with_the_right_one() {
     let server = TestServer::start().await;
+    let mut waited = Duration::MAX;
     for wrong in [
         &b"AMQP\x00\x01\x00\x00"[..],
         b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
         b"xxxxxxxx",
     ] {
+        let start = Instant::now();
         assert_eq!(answer(server.address(), wrong).await, HEADER, "{wrong:?}");
+        waited = waited.min(start.elapsed());
     }
+    assert!(waited < ConnectionConfig::default().linger_timeout, "{waited:?}: not closed at once");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_login_mechanism_that_is_not_offered_gets_no_frame() {
+    let server = TestServer::start().await;
+    let start_ok = connection::StartOk {
+        mechanism: short("FOO"),
+        locale: short("en_US"),
+        ..Default::default()
+    };
+    let mut octets = HEADER.to_vec();
+    start_ok.write_frame(0, &mut octets);
+    let start = Instant::now();
+    let said = answer(server.address(), &octets).await;
+    assert!(start.elapsed() < Duration::from_secs(3));
+    let (frame, length) = Frame::parse(&said, 0).expect("a frame").expect("all of it");
+    let start = Method::decode(frame.payload).expect("a method");
+    assert_eq!((start.name(), length), ("connection.start", said.len()), "and nothing else");
     server.stop().await;
 }
 
@@ -187,7 +211,7 @@ async fn connections_that_have_gone_leave_nothing_behind() {
         resident.push(broker.resident_bytes());
     }
     let grown = resident[11].saturating_sub(resident[1]) / 1024;
-    // One that holds 3,000 octets for each of the last 1,000 connections would have 3 MiB more.
+    // One that holds 3,000 bytes for each of the last 1,000 connections would have 3 MiB more.
     assert!(grown < 1500, "{grown} KiB more after 1,000 connections: {resident:?}");
 }
 
@@ -241,5 +265,28 @@ async fn heartbeats_are_sent_and_missed() {
     }
     assert!(start.elapsed() >= Duration::from_secs(2), "two heartbeats may be missed");
     assert!(heartbeats >= 1);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn silent_connections_give_their_places_to_those_that_log_in() {
+    const MOST: usize = 20;
+    let server = TestServer::start_with(|config| config.limits.connections_max = MOST).await;
+    let address = server.address();
+    let mut silent = Vec::new();
+    for _ in 0..MOST * 3 {
+        silent.push(TcpStream::connect(address).await.expect("a connection"));
+    }
+    let mut clients = Vec::new();
+    for number in 0..MOST {
+        let mut client = Client::begin(address, Config::default()).await;
+        assert_eq!(client.next().await, Heard::Opened, "{number}");
+        clients.push(client);
+    }
+    let mut refused = Client::begin(address, Config::default()).await;
+    assert_eq!(refused.next().await, Heard::Gone, "all places are in use");
+    for stream in &mut silent {
+        assert_eq!(stream.read(&mut [0]).await.unwrap_or(0), 0, "made room");
+    }
     server.stop().await;
 }

@@ -2,11 +2,21 @@
 
 mod support;
 
+mod accounts;
+mod admin;
 mod command;
 mod config;
 mod confirms;
 mod connections;
+mod data_dir;
+mod gateway;
 mod lifecycle;
+mod log;
+mod open_files;
+mod permissions;
 mod policies;
 mod pressure;
+mod slow_readers;
 mod timers;
+mod tls;
+mod tls_clients;

@@ -83,7 +83,7 @@ fn what_is_wrong_is_named_with_its_key() {
     assert!(policy("    definition: {}\n    prio: 1\n").contains("unknown field `prio`"));
     let pattern = "operator_policies:\n  - { name: a, pattern: '(', definition: { expires: 1 } }\n";
     assert!(refused(pattern).starts_with("operator_policies[0].pattern "), "{}", refused(pattern));
-    assert_eq!(refused("vhosts: [{ name: '' }]"), "vhosts[0].name must have 1 to 255 octets");
+    assert_eq!(refused("vhosts: [{ name: '' }]"), "vhosts[0].name must have 1 to 255 bytes");
     assert_eq!(refused("vhosts: [{ name: a }, { name: a }]"), "vhosts[1].name is there twice");
 }
 

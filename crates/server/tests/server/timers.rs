@@ -2,6 +2,8 @@
 
 use crate::support::{Client, Heard, TestServer, short, wait_until};
 use courser_codec::{FieldTable, Table, queue};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 async fn declare(client: &mut Client, name: &str, arguments: FieldTable) {
@@ -42,5 +44,58 @@ async fn an_earlier_time_is_not_slept_through() {
     client.publish("early", b"goes").await;
     wait_until("it expires", async || client.count("early").await == 0).await;
     assert_eq!(client.count("late").await, 1);
+    server.stop().await;
+}
+
+const HOUR_MS: i64 = 3_600_000;
+
+/// A queue with one message that lives for this long.
+async fn with_message(client: &mut Client, name: &str, ttl_ms: i64) {
+    declare(client, name, FieldTable::new().with("x-message-ttl", ttl_ms as i32)).await;
+    client.publish(name, b"m").await;
+    assert_eq!(client.count(name).await, 1);
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_forward_makes_due_what_it_passes() {
+    let ahead_ms = Arc::new(AtomicI64::new(0));
+    let server = TestServer::start_with_clock(&ahead_ms).await;
+    let mut client = Client::connect(server.address()).await;
+    with_message(&mut client, "hour", HOUR_MS).await;
+    with_message(&mut client, "day", 24 * HOUR_MS).await;
+    ahead_ms.store(HOUR_MS + 1000, Ordering::Relaxed);
+    wait_until("the hour is over", async || client.count("hour").await == 0).await;
+    assert_eq!(client.count("day").await, 1);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_back_puts_off_what_is_due() {
+    let ahead_ms = Arc::new(AtomicI64::new(0));
+    let server = TestServer::start_with_clock(&ahead_ms).await;
+    let mut client = Client::connect(server.address()).await;
+    with_message(&mut client, "before", 500).await;
+    ahead_ms.store(-HOUR_MS, Ordering::Relaxed);
+    // What comes later lives as long as it should, and no longer.
+    with_message(&mut client, "after", 500).await;
+    wait_until("it expires", async || client.count("after").await == 0).await;
+    assert_eq!(client.count("before").await, 1, "it has another hour");
+    ahead_ms.store(0, Ordering::Relaxed);
+    wait_until("it expires too", async || client.count("before").await == 0).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn connections_do_not_mind_a_clock_that_is_set() {
+    let ahead_ms = Arc::new(AtomicI64::new(0));
+    let server = TestServer::start_with_clock(&ahead_ms).await;
+    let mut client = Client::connect(server.address()).await;
+    client.declare("q").await;
+    for ahead in [24 * HOUR_MS, -24 * HOUR_MS, 0] {
+        ahead_ms.store(ahead, Ordering::Relaxed);
+        assert!(client.is_silent(300).await, "no farewell");
+        client.publish("q", b"m").await;
+    }
+    assert_eq!(client.count("q").await, 3);
     server.stop().await;
 }

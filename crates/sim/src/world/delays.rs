@@ -3,8 +3,9 @@
 use super::{FANOUT, World, survives};
 use crate::client::{PLAIN, short};
 use crate::history::Op;
+use crate::start::state;
 use courser_codec::{FieldTable, Method, Properties, Table, exchange};
-use courser_store::{Location, Lsn, Recovered, Store};
+use courser_store::{Location, Log, Lsn, Messages, Recovered, ShardState};
 use std::collections::BTreeMap;
 
 /// A durable exchange that delays messages and sends them on to [`FANOUT`].
@@ -112,7 +113,7 @@ impl World {
     pub(super) fn observe_delayed(&mut self) -> BTreeMap<u64, u64> {
         let running = self.running();
         let mut octets = Vec::new();
-        let written = running.broker.write_checkpoint(Lsn(u64::MAX), &mut octets);
+        let written = state(&running.broker).write(Lsn(u64::MAX), &mut octets);
         written.expect("memory takes everything");
         let recovered = Recovered::from_checkpoint(&octets).expect("it was just written");
         let mut reader = running.store.reader();

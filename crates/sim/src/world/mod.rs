@@ -11,7 +11,7 @@ use courser_broker::Broker;
 use courser_codec::{Method, basic};
 use courser_journal::testing::{FakeDisk, Faults, Rng};
 use courser_journal::{JournalStore, Options};
-use courser_store::Store;
+use courser_store::Log;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 

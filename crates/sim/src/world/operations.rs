@@ -4,7 +4,7 @@ use super::{DEAD, DYING, FANOUT, QUEUES, World, survives};
 use crate::client::{PLAIN, Received, TX, short};
 use crate::history::Op;
 use courser_codec::{Method, basic, queue};
-use courser_store::Store;
+use courser_store::Log;
 
 impl World {
     fn pick_queue(&mut self) -> Option<String> {

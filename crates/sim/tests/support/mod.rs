@@ -1,11 +1,14 @@
 //! A store at which a test can look while the broker uses it.
 
-use courser_broker::Broker;
+use courser_broker::{Broker, StateOfShard};
 use courser_journal::testing::FakeDisk;
-use courser_journal::{JournalStore, Lsn as JournalLsn, Options};
+use courser_journal::{JournalStore, Options};
+use courser_sim::state;
 use courser_store::{
-    Location, Lsn, MemoryGauge, MessageRef, Reader, Record, Recovered, Store, StoreError, Sync,
+    Location, Log, Lsn, MemoryGauge, MessageRef, Messages, Position, Reader, Record, Recovered,
+    ShardState, StoreError, Sync, Waiter,
 };
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
@@ -31,13 +34,28 @@ pub fn open(disk: &FakeDisk) -> (Arc<JournalStore>, Recovered, Arc<MemoryGauge>)
 }
 
 /// Makes a checkpoint that was begun earlier. Returns whether that went well.
-pub fn checkpoint_from(start: Lsn, store: &JournalStore, broker: &Broker) -> bool {
-    let made = store.journal().checkpoint(
-        JournalLsn(start.0),
-        &mut |each| broker.for_each_live(start, &mut |position| each(JournalLsn(position))),
-        &mut |out| broker.write_checkpoint(start, out),
-    );
-    made.is_ok()
+pub fn checkpoint_from(start: Lsn, store: &JournalStore, broker: &Arc<Broker>) -> bool {
+    store.checkpoint(&Begun { start, state: state(broker) }).is_ok()
+}
+
+/// A state whose checkpoint was begun earlier.
+pub struct Begun {
+    pub start: Lsn,
+    pub state: StateOfShard,
+}
+
+impl ShardState for Begun {
+    fn start(&self) -> Lsn {
+        self.start
+    }
+
+    fn for_each_live(&self, start: Lsn, each: &mut dyn FnMut(Position)) {
+        self.state.for_each_live(start, each);
+    }
+
+    fn write(&self, start: Lsn, out: &mut dyn Write) -> io::Result<()> {
+        self.state.write(start, out)
+    }
 }
 
 impl Watched {
@@ -51,7 +69,7 @@ impl Watched {
     }
 }
 
-impl Store for Watched {
+impl Log for Watched {
     fn append(
         &self,
         records: &[Record<'_>],
@@ -63,36 +81,23 @@ impl Store for Watched {
         self.journal.append(records, sync, locations)
     }
 
-    fn keep(
-        &self,
-        messages: &mut dyn Iterator<Item = MessageRef<'_>>,
-        locations: &mut Vec<Location>,
-    ) -> Result<(), StoreError> {
-        self.journal.keep(messages, locations)
-    }
-
     fn durable(&self) -> Lsn {
         self.journal.durable()
     }
 
-    fn when_durable(&self, lsn: Lsn, waker: &Waker) {
-        self.journal.when_durable(lsn, waker);
+    fn settle(
+        &self,
+        records: &[Record<'_>],
+        sync: Sync,
+        positions: &[Position],
+    ) -> Result<(), StoreError> {
+        let call = self.before_append.lock().expect("nobody panics with it").take();
+        call.into_iter().for_each(|call| call());
+        self.journal.settle(records, sync, positions)
     }
 
-    fn reader(&self) -> Box<dyn Reader> {
-        self.journal.reader()
-    }
-
-    fn hold(&self, position: u64) {
-        self.journal.hold(position);
-    }
-
-    fn release(&self, position: u64) {
-        self.journal.release(position);
-    }
-
-    fn release_unlogged(&self, positions: &[u64]) {
-        self.journal.release_unlogged(positions);
+    fn when_durable(&self, lsn: Lsn, waiter: Waiter) {
+        self.journal.when_durable(lsn, waiter);
     }
 
     fn end(&self) -> Lsn {
@@ -109,5 +114,31 @@ impl Store for Watched {
 
     fn when_room(&self, waker: &Waker) {
         self.journal.when_room(waker);
+    }
+}
+
+impl Messages for Watched {
+    fn keep(
+        &self,
+        messages: &mut dyn Iterator<Item = MessageRef<'_>>,
+        locations: &mut Vec<Location>,
+    ) -> Result<(), StoreError> {
+        self.journal.keep(messages, locations)
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        self.journal.reader()
+    }
+
+    fn hold(&self, position: Position) {
+        self.journal.hold(position);
+    }
+
+    fn release(&self, position: Position) {
+        self.journal.release(position);
+    }
+
+    fn release_unlogged(&self, positions: &[Position]) {
+        self.journal.release_unlogged(positions);
     }
 }

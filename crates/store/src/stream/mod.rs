@@ -2,14 +2,14 @@
 //!
 //! A stream numbers its messages one after the other, from 0 on; a number is an *offset* and is
 //! never used again. The index holds the places of the messages that the stream still has, in pages
-//! of up to [`PAGE_MESSAGES`], with the time at which each arrived. A page costs two or three octets
+//! of up to [`PAGE_MESSAGES`], with the time at which each arrived. A page costs two or three bytes
 //! a message and about a hundred of its own. Messages leave at the front and by whole pages, so the
 //! offset of a message is that of its page and how far in it stands.
 
 mod page;
 
-use crate::Location;
 use crate::change::{put_varint, take_varint};
+use crate::{Location, Position};
 use page::Page;
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ const PAGES_AT_ONCE: usize = 64;
 /// When a page ends, besides at [`PAGE_MESSAGES`]: the finer, the more exactly old messages leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageLimits {
-    /// Octets of messages in a page; the one that goes beyond is the last.
+    /// Bytes of messages in a page; the one that goes beyond is the last.
     pub size_bytes: u64,
     /// Milliseconds between the arrival of the first message and of the last.
     pub span_ms: u64,
@@ -37,7 +37,7 @@ impl Default for PageLimits {
 /// How much of a stream is to be kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// Octets of messages from which on the oldest page leaves, unless it is the only one.
+    /// Bytes of messages from which on the oldest page leaves, unless it is the only one.
     pub size_bytes_max: Option<u64>,
     /// The time (milliseconds since 1970) before which all messages of a page must have arrived for
     /// it to leave.
@@ -53,7 +53,7 @@ pub struct StreamIndex {
     size_bytes: u64,
     limits: PageLimits,
     /// The position of the last message that was ever added, and when it arrived.
-    last_position: Option<u64>,
+    last_position: Option<Position>,
     last_ms: u64,
 }
 
@@ -83,12 +83,12 @@ impl StreamIndex {
         self.len() == 0
     }
 
-    /// Octets of all messages that are there.
+    /// Bytes of all messages that are there.
     pub fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
 
-    /// Octets of memory that the index uses.
+    /// Bytes of memory that the index uses.
     pub fn footprint_bytes(&self) -> usize {
         self.pages.iter().map(Page::footprint_bytes).sum()
     }
@@ -103,7 +103,7 @@ impl StreamIndex {
         self.limits = limits;
     }
 
-    /// Adds a message of `size_bytes` octets that arrived at `now_ms`. Positions ascend; a clock
+    /// Adds a message of `size_bytes` bytes that arrived at `now_ms`. Positions ascend; a clock
     /// that goes back counts as standing still.
     pub fn push(&mut self, location: &Location, size_bytes: u64, now_ms: u64) {
         self.last_ms = self.last_ms.max(now_ms);
@@ -125,7 +125,7 @@ impl StreamIndex {
     }
 
     /// Adds a message of the log that is replayed, unless a checkpoint knew of it already.
-    pub fn replay(&mut self, position: u64, size_bytes: u64, published_ms: u64) {
+    pub fn replay(&mut self, position: Position, size_bytes: u64, published_ms: u64) {
         if self.last_position.is_none_or(|last| position > last) {
             let location = Location::Log { position, marks: 0 };
             self.push(&location, size_bytes, published_ms);
@@ -170,7 +170,7 @@ impl StreamIndex {
     }
 
     /// Lets everything before `first_offset` go. Returns the positions of what was in the log.
-    pub fn trim(&mut self, first_offset: u64) -> Vec<u64> {
+    pub fn trim(&mut self, first_offset: u64) -> Vec<Position> {
         let mut gone = Vec::new();
         while let Some(page) = self.pages.pop_front_if(|page| page.end_offset() <= first_offset) {
             self.size_bytes -= page.size_bytes.min(self.size_bytes);
@@ -187,7 +187,7 @@ impl StreamIndex {
     }
 
     /// Calls `each` with the position of every message that is in the log, ascending.
-    pub fn for_each_position(&self, each: &mut dyn FnMut(u64)) {
+    pub fn for_each_position(&self, each: &mut dyn FnMut(Position)) {
         self.pages.iter().for_each(|page| page.for_each_position(each));
     }
 
@@ -205,7 +205,7 @@ impl StreamIndex {
         put_varint(out, self.limits.span_ms);
         // The last of the pages says it, but where there is none any more.
         let last = if to < self.pages.len() { None } else { self.last_position };
-        put_varint(out, last.map_or(0, |position| position + 1));
+        put_varint(out, last.map_or(0, |position| position.0 + 1));
         put_varint(out, self.last_ms);
         self.pages.range(from..to).for_each(|page| page.encode(out));
         offset_of(to)
@@ -225,7 +225,7 @@ impl StreamIndex {
             self.trim(first_offset);
         }
         self.limits = PageLimits { size_bytes, span_ms };
-        let last_position = take_varint(&mut octets)?.checked_sub(1);
+        let last_position = take_varint(&mut octets)?.checked_sub(1).map(Position);
         self.last_ms = take_varint(&mut octets)?;
         while !octets.is_empty() {
             let page = Page::decode(self.next_offset, &mut octets)?;

@@ -1,15 +1,15 @@
 //! A run of a stream's messages: their places and times, packed.
 
 use super::{PAGE_MESSAGES, PageLimits};
-use crate::Location;
 use crate::change::{put_varint, take_varint};
+use crate::{Location, Position};
 use std::collections::VecDeque;
 
 /// Up to [`PAGE_MESSAGES`] messages with consecutive offsets.
 #[derive(Debug, PartialEq)]
 pub(super) struct Page {
     pub first_offset: u64,
-    /// Octets of its messages.
+    /// Bytes of its messages.
     pub size_bytes: u64,
     first_ms: u64,
     pub last_ms: u64,
@@ -26,7 +26,7 @@ pub(super) struct Page {
 #[derive(Debug)]
 enum Places {
     /// Positions in the log: a varint of the first, varints of the differences.
-    Log { octets: Vec<u8>, last: u64 },
+    Log { octets: Vec<u8>, last: Position },
     /// In memory, where a store survives nothing.
     Memory(Vec<Location>),
 }
@@ -44,7 +44,7 @@ impl PartialEq for Places {
 impl Page {
     pub fn new(first_offset: u64, now_ms: u64, in_log: bool) -> Self {
         let places = if in_log {
-            Places::Log { octets: Vec::new(), last: 0 }
+            Places::Log { octets: Vec::new(), last: Position(0) }
         } else {
             Places::Memory(Vec::new())
         };
@@ -77,7 +77,7 @@ impl Page {
     }
 
     /// The position of its last message, if that is in the log.
-    pub fn last_position(&self) -> Option<u64> {
+    pub fn last_position(&self) -> Option<Position> {
         match &self.places {
             Places::Log { last, .. } => Some(*last),
             Places::Memory(_) => None,
@@ -96,7 +96,7 @@ impl Page {
     pub fn push(&mut self, location: &Location, size_bytes: u64, now_ms: u64) {
         match (&mut self.places, location) {
             (Places::Log { octets, last }, Location::Log { position, .. }) => {
-                put_varint(octets, position.wrapping_sub(*last));
+                put_varint(octets, position.0.wrapping_sub(last.0));
                 *last = *position;
             }
             (Places::Memory(locations), location) => locations.push(location.clone()),
@@ -146,9 +146,9 @@ impl Page {
         if now_ms >= time_ms { index.min(self.count) } else { self.count }
     }
 
-    /// Lets the messages before `first_offset` go, which is in here. Returns their octets, which
+    /// Lets the messages before `first_offset` go, which is in here. Returns their bytes, which
     /// are known for the page as a whole only.
-    pub fn trim(&mut self, first_offset: u64, gone: &mut Vec<u64>) -> u64 {
+    pub fn trim(&mut self, first_offset: u64, gone: &mut Vec<Position>) -> u64 {
         let dropped = (first_offset - self.first_offset) as u32;
         let size_bytes = self.size_bytes / u64::from(self.count.max(1)) * u64::from(dropped);
         let mut places = VecDeque::new();
@@ -181,7 +181,7 @@ impl Page {
         size_bytes
     }
 
-    pub fn for_each_position(&self, each: &mut dyn FnMut(u64)) {
+    pub fn for_each_position(&self, each: &mut dyn FnMut(Position)) {
         if let Places::Log { octets, .. } = &self.places {
             Positions { octets, position: 0 }.for_each(each);
         }
@@ -221,7 +221,7 @@ impl Page {
         }
         first_offset.checked_add(u64::from(page.count))?;
         page.size_bytes = size_bytes;
-        page.places = Places::Log { octets: places.to_vec(), last };
+        page.places = Places::Log { octets: places.to_vec(), last: Position(last) };
         page.changes = changes.to_vec();
         Some(page)
     }
@@ -241,11 +241,11 @@ struct Positions<'a> {
 }
 
 impl Iterator for Positions<'_> {
-    type Item = u64;
+    type Item = Position;
 
-    fn next(&mut self) -> Option<u64> {
+    fn next(&mut self) -> Option<Position> {
         self.position = self.position.wrapping_add(take_varint(&mut self.octets)?);
-        Some(self.position)
+        Some(Position(self.position))
     }
 }
 

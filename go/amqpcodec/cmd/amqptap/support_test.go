@@ -123,7 +123,7 @@ func connect(t *testing.T, running *tapped, listener *net.TCPListener) (client, 
 	return client, broker
 }
 
-// pass sends octets from one end and sees that the other gets them.
+// pass sends bytes from one end and sees that the other gets them.
 func pass(t *testing.T, from, to net.Conn, octets []byte) {
 	t.Helper()
 	failure := make(chan error, 1)

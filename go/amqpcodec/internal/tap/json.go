@@ -158,7 +158,7 @@ func jsonField(field amqpcodec.Field) any {
 	}
 }
 
-// jsonText is a string of JSON when the octets are text, else an object with the octets; cut says that there were more.
+// jsonText is a string of JSON when the bytes are text, else an object with the bytes; cut says that there were more.
 func jsonText(octets []byte, cut bool) any {
 	text := octets
 	if cut {

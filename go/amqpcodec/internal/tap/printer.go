@@ -8,12 +8,12 @@ import (
 	"courser/amqpcodec"
 )
 
-// flushAt is how many octets of output are gathered before they are written, when there is more to come.
+// flushAt is how many bytes of output are gathered before they are written, when there is more to come.
 const flushAt = 64 * 1024
 
 // A formatter turns records into output.
 type formatter interface {
-	// record appends what is shown of a record, with the octets that go with it.
+	// record appends what is shown of a record, with the bytes that go with it.
 	record(dst []byte, r *record, octets []byte) []byte
 	// missed appends that so many frames are not shown.
 	missed(dst []byte, frames int64) []byte

@@ -21,7 +21,7 @@ type Options struct {
 	Output io.Writer
 	// JSON shows an object a line instead of text, Colours marks text for terminals.
 	JSON, Colours bool
-	// BodyMax is how many octets of a body frame are shown; below 0, body frames are not.
+	// BodyMax is how many bytes of a body frame are shown; below 0, body frames are not.
 	BodyMax int
 	// Secrets shows what clients log in with.
 	Secrets bool

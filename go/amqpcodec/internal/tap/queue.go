@@ -6,13 +6,13 @@ import (
 )
 
 const (
-	// queueMax is how many octets of records wait for the printer at most, and as many again are being printed.
+	// queueMax is how many bytes of records wait for the printer at most, and as many again are being printed.
 	queueMax = 4 << 20
-	// recordSize is what a record costs beside its octets.
+	// recordSize is what a record costs beside its bytes.
 	recordSize = int(unsafe.Sizeof(record{}))
 )
 
-// A batch is records in their order, with the octets that go with them.
+// A batch is records in their order, with the bytes that go with them.
 type batch struct {
 	records []record
 	octets  []byte
@@ -20,7 +20,7 @@ type batch struct {
 	missed int64
 }
 
-// of returns the octets of a record of the batch.
+// of returns the bytes of a record of the batch.
 func (b *batch) of(r *record) []byte { return b.octets[r.octets.start:r.octets.end] }
 
 func (b *batch) size() int { return len(b.octets) + len(b.records)*recordSize }

@@ -1,6 +1,6 @@
 // Package tap relays connections between AMQP 0-9-1 clients and a broker and shows the frames that pass.
 //
-// The octets have precedence. A [Proxy] hands on what it reads, whatever it is. On the way a scanner finds where the
+// The bytes have precedence. A [Proxy] hands on what it reads, whatever it is. On the way a scanner finds where the
 // frames begin and end, and puts what is worth showing into a queue of bounded size, never waiting; a printer of its own
 // takes it out, decodes and formats it. When the printer cannot keep up, frames are not shown, which is said; when the
 // scanner does not understand a stream, it says so and gives up on it, while the relay goes on.
@@ -34,7 +34,7 @@ type event uint8
 const (
 	// eventFrame is a frame that passed.
 	eventFrame event = iota
-	// eventProtocolHeader is the octets before all frames, with the protocol's name and version.
+	// eventProtocolHeader is the bytes before all frames, with the protocol's name and version.
 	eventProtocolHeader
 	// eventOpen is a connection that was made, to the client and the broker named in the record's text.
 	eventOpen
@@ -46,7 +46,7 @@ const (
 	eventClose
 )
 
-// A record is something to be shown. It holds no slices: the octets that go with it are in its batch.
+// A record is something to be shown. It holds no slices: the bytes that go with it are in its batch.
 type record struct {
 	time       time.Time
 	connection uint64
@@ -54,7 +54,7 @@ type record struct {
 	from       side
 	kind       amqpcodec.FrameType
 	channel    uint16
-	// size is that of the frame's payload, of which the octets that go with the record may be only the beginning.
+	// size is that of the frame's payload, of which the bytes that go with the record may be only the beginning.
 	size   uint32
 	octets span
 	// offset is where in its direction's stream the event happened.
@@ -63,7 +63,7 @@ type record struct {
 	totals totals
 }
 
-// A span is a piece of a batch's octets.
+// A span is a piece of a batch's bytes.
 type span struct{ start, end int }
 
 // totals is what has passed, from each side.

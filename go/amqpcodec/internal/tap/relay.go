@@ -55,7 +55,7 @@ func relay(to, from net.Conn, scanner *scanner, buffers *busyBuffers) {
 			busy = nil
 		}
 	}
-	// Nothing to look at any more: the system may move the octets by itself.
+	// Nothing to look at any more: the system may move the bytes by itself.
 	n, _ := io.Copy(to, from)
 	scanner.totals.octets[scanner.from] += n
 }

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// captureMax is how many octets of a method's or a header's payload are kept to be shown.
+	// captureMax is how many bytes of a method's or a header's payload are kept to be shown.
 	captureMax = 64 * 1024
-	// believedMax is the largest frame in octets that is taken for one: a size above it is noise.
+	// believedMax is the largest frame in bytes that is taken for one: a size above it is noise.
 	believedMax = 128 << 20
-	// protocolName begins the octets that come before all frames.
+	// protocolName begins the bytes that come before all frames.
 	protocolName = "AMQP"
-	// protocolHeaderSize is how many octets these are.
+	// protocolHeaderSize is how many bytes these are.
 	protocolHeaderSize = 8
 )
 
@@ -25,21 +25,21 @@ type scanner struct {
 	queue      *queue
 	connection uint64
 	from       side
-	// bodyMax is how many octets of a body frame are kept to be shown.
+	// bodyMax is how many bytes of a body frame are kept to be shown.
 	bodyMax int
 	totals  *totals
 	// lost is set when the stream is not understood any more.
 	lost bool
 
-	// offset is where in the stream the next octet is, frameAt where the frame began.
+	// offset is where in the stream the next byte is, frameAt where the frame began.
 	offset, frameAt int64
-	// head is the octets of a frame's header so far, captured what is kept of its payload.
+	// head is the bytes of a frame's header so far, captured what is kept of its payload.
 	head     []byte
 	captured []byte
 	frame    amqpcodec.FrameType
 	channel  uint16
 	size     uint32
-	// rest is how many octets of the payload and the end are yet to come, when the header is there.
+	// rest is how many bytes of the payload and the end are yet to come, when the header is there.
 	rest int64
 	// begun is set once something came that the stream may only begin with.
 	begun bool
@@ -60,7 +60,7 @@ func (s *scanner) feed(piece []byte, now time.Time) {
 	}
 }
 
-// header takes octets of a frame's header, or of the protocol's.
+// header takes bytes of a frame's header, or of the protocol's.
 func (s *scanner) header(piece []byte, now time.Time) (used int) {
 	if len(s.head) == 0 {
 		s.frameAt = s.offset
@@ -125,7 +125,7 @@ func (s *scanner) begin(now time.Time) {
 	s.head = s.head[:0]
 }
 
-// payload takes octets of the payload and the end of a frame.
+// payload takes bytes of the payload and the end of a frame.
 func (s *scanner) payload(piece []byte, now time.Time) (used int) {
 	used = int(min(s.rest, int64(len(piece))))
 	s.rest -= int64(used)

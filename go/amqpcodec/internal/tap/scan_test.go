@@ -9,13 +9,13 @@ import (
 	"courser/amqpcodec"
 )
 
-// shown is a record with its octets.
+// shown is a record with its bytes.
 type shown struct {
 	record record
 	octets string
 }
 
-// scan puts a stream through a scanner in pieces of up to size octets, and gives the records.
+// scan puts a stream through a scanner in pieces of up to size bytes, and gives the records.
 func scan(stream []byte, size int) (records []shown, passed totals) {
 	queue := newQueue(1 << 28)
 	s := scanner{queue: queue, connection: 7, bodyMax: 5, totals: &passed}

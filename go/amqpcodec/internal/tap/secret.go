@@ -9,7 +9,7 @@ import (
 
 // A secret stands for a field that is not shown.
 type secret struct {
-	// octets is how long it is.
+	// bytes is how long it is.
 	octets int
 	// user is whom a login by PLAIN is for, which is no secret.
 	user string
@@ -36,7 +36,7 @@ func secretOf(id amqpcodec.MethodID, field amqpcodec.Field, shown bool) (hidden 
 		return secret{}, false
 	}
 	hidden.octets = len(field.Bytes())
-	// PLAIN: an identity, usually none, the user, the password, with a zero octet before each of the last two.
+	// PLAIN: an identity, usually none, the user, the password, with a zero byte before each of the last two.
 	if parts := bytes.Split(field.Bytes(), []byte{0}); id == amqpcodec.ConnectionStartOkID && len(parts) == 3 {
 		hidden.user = string(parts[1])
 	}

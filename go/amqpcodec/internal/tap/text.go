@@ -10,7 +10,7 @@ import (
 	"courser/amqpcodec"
 )
 
-// textMax is how many octets of a string are shown.
+// textMax is how many bytes of a string are shown.
 const textMax = 256
 
 // colours are the marks that terminals take for colours; empty ones leave the text as it is.
@@ -205,7 +205,7 @@ func (f *textFormat) field(dst []byte, field amqpcodec.Field) []byte {
 	return append(dst, f.colours.off...)
 }
 
-// octets appends a string of size octets, of which these are the first, limit of them at most: quoted when it is text,
+// bytes appends a string of size bytes, of which these are the first, limit of them at most: quoted when it is text,
 // else in hexadecimal.
 func (f *textFormat) octets(dst, octets []byte, size, limit int) []byte {
 	if len(octets) > limit {

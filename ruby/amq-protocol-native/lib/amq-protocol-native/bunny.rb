@@ -10,7 +10,7 @@ module AMQ
     #
     #   require "amq-protocol-native/bunny"
     module Bunny
-      # Octets that are read at once, at most.
+      # Bytes that are read at once, at most.
       READ_SIZE = 64 * 1024
 
       # Versions of Bunny whose `basic_publish` does nothing that {Channel} does not do.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module AMQ
-  # The order in which this machine keeps the octets of a number.
+  # The order in which this machine keeps the bytes of a number.
   module Endianness
     BIG_ENDIAN = [1].pack("s") == [1].pack("n")
 

@@ -3,13 +3,13 @@
 require "amq/endianness"
 
 module AMQ
-  # Integers in the order of the wire, the highest octet first.
+  # Integers in the order of the wire, the highest byte first.
   module Pack
     UINT64_BE = "Q>"
     INT16_BE = "s>"
     private_constant :UINT64_BE, :INT16_BE
 
-    # @return [String] Eight octets.
+    # @return [String] Eight bytes.
     def self.pack_uint64_big_endian(integer)
       [integer].pack(UINT64_BE)
     end
@@ -19,7 +19,7 @@ module AMQ
       data.unpack(UINT64_BE)
     end
 
-    # @return [String] Two octets.
+    # @return [String] Two bytes.
     def self.pack_int16_big_endian(integer)
       [integer].pack(INT16_BE)
     end

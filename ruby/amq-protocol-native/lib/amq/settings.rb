@@ -19,7 +19,7 @@ module AMQ
         pass: "guest",
         vhost: "/",
 
-        # Limits: frame size in octets, heartbeat in seconds, timeout in milliseconds. nil leaves it to the server.
+        # Limits: frame size in bytes, heartbeat in seconds, timeout in milliseconds. nil leaves it to the server.
         frame_max: 128 * 1024,
         heartbeat: nil,
         connection_timeout: nil,

@@ -3,7 +3,7 @@
 require "bigdecimal"
 require "json"
 
-# The repository's test vectors: octets and what they mean, as Ruby values.
+# The repository's test vectors: bytes and what they mean, as Ruby values.
 module Vectors
   FOLDER = File.expand_path("../../../../spec/vectors", __dir__)
 
@@ -41,7 +41,7 @@ module Vectors
     entries.to_h { |key, tagged| [string(key), value(tagged)] }
   end
 
-  # A tagged value as it has to be for the same octets to be written, if there is one: Ruby's integers are all `l`.
+  # A tagged value as it has to be for the same bytes to be written, if there is one: Ruby's integers are all `l`.
   def writable(tagged)
     tag, content = tagged.first
     case tag

@@ -131,9 +131,8 @@ impl Model {
         };
         let below = |limit: u16, held: u16| limit == 0 || held < limit;
         channel.flow
-            && (consumer.no_ack
-                || below(consumer.prefetch, held(&|one| one == tag))
-                    && below(channel.prefetch, held(&|_| true)))
+            && below(channel.prefetch, held(&|_| true))
+            && (consumer.no_ack || below(consumer.prefetch, held(&|one| one == tag)))
     }
 
     /// Ready, unacknowledged and consumers of a queue.

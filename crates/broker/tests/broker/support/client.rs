@@ -41,7 +41,7 @@ impl Wake for Woken {
 }
 
 impl Client {
-    pub(super) fn new(session: Session, frame_max: usize) -> Self {
+    pub fn new(session: Session, frame_max: usize) -> Self {
         let outbox = Arc::clone(session.outbox());
         let woken = Arc::new(Woken::default());
         let mut client = Client {

@@ -58,7 +58,7 @@ impl Message {
         self
     }
 
-    /// With these octets behind class, weight and body size, whatever they mean.
+    /// With these bytes behind class, weight and body size, whatever they mean.
     pub fn with_encoded_properties(mut self, octets: &[u8]) -> Self {
         self.header.truncate(12);
         self.header.extend_from_slice(octets);

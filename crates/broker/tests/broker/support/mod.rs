@@ -16,7 +16,9 @@ pub use heard::{Delivery, Heard};
 pub use message::Message;
 pub use on_disk::WorldOnDisk;
 
-use courser_broker::{ApplyTo, Broker, Identity, Limits, Policy, PolicyKind, QueueStatus, Vhost};
+use courser_broker::{
+    Admission, ApplyTo, Broker, Fault, Identity, Limits, Policy, PolicyKind, QueueStatus, Vhost,
+};
 use courser_codec::{FieldTable, ShortStr, ShortString};
 use courser_store::{MemoryGauge, MemoryStore};
 use std::sync::Arc;
@@ -54,8 +56,24 @@ impl World {
         self.open(vhost, guest(), 131_072)
     }
 
-    fn open(&self, vhost: Arc<Vhost>, identity: Identity, frame_max: usize) -> Client {
-        Client::new(self.broker.open_session(vhost, identity, frame_max), frame_max)
+    /// A client of one of the accounts, in `/`.
+    pub fn connect_user(&self, user: &str) -> Client {
+        self.admit(user, "/").expect("admitted")
+    }
+
+    /// A client of one of the accounts, if it may enter the vhost.
+    pub fn admit(&self, user: &str, vhost: &str) -> Result<Client, Fault> {
+        let admission = self.broker.admit(user, vhost)?;
+        Ok(self.open(admission, Identity { user: owned(user), ..guest() }, 131_072))
+    }
+
+    fn open(
+        &self,
+        admission: impl Into<Admission>,
+        identity: Identity,
+        frame_max: usize,
+    ) -> Client {
+        Client::new(self.broker.open_session(admission, identity, frame_max), frame_max)
     }
 
     pub fn vhost(&self) -> Arc<Vhost> {
@@ -98,9 +116,9 @@ pub fn guest() -> Identity {
 }
 
 pub fn short(text: &str) -> ShortStr<'_> {
-    text.try_into().expect("at most 255 octets")
+    text.try_into().expect("at most 255 bytes")
 }
 
 pub fn owned(text: &str) -> ShortString {
-    text.try_into().expect("at most 255 octets")
+    text.try_into().expect("at most 255 bytes")
 }

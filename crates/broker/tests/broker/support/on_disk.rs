@@ -3,8 +3,8 @@
 use super::World;
 use courser_broker::{Broker, Limits};
 use courser_journal::testing::FakeDisk;
-use courser_journal::{JournalStore, Lsn, Options};
-use courser_store::{MemoryGauge, Record, Recovered, Store, Sync};
+use courser_journal::{JournalStore, Options};
+use courser_store::{Log, MemoryGauge, Record, Recovered, ShardId, Store, Sync};
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
@@ -50,6 +50,19 @@ impl WorldOnDisk {
         self.start();
     }
 
+    /// Leaves the disk no room for more than what is there.
+    pub fn fill_disk(&self) {
+        self.disk.set_capacity(self.disk.used_bytes());
+    }
+
+    /// Has every write fail from now on, which the journal notices.
+    pub fn break_disk(&self) {
+        self.disk.kill();
+        let (_, store) = self.running.as_ref().expect("it runs");
+        store.journal().flush_once();
+        assert!(store.failure().is_some());
+    }
+
     /// Makes everything durable that was appended.
     pub fn flush(&self) {
         let (_, store) = self.running.as_ref().expect("it runs");
@@ -60,6 +73,12 @@ impl WorldOnDisk {
     pub fn sync(&self) {
         let (_, store) = self.running.as_ref().expect("it runs");
         while store.journal().flush_once() {}
+    }
+
+    /// How much has been appended to the log.
+    pub fn log_end(&self) -> courser_store::Lsn {
+        let (_, store) = self.running.as_ref().expect("it runs");
+        store.end()
     }
 
     /// Takes the power away and starts the broker again: what was not durable may be lost. Clients
@@ -80,14 +99,8 @@ impl WorldOnDisk {
     /// Makes a checkpoint.
     pub fn checkpoint(&self) {
         let (world, store) = self.running.as_ref().expect("it runs");
-        let broker = &world.broker;
-        let start = broker.checkpoint_start();
-        let made = store.journal().checkpoint(
-            Lsn(start.0),
-            &mut |each| broker.for_each_live(start, &mut |position| each(Lsn(position))),
-            &mut |out| broker.write_checkpoint(start, out),
-        );
-        made.expect("a checkpoint");
+        let state = world.broker.state_of(ShardId::HOME).expect("always open");
+        store.checkpoint(&state).expect("a checkpoint");
     }
 
     fn open(&self) -> (Arc<JournalStore>, Recovered, Arc<MemoryGauge>) {

@@ -1,14 +1,14 @@
-//! Reads octets in every way there is; nothing may panic, and what reads must write and read again
+//! Reads bytes in every way there is; nothing may panic, and what reads must write and read again
 //! alike.
 //!
-//! Tests give this generated and changed octets, the fuzzer whatever it comes upon.
+//! Tests give this generated and changed bytes, the fuzzer whatever it comes upon.
 
 use courser_codec::{
     Array, CONTENT_HEADER_FIXED_LEN, ContentHeader, DecodeError, Frame, FrameKind, Method,
     RawProperties, Table, Value,
 };
 
-/// Reads the octets as everything they could be.
+/// Reads the bytes as everything they could be.
 pub fn decode_anything(input: &[u8]) {
     let mut rest = input;
     while let Ok(Some((frame, used))) = Frame::parse(rest, 0) {
@@ -61,7 +61,7 @@ fn payload_again(frame: &Frame<'_>) {
 /// An error points into the input, or at its end.
 fn within(input: &[u8], result: Result<(), DecodeError>) {
     if let Err(error) = result {
-        assert!(error.offset <= input.len(), "{error} in {} octets", input.len());
+        assert!(error.offset <= input.len(), "{error} in {} bytes", input.len());
         assert!(!error.to_string().is_empty());
     }
 }
@@ -77,7 +77,7 @@ fn header(input: &[u8]) {
     }
 }
 
-/// Single properties are what decoding everything gives. They are there for more inputs: octets
+/// Single properties are what decoding everything gives. They are there for more inputs: bytes
 /// after them do not matter.
 fn accessors_agree(raw: &RawProperties<'_>) {
     let headers = raw.headers();
@@ -152,7 +152,7 @@ fn table_again(table: Table<'_>) {
     assert_eq!(first.len(), owned.encoded_len());
     let (again, used) = Table::parse(&first).expect("what was written");
     assert_eq!(used, first.len());
-    // Compared as octets, since a NaN is not equal to itself.
+    // Compared as bytes, since a NaN is not equal to itself.
     again.to_owned().expect("what was written").encode(&mut second);
     assert_eq!(first, second);
 }

@@ -24,12 +24,12 @@ pub fn vectors(file: &str) -> Vec<Json> {
     }
 }
 
-/// The octets of a member that holds them in hexadecimal.
+/// The bytes of a member that holds them in hexadecimal.
 pub fn octets(vector: &Json, member: &str) -> Vec<u8> {
     values::from_hex(vector[member].as_str().unwrap_or_else(|| panic!("{vector} has no {member}")))
 }
 
-/// The octets that writing the vector's value gives.
+/// The bytes that writing the vector's value gives.
 pub fn written(vector: &Json) -> Vec<u8> {
     octets(vector, if vector["encodes_as"].is_null() { "bytes" } else { "encodes_as" })
 }

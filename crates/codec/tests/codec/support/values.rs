@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use courser_codec::{Decimal, FieldTable, FieldValue, ShortStr, ShortString, Table};
 use serde_json::Value as Json;
 
-/// The fields of a method or the properties of a message by name, tables and strings as octets.
+/// The fields of a method or the properties of a message by name, tables and strings as bytes.
 #[derive(Debug)]
 pub struct Values(BTreeMap<String, Held>);
 
@@ -77,7 +77,7 @@ impl Values {
     }
 
     pub fn short_str(&self, name: &str) -> ShortStr<'_> {
-        self.long_str(name).try_into().expect("255 octets at most")
+        self.long_str(name).try_into().expect("255 bytes at most")
     }
 
     pub fn long_str(&self, name: &str) -> &[u8] {
@@ -107,7 +107,7 @@ impl Held {
 pub fn entries(table: &Json) -> Vec<u8> {
     let mut octets = Vec::new();
     for entry in table.as_array().expect("a table") {
-        let key = ShortString::new(&string(&entry[0])).expect("255 octets at most");
+        let key = ShortString::new(&string(&entry[0])).expect("255 bytes at most");
         let mut one = FieldTable::new();
         one.insert(key, field(&entry[1]));
         octets.extend(one.to_entries());
@@ -118,7 +118,7 @@ pub fn entries(table: &Json) -> Vec<u8> {
 /// A table without keys that come twice.
 pub fn field_table(table: &Json) -> FieldTable {
     let entries = table.as_array().expect("a table");
-    let key = |entry: &Json| ShortString::new(&string(&entry[0])).expect("255 octets at most");
+    let key = |entry: &Json| ShortString::new(&string(&entry[0])).expect("255 bytes at most");
     entries.iter().map(|entry| (key(entry), field(&entry[1]))).collect()
 }
 

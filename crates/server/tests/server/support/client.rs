@@ -2,12 +2,13 @@
 
 use super::PATIENCE;
 use courser_codec::{Method, RawProperties, ShortStr, basic, queue};
+use courser_connection::Credentials;
 use courser_connection::client::{Config, Connection, DeliveryMethod, Event};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// Something that the broker said.
@@ -38,21 +39,54 @@ pub enum Heard {
     Gone,
 }
 
-pub struct Client {
-    pub stream: TcpStream,
+pub struct Client<S = TcpStream> {
+    pub stream: S,
     machine: Connection,
     input: Vec<u8>,
     heard: VecDeque<Heard>,
 }
 
 impl Client {
+    /// A client that logs in with a name and a password; channel 1 is open if that is let in.
+    pub async fn log_in(address: SocketAddr, user: &str, password: &str) -> Result<Self, Heard> {
+        let credentials = Credentials::Plain { user: user.into(), password: password.into() };
+        let config = Config { credentials, ..Config::default() };
+        let mut client = Self::begin(address, config).await;
+        match client.next().await {
+            Heard::Opened => {}
+            refused => return Err(refused),
+        }
+        client.machine.open_channel().expect("a channel");
+        client.send().await;
+        assert_eq!(client.next().await, Heard::ChannelOpened(1));
+        Ok(client)
+    }
+
     /// A client with channel 1 open.
     pub async fn connect(address: SocketAddr) -> Self {
         Self::connect_with(address, Config::default()).await
     }
 
     pub async fn connect_with(address: SocketAddr, config: Config) -> Self {
-        let mut client = Self::begin(address, config).await;
+        Self::connect_on(Self::stream_to(address).await, config).await
+    }
+
+    /// A client that has sent nothing but the protocol header yet.
+    pub async fn begin(address: SocketAddr, config: Config) -> Self {
+        Self::begin_on(Self::stream_to(address).await, config).await
+    }
+
+    async fn stream_to(address: SocketAddr) -> TcpStream {
+        let stream = TcpStream::connect(address).await.expect("a connection");
+        stream.set_nodelay(true).expect("a connection");
+        stream
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
+    /// As [`Client::connect_with`], on a stream that is there.
+    pub async fn connect_on(stream: S, config: Config) -> Self {
+        let mut client = Self::begin_on(stream, config).await;
         assert_eq!(client.next().await, Heard::Opened);
         client.machine.open_channel().expect("a channel");
         client.send().await;
@@ -60,9 +94,15 @@ impl Client {
         client
     }
 
-    /// A client that has sent nothing but the protocol header yet.
-    pub async fn begin(address: SocketAddr, config: Config) -> Self {
-        let stream = TcpStream::connect(address).await.expect("a connection");
+    /// Opens one more channel; what comes of it.
+    pub async fn open_channel(&mut self) -> Heard {
+        self.machine.open_channel().expect("a channel");
+        self.send().await;
+        self.next().await
+    }
+
+    /// As [`Client::begin`], on a stream that is there.
+    pub async fn begin_on(stream: S, config: Config) -> Self {
         let machine = Connection::new(Arc::new(config), Instant::now());
         let (input, heard) = (Vec::new(), VecDeque::new());
         let mut client = Client { stream, machine, input, heard };
@@ -75,6 +115,7 @@ impl Client {
         let output = std::mem::take(self.machine.output());
         // Who is sent a close may find the socket closed already.
         let _ = self.stream.write_all(&output).await;
+        let _ = self.stream.flush().await;
     }
 
     /// What the broker says next, in good time.
@@ -190,7 +231,11 @@ impl Client {
     }
 
     pub async fn publish(&mut self, queue: &str, body: &[u8]) {
-        let octets = self.encode("", queue, body);
+        self.publish_to("", queue, body).await;
+    }
+
+    pub async fn publish_to(&mut self, exchange: &str, routing_key: &str, body: &[u8]) {
+        let octets = self.encode(exchange, routing_key, body);
         self.stream.write_all(&octets).await.expect("an open connection");
     }
 
@@ -204,6 +249,13 @@ impl Client {
             }
         }
         bodies
+    }
+
+    /// Opens channel 1 again after the broker has closed it.
+    pub async fn reopen(&mut self) {
+        self.machine.open_channel().expect("a channel");
+        self.send().await;
+        assert_eq!(self.next().await, Heard::ChannelOpened(1));
     }
 
     /// Closes the connection, and waits for the broker to agree.
@@ -223,7 +275,7 @@ impl Client {
 }
 
 pub fn short(text: &str) -> ShortStr<'_> {
-    text.try_into().expect("at most 255 octets")
+    text.try_into().expect("at most 255 bytes")
 }
 
 fn heard(event: Event<'_>) -> Heard {

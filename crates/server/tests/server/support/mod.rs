@@ -1,13 +1,18 @@
 //! Brokers to test, in this process and in one of their own, and clients made of sockets and frames.
 
+mod certificates;
 mod client;
 mod process;
 
+pub use certificates::{Authority, Issued};
 pub use client::{Client, Heard, short};
 pub use process::Process;
 
-use courser::{Config, Server};
+use courser::{Clock, Config, Server};
+use courser_broker::admin::Admin;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -33,8 +38,39 @@ impl TestServer {
         TestServer { server, folder }
     }
 
+    /// A broker whose clock is ahead of the machine's by so many milliseconds, which the test may change.
+    pub async fn start_with_clock(ahead_ms: &Arc<AtomicI64>) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let clock = Clock::shifted(Arc::clone(ahead_ms));
+        let started = Server::start_with_clock(config_in(&folder), clock).await;
+        TestServer { server: started.expect("a broker"), folder }
+    }
+
     pub fn address(&self) -> SocketAddr {
         self.server.addresses()[0]
+    }
+
+    pub fn tls_address(&self) -> SocketAddr {
+        self.server.tls_addresses()[0]
+    }
+
+    /// Has the certificates read again, and whatever else a reload takes over.
+    pub fn reload(&self, config: &Config) {
+        self.server.reload(config).expect("good settings");
+    }
+
+    pub fn admin(&self) -> Admin {
+        self.server.admin()
+    }
+
+    /// Stops the broker in order and starts it again, with other settings.
+    pub async fn restart_with(self, change: impl FnOnce(&mut Config)) -> Self {
+        let TestServer { server, folder } = self;
+        server.stop().await.expect("a clean stop");
+        let mut config = config_in(&folder);
+        change(&mut config);
+        let server = Server::start(config).await.expect("a broker");
+        TestServer { server, folder }
     }
 
     pub async fn stop(self) {

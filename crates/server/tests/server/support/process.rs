@@ -84,7 +84,7 @@ impl Process {
         }
     }
 
-    /// Octets of memory that the process has, as the system counts them.
+    /// Bytes of memory that the process has, as the system counts them.
     pub fn resident_bytes(&self) -> u64 {
         let path = format!("/proc/{}/status", self.id());
         let status = std::fs::read_to_string(Path::new(&path)).expect("a running process");

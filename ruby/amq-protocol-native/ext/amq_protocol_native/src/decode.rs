@@ -16,12 +16,12 @@ use crate::ruby::value::{integer, small, string, unsigned};
 /// Values that are handed to Ruby at once: 64 entries of a table.
 const BATCH: usize = 128;
 
-/// What the octets that are read lie in.
+/// What the bytes that are read lie in.
 #[derive(Clone, Copy)]
 pub(crate) struct Source {
-    /// The encoding that strings get: that of the octets.
+    /// The encoding that strings get: that of the bytes.
     pub encoding: c_int,
-    /// The string that holds the octets, if Ruby code could change it.
+    /// The string that holds the bytes, if Ruby code could change it.
     pub string: Value,
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn put_short(out: &mut Out, value: Value) -> Result<()> {
     let string = to_s(value);
     let len = short_len(string)?;
     out.reserve(1 + len);
-    // SAFETY: there is room, so no Ruby code runs until the octets are copied.
+    // SAFETY: there is room, so no Ruby code runs until the bytes are copied.
     let octets = unsafe { layout::octets(string) };
     out.put_with(1 + len, |window| {
         window.put_u8(len as u8);
@@ -64,7 +64,7 @@ pub(crate) fn put_long(out: &mut Out, value: Value) -> Result<()> {
     let string = to_s(value);
     let (len, wire_len) = long_len(string)?;
     out.reserve(4 + len);
-    // SAFETY: there is room, so no Ruby code runs until the octets are copied.
+    // SAFETY: there is room, so no Ruby code runs until the bytes are copied.
     let octets = unsafe { layout::octets(string) };
     out.put_with(4 + len, |window| {
         window.put_u32(wire_len);
@@ -144,7 +144,7 @@ fn put_key_and(out: &mut Out, key: Value, value: Wire<'_>) -> Result<()> {
     let len = short_len(key)?;
     let all = 1 + len + value.encoded_len();
     out.reserve(all);
-    // SAFETY: there is room, so no Ruby code runs until the octets are copied.
+    // SAFETY: there is room, so no Ruby code runs until the bytes are copied.
     let octets = unsafe { layout::octets(key) };
     out.put_with(all, |window| {
         window.put_u8(len as u8);
@@ -161,7 +161,7 @@ fn put_key_and_text(out: &mut Out, key: Value, text: Value) -> Result<()> {
     let (text_len, wire_len) = long_len(text)?;
     let all = 1 + len + 5 + text_len;
     out.reserve(all);
-    // SAFETY: there is room, so no Ruby code runs until the octets are copied.
+    // SAFETY: there is room, so no Ruby code runs until the bytes are copied.
     let (octets, text) = unsafe { (layout::octets(key), layout::octets(text)) };
     out.put_with(all, |window| {
         window.put_u8(len as u8);

@@ -56,7 +56,7 @@ pub(crate) fn load() {
     }
 }
 
-/// A frozen string of these octets.
+/// A frozen string of these bytes.
 #[inline]
 pub(crate) fn key(octets: &[u8], encoding: c_int) -> Value {
     if octets.len() > LONGEST {
@@ -93,7 +93,7 @@ fn place(octets: &[u8], encoding: c_int) -> usize {
 
 #[inline(never)]
 fn interned(octets: &[u8], encoding: c_int) -> Value {
-    // SAFETY: the octets are there for the call.
+    // SAFETY: the bytes are there for the call.
     unsafe {
         let encoding = api::rb_enc_from_index(encoding);
         api::rb_enc_interned_str(octets.as_ptr().cast(), octets.len() as c_long, encoding)

@@ -1,4 +1,4 @@
-//! Where encoded octets go before they become a Ruby string.
+//! Where encoded bytes go before they become a Ruby string.
 //!
 //! What is small, nearly everything, is put together on the stack and copied into one string of the right size. What is
 //! larger moves to a Ruby string that grows and becomes the result itself. Either way nothing has to be freed when an
@@ -16,7 +16,7 @@ use crate::ruby::error::{Raise, Result};
 use crate::ruby::layout::{self, NIL};
 use crate::ruby::value::binary;
 
-/// Octets on the stack.
+/// Bytes on the stack.
 const LOCAL: usize = 2048;
 
 unsafe extern "C-unwind" {
@@ -40,7 +40,7 @@ impl Out {
         Self { len: 0, room: LOCAL, string: NIL, local: [MaybeUninit::uninit(); LOCAL] }
     }
 
-    /// Octets that were written.
+    /// Bytes that were written.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.len
@@ -55,7 +55,7 @@ impl Out {
         unsafe { layout::room(self.string) }
     }
 
-    /// Makes sure that `len` more octets fit: until they are written, no Ruby object is made.
+    /// Makes sure that `len` more bytes fit: until they are written, no Ruby object is made.
     #[inline(always)]
     pub(crate) fn reserve(&mut self, len: usize) {
         if len > self.room - self.len {
@@ -83,18 +83,18 @@ impl Out {
     /// Everything that was written.
     #[inline(always)]
     pub(crate) fn octets(&mut self) -> &[u8] {
-        // SAFETY: so many octets were written.
+        // SAFETY: so many bytes were written.
         unsafe { slice::from_raw_parts(self.start(), self.len) }
     }
 
-    /// Leaves room for a length in four octets, which [`Out::end_length`] fills in.
+    /// Leaves room for a length in four bytes, which [`Out::end_length`] fills in.
     #[inline(always)]
     pub(crate) fn begin_length(&mut self) -> usize {
         self.put_u32(0);
         self.len
     }
 
-    /// Writes the number of octets since [`Out::begin_length`] in front of them.
+    /// Writes the number of bytes since [`Out::begin_length`] in front of them.
     #[inline(always)]
     pub(crate) fn end_length(&mut self, start: usize) -> Result<()> {
         let Ok(len) = u32::try_from(self.len - start) else {
@@ -104,14 +104,14 @@ impl Out {
         Ok(())
     }
 
-    /// Replaces octets that were written before.
+    /// Replaces bytes that were written before.
     pub(crate) fn patch(&mut self, at: usize, octets: &[u8]) {
         assert!(at + octets.len() <= self.len, "a patch lies within what was written");
         // SAFETY: that was just checked.
         unsafe { self.start().add(at).copy_from_nonoverlapping(octets.as_ptr(), octets.len()) };
     }
 
-    /// The octets as a new binary string. Nothing may be written afterwards.
+    /// The bytes as a new binary string. Nothing may be written afterwards.
     #[inline(always)]
     pub(crate) fn finish(&mut self) -> Value {
         if self.string == NIL {
@@ -130,7 +130,7 @@ impl Sink for Out {
     fn window(&mut self, len: usize) -> Window<'_> {
         self.reserve(len);
         let start = self.start();
-        // SAFETY: `reserve` made room for `len` octets behind those that were written.
+        // SAFETY: `reserve` made room for `len` bytes behind those that were written.
         Window::new(unsafe { slice::from_raw_parts_mut(start.add(self.len).cast(), len) })
     }
 

@@ -1,4 +1,4 @@
-//! `AMQ::Protocol::Parser`: octets in, whole frames or whole commands out.
+//! `AMQ::Protocol::Parser`: bytes in, whole frames or whole commands out.
 //!
 //! What was fed lies in memory of the parser's own until it is taken. Contents of several channels can come interleaved:
 //! the one that goes on is kept at hand, the others in a Hash by channel.
@@ -20,7 +20,7 @@ use crate::ruby::value::{
     BINARY, UTF8, binary, define_method, expect_string, keep, low_64_bits, small, string, unsigned,
 };
 
-/// Room that the first octets get.
+/// Room that the first bytes get.
 const FIRST_ROOM: usize = 16 * 1024;
 /// Room for a body that comes in several frames is made in advance up to this size: the size that a header announces is
 /// only a promise.
@@ -54,7 +54,7 @@ struct Parser {
     octets: *mut u8,
     room: usize,
     len: usize,
-    /// Octets that were taken already.
+    /// Bytes that were taken already.
     start: usize,
     frame_max: u32,
     body_max: u64,
@@ -131,7 +131,7 @@ impl Parser {
         if self.octets.is_null() {
             return &[];
         }
-        // SAFETY: so many octets were written. They stay where they are until something is fed, which no caller does
+        // SAFETY: so many bytes were written. They stay where they are until something is fed, which no caller does
         // while it holds the slice: what it calls meanwhile runs no Ruby code.
         unsafe { slice::from_raw_parts(self.octets.add(self.start), self.len - self.start) }
     }
@@ -149,7 +149,7 @@ impl Parser {
             self.octets = unsafe { ruby_xrealloc(self.octets.cast(), room) }.cast();
             self.room = room;
         }
-        // SAFETY: there is room for the octets now.
+        // SAFETY: there is room for the bytes now.
         unsafe {
             self.octets.add(self.len).copy_from_nonoverlapping(octets.as_ptr(), octets.len())
         };
@@ -313,7 +313,7 @@ ruby_method! {
 ruby_method! {
     fn feed(arguments: 1..=1, object) {
         let data = expect_string(arguments[0]);
-        // SAFETY: no Ruby code runs until the octets are copied.
+        // SAFETY: no Ruby code runs until the bytes are copied.
         unsafe { parser_of(object).append(layout::octets(data)) };
         keep(data);
         Ok(object)
@@ -355,7 +355,7 @@ ruby_method! {
 }
 
 ruby_method! {
-    /// Octets that were fed and not taken.
+    /// Bytes that were fed and not taken.
     fn pending_size(_arguments: 0..=0, object) {
         // SAFETY: nothing else happens while the reference is there.
         let parser = unsafe { parser_of(object) };

@@ -18,12 +18,12 @@ use crate::ruby::value::{
 pub(crate) const CLASS_ID: u16 = 60;
 pub(crate) const METHOD_ID: u16 = 40;
 
-/// Octets of a frame besides its payload.
+/// Bytes of a frame besides its payload.
 const OVERHEAD: usize = 8;
-/// Octets of a frame before its payload.
+/// Bytes of a frame before its payload.
 const HEADER_LEN: usize = 7;
 
-/// Octets of a body that fit into a frame.
+/// Bytes of a body that fit into a frame.
 fn piece_len(frame_size: Value) -> Result<usize> {
     let frame_size = low_64_bits(frame_size) as i64;
     match usize::try_from(frame_size - OVERHEAD as i64) {
@@ -49,7 +49,7 @@ fn push_body(frames: Value, body: Value, channel: Value, piece_len: usize) {
     let mut start = 0;
     while start < len {
         let piece = piece_len.min(len - start);
-        // SAFETY: the piece lies within the string, with which it shares its octets; the label is the piece's own.
+        // SAFETY: the piece lies within the string, with which it shares its bytes; the label is the piece's own.
         unsafe {
             let piece = api::rb_str_subseq(body, start as c_long, piece as c_long);
             api::rb_enc_associate_index(piece, BINARY);

@@ -12,7 +12,7 @@ use crate::ruby::value::{
     define_singleton_method, expect_string, integer, keep, offset, small, string, unsigned,
 };
 
-/// The octets of a string argument, and what strings in them look like.
+/// The bytes of a string argument, and what strings in them look like.
 ///
 /// # Safety
 /// The slice ends before Ruby code runs that could change the string, and the caller keeps the string alive.
@@ -54,7 +54,7 @@ ruby_method! {
 }
 
 ruby_method! {
-    /// The octets of a table without its length: what encoding it gives.
+    /// The bytes of a table without its length: what encoding it gives.
     fn hash_size(arguments: 1..=1, _class) {
         let mut out = Out::new();
         encode::put_table(&mut out, arguments[0])?;
@@ -79,7 +79,7 @@ ruby_method! {
 }
 
 ruby_method! {
-    /// The octets of the elements of an array, without tag and length.
+    /// The bytes of the elements of an array, without tag and length.
     fn array_size(arguments: 1..=1, _class) {
         let mut out = Out::new();
         encode::put_value(&mut out, arguments[0], 0)?;
@@ -94,7 +94,7 @@ fn pair(value: Value, offset: usize) -> Value {
     unsafe { api::rb_ary_new_from_values(2, values.as_ptr()) }
 }
 
-/// `(data, offset)`, and the octets from there on.
+/// `(data, offset)`, and the bytes from there on.
 ///
 /// # Safety
 /// As [`source`].
@@ -166,9 +166,9 @@ decoders! {
 }
 
 ruby_method! {
-    /// An octet as it is. In a table the tag `b` is a signed number; this helper has always given the octet.
+    /// A byte as it is. In a table the tag `b` is a signed number; this helper has always given the byte.
     fn decode_byte(arguments: 2..=2, _class) {
-        // SAFETY: no Ruby code runs while the octet is read.
+        // SAFETY: no Ruby code runs while the byte is read.
         let (rest, offset, _) = unsafe { data_at(arguments) }?;
         let Some(octet) = rest.first() else {
             return Err(Raise::malformed("the data ends where an octet should be"));

@@ -53,7 +53,7 @@ module AMQ
       end
     end
 
-    # Octets that are not what they should be: cut short, too long, nested without end.
+    # Bytes that are not what they should be: cut short, too long, nested without end.
     class MalformedInputError < Error
       DEFAULT_MESSAGE = "Malformed input"
     end

@@ -4,7 +4,7 @@ require "amq/protocol/native"
 
 module AMQ
   module Protocol
-    # Frames: seven octets of type, channel and size, a payload, and an end marker.
+    # Frames: seven bytes of type, channel and size, a payload, and an end marker.
     #
     # `Frame.new` makes a frame of the class that the type names; adapters make subclasses of this class that define
     # `decode` for their kind of input.
@@ -51,7 +51,7 @@ module AMQ
       #   @raise [FrameTypeError]
 
       # @!method self.decode_header(header)
-      #   @param header [String] The first seven octets of a frame.
+      #   @param header [String] The first seven bytes of a frame.
       #   @return [Array(Symbol, Integer, Integer)] Type, channel and size of the payload.
       #   @raise [EmptyResponseError] When there is nothing.
       #   @raise [FrameTypeError]
@@ -82,7 +82,7 @@ module AMQ
       #   @return [Integer]
 
       # @!method size
-      #   @return [Integer] Octets of the payload.
+      #   @return [Integer] Bytes of the payload.
 
       # @!method encode
       #   @return [String] The whole frame, binary.
@@ -128,7 +128,7 @@ module AMQ
       #   @return [String]
 
       # @!method body_size
-      #   @return [Integer] Octets of the body, in all its frames together.
+      #   @return [Integer] Bytes of the body, in all its frames together.
       # @!method weight
       #   @return [Integer] 0.
       # @!method klass_id

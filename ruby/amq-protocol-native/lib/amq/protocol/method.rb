@@ -66,7 +66,7 @@ module AMQ
 
       # @!method self.encode_body(body, channel, frame_size)
       #   @param body [String] Neither changed nor copied.
-      #   @param frame_size [Integer] Octets that a frame may have, header and end included.
+      #   @param frame_size [Integer] Bytes that a frame may have, header and end included.
       #   @return [Array<BodyFrame>] None for an empty body.
 
       # @!method to_h

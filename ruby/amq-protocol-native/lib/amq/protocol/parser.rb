@@ -4,7 +4,7 @@ require "amq/protocol/frame"
 
 module AMQ
   module Protocol
-    # Octets in, frames or whole commands out: for clients that read as much as there is.
+    # Bytes in, frames or whole commands out: for clients that read as much as there is.
     #
     #   parser = AMQ::Protocol::Parser.new(frame_max: 131_072)
     #   loop do
@@ -17,14 +17,14 @@ module AMQ
     # A parser belongs to one connection and is used by one thread at a time. After an exception the input is of no use
     # any more: neither is the connection.
     class Parser
-      # @param frame_max [Integer] Largest frame in octets, header and end included; 0 is no limit.
-      # @param body_max [Integer] Largest body in octets, for {#next_command}.
+      # @param frame_max [Integer] Largest frame in bytes, header and end included; 0 is no limit.
+      # @param body_max [Integer] Largest body in bytes, for {#next_command}.
       def initialize(frame_max: 131_072, body_max: 512 * 1024 * 1024)
         configure(frame_max, body_max)
       end
 
       # @!method feed(data)
-      #   Takes octets, which are copied.
+      #   Takes bytes, which are copied.
       #   @param data [String]
       #   @return [self]
 
@@ -39,18 +39,18 @@ module AMQ
       #
       #   @return [Array(Integer, Method, Hash, String), nil] Channel, method, properties and body; the last two are nil
       #     for methods without a content. nil when it is not there as a whole yet. A body is labelled UTF-8 when all its
-      #     octets are ASCII, binary otherwise.
+      #     bytes are ASCII, binary otherwise.
       #   @raise [FrameTypeError]
       #   @raise [MalformedInputError]
 
       # @!method pending_size
-      #   @return [Integer] Octets that were fed and not taken yet.
+      #   @return [Integer] Bytes that were fed and not taken yet.
 
       Native.define_parser(self)
       private :configure
       alias << feed
 
-      # A copy would not have the octets and the contents that are still incomplete.
+      # A copy would not have the bytes and the contents that are still incomplete.
       #
       # @raise [TypeError]
       def initialize_copy(_other)

@@ -9,7 +9,7 @@ module AMQ
   module Protocol
     # Field tables: Hashes on Ruby's side.
     #
-    # Keys are Strings or Symbols (anything else by its `to_s`) of at most 255 octets. Values:
+    # Keys are Strings or Symbols (anything else by its `to_s`) of at most 255 bytes. Values:
     #
     # | Ruby | on the wire | read back as |
     # |---|---|---|
@@ -35,7 +35,7 @@ module AMQ
 
       # @!method self.encode(table)
       #   @param table [Hash, nil]
-      #   @return [String] The octets of the table, with their length before them.
+      #   @return [String] The bytes of the table, with their length before them.
       #   @raise [ArgumentError] When a value cannot be written.
       #   @raise [RangeError] When a key is too long.
 
@@ -43,13 +43,13 @@ module AMQ
       #   @param data [String] A table with its length. What follows it is not looked at.
       #   @return [Hash{String => Object}]
       #   @raise [ArgumentError] When a value has an unknown type.
-      #   @raise [MalformedInputError] When the octets are no table.
+      #   @raise [MalformedInputError] When the bytes are no table.
 
       # @!method self.length(data)
-      #   @return [Integer] The length that the first four octets say.
+      #   @return [Integer] The length that the first four bytes say.
 
       # @!method self.hash_size(table)
-      #   @return [Integer] Octets that the entries take.
+      #   @return [Integer] Bytes that the entries take.
 
       # @!method self.decode_table_key(data, offset)
       #   @return [Array(String, Integer)] A key, and the offset of its value's type.

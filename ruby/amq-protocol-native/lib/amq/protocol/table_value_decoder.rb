@@ -5,10 +5,10 @@ require "amq/protocol/type_constants"
 
 module AMQ
   module Protocol
-    # Single values of a field table, read from within a String. Every method takes the String and the offset in octets
+    # Single values of a field table, read from within a String. Every method takes the String and the offset in bytes
     # at which the value begins (behind its type), and returns the value and the offset behind it.
     #
-    # `decode_byte` gives an octet as it is, 0 to 255. In a table the type `b` is a signed number.
+    # `decode_byte` gives a byte as it is, 0 to 255. In a table the type `b` is a signed number.
     class TableValueDecoder
       include TypeConstants
 
@@ -24,7 +24,7 @@ module AMQ
       # @!method self.decode_short(data, offset)
       #   @return [Array(Integer, Integer)] A signed integer of 16 bits.
       # @!method self.decode_byte(data, offset)
-      #   @return [Array(Integer, Integer)] An octet.
+      #   @return [Array(Integer, Integer)] A byte.
       # @!method self.decode_boolean(data, offset)
       #   @return [Array(Boolean, Integer)]
       # @!method self.decode_time(data, offset)

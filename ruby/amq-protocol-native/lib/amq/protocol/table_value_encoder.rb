@@ -14,10 +14,10 @@ module AMQ
       #   @raise [ArgumentError] When it cannot be written.
 
       # @!method self.field_value_size(value)
-      #   @return [Integer] Octets that {encode} gives.
+      #   @return [Integer] Bytes that {encode} gives.
 
       # @!method self.array_size(array)
-      #   @return [Integer] Octets of the elements, without type and length of the array.
+      #   @return [Integer] Bytes of the elements, without type and length of the array.
 
       Native.define_value_encoder(self)
     end

@@ -15,7 +15,7 @@ use crate::ruby::error::ruby_method;
 use crate::ruby::layout::{self, NIL};
 use crate::ruby::value::{define_method, define_singleton_method, expect_string, intern, keep};
 
-/// Octets of a frame before its payload, and with the end marker.
+/// Bytes of a frame before its payload, and with the end marker.
 const HEADER_LEN: usize = 7;
 const OVERHEAD: usize = 8;
 

@@ -170,7 +170,7 @@ ruby_method! {
 ruby_method! {
     pub(super) fn decode_method_payload(_arguments: 0..=0, object) {
         let payload = payload_of(object);
-        // SAFETY: the octets are copied before Ruby code can run.
+        // SAFETY: the bytes are copied before Ruby code can run.
         let decoded = method::decode_payload(unsafe { layout::octets(payload) }, layout::encoding(payload));
         keep(payload);
         decoded

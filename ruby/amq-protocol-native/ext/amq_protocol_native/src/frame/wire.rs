@@ -1,4 +1,4 @@
-//! Frames as octets.
+//! Frames as bytes.
 
 use courser_codec::{FrameKind, constants};
 
@@ -96,7 +96,7 @@ fn binary_payload(payload: Value) -> Value {
     if layout::encoding(payload) == 0 {
         return payload;
     }
-    // SAFETY: the octets are copied before anything can change them.
+    // SAFETY: the bytes are copied before anything can change them.
     binary(unsafe { layout::octets(payload) })
 }
 
@@ -166,7 +166,7 @@ pub(crate) fn from_wire(kind: FrameKind, payload: Value, channel: u16) -> Value 
 }
 
 ruby_method! {
-    /// The seven octets before a payload: type, channel, size.
+    /// The seven bytes before a payload: type, channel, size.
     pub(super) fn decode_header(arguments: 1..=1, _class) {
         if arguments[0] == NIL {
             return Err(empty_response());

@@ -1,11 +1,11 @@
 //! Instances of methods, and when their attributes are read.
 //!
-//! One that came off the wire keeps a copy of its octets in a block of memory and reads an attribute
+//! One that came off the wire keeps a copy of its bytes in a block of memory and reads an attribute
 //! when it is asked for it, once. One that was made with `new` has its attributes from the
 //! beginning.
 //!
 //! ```text
-//! block: | Head | one word for each attribute, UNDEF as long as it was not read | octets |
+//! block: | Head | one word for each attribute, UNDEF as long as it was not read | bytes |
 //! ```
 
 use std::ffi::{c_int, c_void};
@@ -29,7 +29,7 @@ struct Head {
     /// Place in [`METHODS`].
     at: u16,
     attributes: u16,
-    /// The encoding of the octets.
+    /// The encoding of the bytes.
     encoding: c_int,
     octets: usize,
 }
@@ -57,7 +57,7 @@ impl Head {
         unsafe { slice::from_raw_parts_mut(head.add(1).cast(), usize::from((*head).attributes)) }
     }
 
-    /// The octets behind the attributes.
+    /// The bytes behind the attributes.
     ///
     /// # Safety
     /// As for [`Head::attributes`].
@@ -87,12 +87,12 @@ unsafe extern "C-unwind" fn size(block: *const c_void) -> usize {
     size_of::<Head>() + usize::from(head.attributes) * size_of::<Value>() + head.octets
 }
 
-/// An instance with a copy of these octets, its attributes not read yet.
+/// An instance with a copy of these bytes, its attributes not read yet.
 #[inline]
 fn instance(class: Value, at: usize, octets: &[u8], encoding: c_int) -> Value {
     let attributes = METHODS[at].attributes().count();
     let len = size_of::<Head>() + attributes * size_of::<Value>() + octets.len();
-    // SAFETY: the block has room for the head, the attributes and the octets, which are all written before Ruby gets it.
+    // SAFETY: the block has room for the head, the attributes and the bytes, which are all written before Ruby gets it.
     unsafe {
         let block = api::ruby_xmalloc(len);
         let head = block.cast::<Head>();
@@ -124,7 +124,7 @@ fn skip(reader: &mut Reader<'_>, wire: Wire) -> std::result::Result<(), DecodeEr
     }
 }
 
-/// Walks over the fields up to an attribute (all, if there is none of that number), and gives how many bits of the octet
+/// Walks over the fields up to an attribute (all, if there is none of that number), and gives how many bits of the byte
 /// that the reader stands at come before it.
 #[inline(always)]
 fn walk<'s>(
@@ -151,7 +151,7 @@ fn walk<'s>(
     Ok(None)
 }
 
-/// Checks that the octets are the fields of a method, and nothing else.
+/// Checks that the bytes are the fields of a method, and nothing else.
 #[inline(always)]
 fn validate(spec: &Spec, octets: &[u8]) -> Result<()> {
     let mut reader = Reader::new(octets);
@@ -160,7 +160,7 @@ fn validate(spec: &Spec, octets: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// An instance of what the octets say; they follow the numbers of class and method.
+/// An instance of what the bytes say; they follow the numbers of class and method.
 #[inline]
 pub(super) fn decode_octets(
     class: Value,
@@ -198,7 +198,7 @@ pub(super) unsafe extern "C-unwind" fn decode<const AT: usize>(
     let arguments = unsafe { value::arguments(argc, argv, 1, 1) };
     enter(|| {
         let data = expect_string(arguments[0]);
-        // SAFETY: the octets are checked and copied before Ruby code can run.
+        // SAFETY: the bytes are checked and copied before Ruby code can run.
         let decoded =
             decode_octets(class, AT, unsafe { layout::octets(data) }, layout::encoding(data));
         keep(data);
@@ -261,7 +261,7 @@ unsafe extern "C-unwind" {
     fn rb_ivar_defined(object: Value, name: api::Id) -> Value;
 }
 
-/// Reads an attribute out of the octets. The object that owns the block has to be kept by the caller.
+/// Reads an attribute out of the bytes. The object that owns the block has to be kept by the caller.
 #[inline(always)]
 fn read_attribute(head: *const Head, number: usize) -> Result<Value> {
     // SAFETY: the block lives as long as the object.

@@ -92,7 +92,7 @@ pub(crate) fn of_payload(payload: &[u8]) -> Option<(Value, usize)> {
 fn put_method(out: &mut Out, spec: &Spec, arguments: &[Value]) -> Result<()> {
     out.put_u32(u32::from(spec.class_id) << 16 | u32::from(spec.method_id));
     let mut arguments = arguments.iter().copied();
-    // Consecutive bits share an octet, the first is the lowest.
+    // Consecutive bits share a byte, the first is the lowest.
     let (mut bits, mut bit_count) = (0_u8, 0_u32);
     for field in spec.fields {
         let argument = if field.name.is_some() { arguments.next() } else { None };

@@ -49,7 +49,7 @@ impl Raise {
         Self::new(class_named(c"RuntimeError"), message)
     }
 
-    /// For octets from the wire that cannot be read.
+    /// For bytes from the wire that cannot be read.
     #[cold]
     pub(crate) fn malformed(message: &str) -> Self {
         Self::new(classes::MALFORMED.get(), message)

@@ -1,10 +1,10 @@
 //! Where things lie in a Ruby object. Reading them in place is what makes the extension fast: a call for each would cost
-//! more than the octets it gives.
+//! more than the bytes it gives.
 //!
 //! | | 3.0, 3.1 | 3.2 | 3.3 and later |
 //! |---|---|---|---|
 //! | `nil` | 8 | 4 | 4 |
-//! | length of an embedded string | in the flags | in front of its octets | in front of both kinds |
+//! | length of an embedded string | in the flags | in front of its bytes | in front of both kinds |
 //! | length of an embedded array | two bits of the flags | seven bits | seven bits |
 //!
 //! The version is that of the build; [`check`] refuses any other, and holds these layouts against Ruby's own functions.
@@ -154,7 +154,7 @@ pub(crate) fn is_string(value: Value) -> bool {
     !is_immediate(value) && flags(value) & 0x1f == 0x05
 }
 
-/// The octets of a string.
+/// The bytes of a string.
 ///
 /// # Safety
 /// `string` is a String that lives as long as the slice is used, and nothing changes it meanwhile.
@@ -176,7 +176,7 @@ pub(crate) unsafe fn octets<'a>(string: Value) -> &'a [u8] {
     }
 }
 
-/// The octets of a string that was just made, to be filled.
+/// The bytes of a string that was just made, to be filled.
 ///
 /// # Safety
 /// As [`octets`]; besides nothing else holds the string yet.
@@ -238,7 +238,7 @@ pub(crate) fn check() -> Result<(), &'static str> {
     }
     let text = [b'x'; 4096];
     for len in [0, 1, 23, 24, 300, 4096] {
-        // SAFETY: a string of `len` octets is made of as many, and kept alive by `string`.
+        // SAFETY: a string of `len` bytes is made of as many, and kept alive by `string`.
         let (string, found) = unsafe {
             let string = api::rb_utf8_str_new(text.as_ptr().cast(), len as c_long);
             (string, octets(string).len())

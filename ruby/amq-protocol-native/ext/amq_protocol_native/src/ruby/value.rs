@@ -7,7 +7,7 @@ use super::api::{self, Id, Method, Value};
 use super::error::{Raise, Result};
 use super::layout::{self, FALSE, Kind, NIL, TRUE};
 
-/// The encoding of octets that are no text, `ASCII-8BIT`; Ruby's first one.
+/// The encoding of bytes that are no text, `ASCII-8BIT`; Ruby's first one.
 pub(crate) const BINARY: c_int = 0;
 /// The encoding UTF-8; Ruby's second one.
 pub(crate) const UTF8: c_int = 1;
@@ -18,7 +18,7 @@ const SMALL_MIN: i64 = -SMALL_MAX - 1;
 
 /// An interned name.
 pub(crate) fn intern(name: &str) -> Id {
-    // SAFETY: the octets are there for the call.
+    // SAFETY: the bytes are there for the call.
     unsafe { api::rb_intern2(name.as_ptr().cast(), name.len() as c_long) }
 }
 
@@ -81,7 +81,7 @@ fn low_64_bits_of_object(value: Value) -> u64 {
         return small_number(value) as u64;
     }
     let mut word = 0_u64;
-    // SAFETY: `value` is an Integer, and one word of eight octets is there.
+    // SAFETY: `value` is an Integer, and one word of eight bytes is there.
     unsafe {
         api::rb_integer_pack(
             value,
@@ -95,24 +95,24 @@ fn low_64_bits_of_object(value: Value) -> u64 {
     word
 }
 
-/// A new binary string of these octets.
+/// A new binary string of these bytes.
 #[inline(always)]
 pub(crate) fn binary(octets: &[u8]) -> Value {
-    // SAFETY: the octets are there for the call.
+    // SAFETY: the bytes are there for the call.
     unsafe { api::rb_str_new(octets.as_ptr().cast(), octets.len() as c_long) }
 }
 
-/// A new binary string of `len` octets, which have no value yet.
+/// A new binary string of `len` bytes, which have no value yet.
 #[inline(always)]
 pub(crate) fn binary_room(len: usize) -> Value {
-    // SAFETY: without octets to copy, only room is made.
+    // SAFETY: without bytes to copy, only room is made.
     unsafe { api::rb_str_new(std::ptr::null(), len as c_long) }
 }
 
-/// A new string of these octets in an encoding.
+/// A new string of these bytes in an encoding.
 #[inline(always)]
 pub(crate) fn string(octets: &[u8], encoding: c_int) -> Value {
-    // SAFETY: the octets are there for the call.
+    // SAFETY: the bytes are there for the call.
     unsafe {
         match encoding {
             BINARY => api::rb_str_new(octets.as_ptr().cast(), octets.len() as c_long),

@@ -1,0 +1,265 @@
+//! The accounts of a broker, shared by all its connections.
+
+use crate::access::{Access, View};
+use crate::backoff::Backoff;
+use crate::bounds::{NAME_BYTES_MAX, PASSWORD_BYTES_MAX};
+use crate::directory::Directory;
+use crate::error::AccountError;
+use crate::login::{Attempt, Login, LoginRefused, Step, Verified};
+use crate::password::Hashing;
+use crate::record::Record;
+use crate::user::User;
+use crate::verified::VerifiedCache;
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use zeroize::Zeroizing;
+
+/// Compiled views beyond which those that nobody has any more are looked for.
+const VIEWS_BEFORE_CLEANING: usize = 64;
+
+/// How logins are dealt with.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Users who may come from this machine only.
+    pub loopback_users: BTreeSet<String>,
+    /// How new passwords are hashed.
+    pub hashing: Hashing,
+}
+
+/// The accounts of a broker.
+pub struct Accounts {
+    directory: ArcSwap<Directory>,
+    /// Goes up with each change, after it can be seen.
+    generation: AtomicU64,
+    /// Held from the decision on a change to its effect.
+    changing: Mutex<()>,
+    views: Mutex<Views>,
+    settings: ArcSwap<Settings>,
+    backoff: Mutex<Backoff>,
+    verified: Mutex<VerifiedCache>,
+}
+
+/// What is compiled, by user and vhost.
+#[derive(Default)]
+struct Views {
+    by_user: HashMap<(String, String), Weak<View>>,
+    clean_at: usize,
+}
+
+impl Accounts {
+    /// The accounts of a directory.
+    pub fn new(directory: Directory, settings: Settings) -> Arc<Self> {
+        Arc::new(Accounts {
+            directory: ArcSwap::from_pointee(directory),
+            generation: AtomicU64::new(1),
+            changing: Mutex::default(),
+            views: Mutex::default(),
+            settings: ArcSwap::from_pointee(settings),
+            backoff: Mutex::default(),
+            verified: Mutex::new(VerifiedCache::new()),
+        })
+    }
+
+    /// All users and permissions as they are now.
+    pub fn directory(&self) -> Arc<Directory> {
+        self.directory.load_full()
+    }
+
+    /// Deals with logins in another way from now on.
+    pub fn configure(&self, settings: Settings) {
+        self.settings.store(Arc::new(settings));
+    }
+
+    /// How new passwords are to be hashed.
+    pub fn hashing(&self) -> Hashing {
+        self.settings.load().hashing
+    }
+
+    /// Goes up with each change.
+    #[inline]
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Changes something: `decide` says what, `keep` writes it down, and only then it takes effect:
+    /// at once, for all sessions. Returns what was changed.
+    ///
+    /// # Errors
+    /// Those of `decide` and `keep`; then nothing has changed.
+    pub fn change<E: From<AccountError>>(
+        &self,
+        decide: impl FnOnce(&Directory) -> Result<Vec<Record>, AccountError>,
+        keep: impl FnOnce(&[Record]) -> Result<(), E>,
+    ) -> Result<Vec<Record>, E> {
+        let _changing = self.changing.lock();
+        let current = self.directory.load_full();
+        let records = decide(&current)?;
+        if records.is_empty() {
+            return Ok(records);
+        }
+        keep(&records)?;
+        let mut directory = Directory::clone(&current);
+        for record in &records {
+            directory.apply(record.clone());
+        }
+        self.replace(directory);
+        Ok(records)
+    }
+
+    /// Takes over what a log held, and the user of the configuration file: before there is anybody
+    /// who could be asking.
+    pub fn restore(&self, directory: Directory) {
+        let _changing = self.changing.lock();
+        self.replace(directory);
+    }
+
+    fn replace(&self, directory: Directory) {
+        self.directory.store(Arc::new(directory));
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// What a user may do in a vhost, from now on.
+    pub fn access(self: &Arc<Self>, user: &str, vhost: &str) -> Access {
+        let (seen, view) = self.view(user, vhost);
+        Access::new(Arc::clone(self), seen, view)
+    }
+
+    /// What a user may do in a vhost, compiled, and the generation of which that is true at least.
+    pub(crate) fn view(&self, user: &str, vhost: &str) -> (u64, Arc<View>) {
+        // First the number, then the directory: what is newer than its number is looked at again.
+        let generation = self.generation();
+        let directory = self.directory.load();
+        let mut views = self.views.lock();
+        let key = (user.to_owned(), vhost.to_owned());
+        let known = views.by_user.get(&key).and_then(Weak::upgrade);
+        if let Some(view) = known
+            && view.is_current(&directory)
+        {
+            return (generation, view);
+        }
+        let view = Arc::new(View::new(&directory, user, vhost));
+        views.insert(key, &view);
+        (generation, view)
+    }
+
+    /// Begins the login of a user who comes from `from`. What is not decided at once needs
+    /// [`Attempt::verify`], and then [`Accounts::finish`].
+    pub fn login(&self, name: &[u8], password: &[u8], from: IpAddr, now_ms: u64) -> Step {
+        let shown = String::from_utf8_lossy(&name[..name.len().min(NAME_BYTES_MAX)]).into_owned();
+        if password.is_empty() {
+            return Step::Done(Err(LoginRefused::BlankPassword(shown)));
+        }
+        let wait_ms = self.backoff.lock().wait_ms(from, name, now_ms);
+        if wait_ms > 0 {
+            return Step::Done(Err(LoginRefused::Wait { user: shown, wait_ms }));
+        }
+        let directory = self.directory.load();
+        let user = std::str::from_utf8(name).ok().and_then(|name| directory.user(name)).cloned();
+        if let Some(user) = &user {
+            let hash = &user.password;
+            // What is kept in clear in a file needs no slow check, and an earlier one counts.
+            let is_right = match hash.is_quick() {
+                true => !user.is_kept() && hash.verify(password),
+                false => self.verified.lock().knows(&user.name, password, &hash.encode(), now_ms),
+            };
+            if is_right {
+                return Step::Done(self.admit(user, from, None));
+            }
+        }
+        let taken = password.len().min(PASSWORD_BYTES_MAX + 1);
+        Step::Verify(Attempt {
+            name: shown,
+            user,
+            password: Zeroizing::new(password[..taken].to_vec()),
+            from,
+            hashing: self.hashing(),
+        })
+    }
+
+    /// Lets in a user whose name somebody else answers for, such as who has signed its certificate.
+    ///
+    /// # Errors
+    /// If there is no such user, or it may not come from there.
+    pub fn login_vouched(&self, name: &str, from: IpAddr) -> Result<Login, LoginRefused> {
+        match self.directory.load().user(name) {
+            Some(user) => self.admit(user, from, None),
+            None => Err(LoginRefused::InvalidCredentials(name.to_owned())),
+        }
+    }
+
+    /// Ends a login whose password has been checked.
+    ///
+    /// # Errors
+    /// If the login is refused.
+    pub fn finish(&self, verified: Verified, now_ms: u64) -> Result<Login, LoginRefused> {
+        let Verified { attempt, is_right, rehashed } = verified;
+        let Attempt { name, user, password, from, .. } = attempt;
+        // Somebody may have changed the user meanwhile.
+        let directory = self.directory.load();
+        let unchanged = user.filter(|user| {
+            directory.user(&user.name).is_some_and(|now| now.password == user.password)
+        });
+        let current = unchanged.and_then(|user| directory.user(&user.name).cloned());
+        match current {
+            Some(user) if is_right => {
+                self.backoff.lock().succeeded(from, name.as_bytes());
+                let hash = rehashed.as_ref().unwrap_or(&user.password).encode();
+                self.verified.lock().remember(&user.name, &password, &hash, now_ms);
+                self.admit(&user, from, rehashed)
+            }
+            _ => {
+                self.backoff.lock().failed(from, name.as_bytes(), now_ms);
+                Err(LoginRefused::InvalidCredentials(name))
+            }
+        }
+    }
+
+    /// The record that keeps a stronger hash, if the user still has the password that it is of.
+    pub fn rehash(directory: &Directory, login: &Login) -> Option<Record> {
+        let hash = login.rehashed.clone()?;
+        let user = directory.user(&login.user.name)?;
+        if user.password != login.user.password {
+            return None;
+        }
+        let change = |user: &mut User| {
+            user.password = hash;
+            Ok(())
+        };
+        directory.change_user(&login.user.name, change).ok()
+    }
+
+    fn admit(
+        &self,
+        user: &Arc<User>,
+        from: IpAddr,
+        rehashed: Option<crate::PasswordHash>,
+    ) -> Result<Login, LoginRefused> {
+        // Where a file says it of its user, it is for the file to say.
+        let settings = self.settings.load();
+        let listed = user.is_kept() && settings.loopback_users.contains(&user.name);
+        if (listed || user.loopback_only) && !from.to_canonical().is_loopback() {
+            return Err(LoginRefused::LoopbackOnly(user.name.clone()));
+        }
+        Ok(Login { user: Arc::clone(user), rehashed })
+    }
+}
+
+impl Views {
+    fn insert(&mut self, key: (String, String), view: &Arc<View>) {
+        if self.by_user.len() >= self.clean_at.max(VIEWS_BEFORE_CLEANING) {
+            self.by_user.retain(|_, view| view.strong_count() > 0);
+            self.clean_at = self.by_user.len() * 2;
+        }
+        self.by_user.insert(key, Arc::downgrade(view));
+    }
+}
+
+impl std::fmt::Debug for Accounts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Accounts").field("users", &self.directory.load().user_count()).finish()
+    }
+}

@@ -1,0 +1,41 @@
+//! Who may do what: users with their password hashes, tags and limits, their permissions in each
+//! vhost, and the answer to every question that a session asks.
+//!
+//! It knows no broker, no socket, no journal and no clock: the time comes in as an argument, and
+//! what has to be kept goes out as [`Record`]s, which whoever has a log writes before they are
+//! applied. [`Accounts`] is shared by all connections; each has an [`Access`], which is what it may
+//! do now, compiled. [`Accounts::login`] begins a login, whose slow part ([`Attempt::verify`]) is
+//! for a thread that may be blocked.
+
+mod access;
+mod accounts;
+mod backoff;
+mod bounds;
+mod definitions;
+mod directory;
+mod error;
+mod login;
+mod password;
+mod pattern;
+mod permission;
+pub mod record;
+mod tags;
+mod user;
+mod verified;
+
+pub use access::{Access, Refusal, Resource, Right};
+pub use accounts::{Accounts, Settings};
+pub use backoff::Backoff;
+pub use bounds::{
+    NAME_BYTES_MAX, PASSWORD_BYTES_MAX, PATTERN_BYTES_MAX, PERMISSIONS_MAX, TAGS_MAX, USERS_MAX,
+};
+pub use definitions::{PermissionRow, TopicPermissionRow, UserRow};
+pub use directory::Directory;
+pub use error::AccountError;
+pub use login::{Attempt, Login, LoginRefused, Step, Verified};
+pub use password::{Hashing, PasswordHash};
+pub use pattern::{Pattern, PatternError};
+pub use permission::{Permission, TopicPermission};
+pub use record::{Record, RecordError};
+pub use tags::{Tag, Tags};
+pub use user::{Origin, User, UserLimits};

@@ -1,0 +1,181 @@
+//! Changes to the accounts, and when they hold.
+
+use courser_auth::{
+    AccountError, Accounts, Directory, Origin, PasswordHash, Permission, Record, Resource, Right,
+    Settings, TopicPermission, User, UserLimits,
+};
+use std::sync::Arc;
+
+type Kept = Result<(), AccountError>;
+
+pub(crate) fn accounts() -> Arc<Accounts> {
+    Accounts::new(Directory::default(), Settings::default())
+}
+
+pub(crate) fn change(
+    accounts: &Accounts,
+    decide: impl FnOnce(&Directory) -> Result<Vec<Record>, AccountError>,
+) -> Result<Vec<Record>, AccountError> {
+    accounts.change(decide, |_| Kept::Ok(()))
+}
+
+pub(crate) fn put(accounts: &Accounts, user: User) {
+    change(accounts, |directory| Ok(vec![directory.put_user(user)?])).expect("a user");
+}
+
+pub(crate) fn permit(accounts: &Accounts, user: &str, [configure, write, read]: [&str; 3]) {
+    let permission =
+        Permission { configure: configure.into(), write: write.into(), read: read.into() };
+    change(accounts, |directory| Ok(vec![directory.set_permission(user, "/", permission)?]))
+        .expect("a permission");
+}
+
+fn user(name: &str) -> User {
+    User::new(name, PasswordHash::none())
+}
+
+#[test]
+fn a_change_holds_for_an_access_that_is_in_use() {
+    let accounts = accounts();
+    put(&accounts, user("a"));
+    let mut access = accounts.access("a", "/");
+    assert!(access.enter().is_err());
+    permit(&accounts, "a", ["", "^q", ""]);
+    access.enter().expect("it may");
+    access.check(Right::Write, Resource::Queue(b"q1")).expect("it may");
+    permit(&accounts, "a", ["", "", ""]);
+    access.enter().expect("it may still");
+    assert!(access.check(Right::Write, Resource::Queue(b"q1")).is_err());
+    permit(&accounts, "a", [".*", ".*", ".*"]);
+    change(&accounts, |directory| directory.delete_user("a")).expect("deleted");
+    assert!(access.check(Right::Write, Resource::Queue(b"q1")).is_err());
+    put(&accounts, user("a"));
+    assert!(access.enter().is_err(), "permissions came back with a user of the same name");
+}
+
+#[test]
+fn what_could_not_be_kept_has_not_happened() {
+    let accounts = accounts();
+    let kept = accounts.change(
+        |directory| Ok(vec![directory.put_user(user("a"))?]),
+        |_| Err(AccountError::Random),
+    );
+    assert_eq!(kept, Err(AccountError::Random));
+    assert!(accounts.directory().user("a").is_none());
+}
+
+#[test]
+fn a_user_changes_and_keeps_its_permissions() {
+    let accounts = accounts();
+    put(&accounts, user("a"));
+    permit(&accounts, "a", [".*", "", ""]);
+    let mut limited = user("a");
+    limited.limits = UserLimits { max_connections: Some(0), max_channels: None };
+    put(&accounts, limited);
+    let directory = accounts.directory();
+    assert_eq!(directory.user("a").expect("a user").limits.max_connections, Some(0));
+    assert_eq!(directory.permission("a", "/").expect("a permission").configure, ".*");
+}
+
+#[test]
+fn a_pattern_that_can_not_be_compiled_is_refused_when_it_is_set() {
+    let accounts = accounts();
+    put(&accounts, user("a"));
+    let wrong = Permission { write: "(".into(), ..Permission::all() };
+    let set = change(&accounts, |all| Ok(vec![all.set_permission("a", "/", wrong)?]));
+    let error = set.expect_err("it is refused");
+    assert!(error.to_string().starts_with("the write pattern can't be used: "), "{error}");
+    let wrong = TopicPermission { write: "{username}(".into(), read: String::new() };
+    let set = change(&accounts, |all| {
+        Ok(vec![all.set_topic_permission("a", "/", "amq.topic", wrong)?])
+    });
+    assert!(set.is_err());
+    assert!(accounts.directory().permission("a", "/").is_none());
+}
+
+#[test]
+fn what_is_not_there_can_not_be_changed() {
+    let directory = Directory::default();
+    let missing = AccountError::NoUser("a".into());
+    assert_eq!(directory.delete_user("a"), Err(missing.clone()));
+    assert_eq!(directory.set_permission("a", "/", Permission::all()), Err(missing.clone()));
+    assert_eq!(directory.clear_permission("a", "/"), Err(missing));
+    assert!(directory.put_user(user("")).is_err());
+    assert!(directory.put_user(user(&"a".repeat(256))).is_err());
+}
+
+#[test]
+fn the_user_of_the_file_may_do_everything_and_is_changed_there_only() {
+    let mut directory = Directory::default();
+    assert_eq!(directory.add_file_user(user("file")), Ok(true));
+    let known = directory.user("file").expect("a user");
+    assert_eq!(known.origin, Origin::ConfigurationFile);
+    assert_eq!(directory.permission("file", "any"), Some(Permission::all()));
+    let refused = AccountError::InFile("file".into());
+    assert_eq!(directory.put_user(user("file")).err(), Some(refused.clone()));
+    assert_eq!(directory.delete_user("file"), Err(refused.clone()));
+    assert_eq!(directory.set_permission("file", "/", Permission::all()), Err(refused));
+    assert!(directory.records().is_empty(), "it would be kept");
+}
+
+#[test]
+fn a_user_of_the_same_name_made_at_run_time_goes_before_that_of_the_file() {
+    let mut directory = Directory::default();
+    let record = directory.put_user(user("a")).expect("a user");
+    directory.apply(record);
+    assert_eq!(directory.add_file_user(user("a")), Ok(false));
+    assert_eq!(directory.permission("a", "/"), None);
+}
+
+#[test]
+fn a_deleted_vhost_takes_its_permissions_along() {
+    let accounts = accounts();
+    put(&accounts, user("a"));
+    permit(&accounts, "a", [".*", ".*", ".*"]);
+    let topic = TopicPermission { write: "a".into(), read: "a".into() };
+    change(&accounts, |all| Ok(vec![all.set_topic_permission("a", "/", "t", topic)?]))
+        .expect("set");
+    change(&accounts, |all| Ok(all.forget_vhost("/"))).expect("forgotten");
+    let directory = accounts.directory();
+    assert_eq!(directory.permission("a", "/"), None);
+    assert_eq!(directory.topic_permission_rows().count(), 0);
+}
+
+#[test]
+fn users_come_in_pages() {
+    let accounts = accounts();
+    for number in 0..25 {
+        put(&accounts, user(&format!("u{number:02}")));
+    }
+    let directory = accounts.directory();
+    let mut seen = Vec::new();
+    let mut after: Option<String> = None;
+    loop {
+        let page: Vec<_> = directory.users(after.as_deref()).take(10).collect();
+        let Some(last) = page.last() else { break };
+        after = Some(last.name.clone());
+        seen.extend(page.iter().map(|user| user.name.clone()));
+    }
+    let wanted: Vec<String> = (0..25).map(|number| format!("u{number:02}")).collect();
+    assert_eq!(seen, wanted);
+}
+
+#[test]
+fn limits_are_set_by_name_and_lifted_by_negative_values() {
+    let mut limits = UserLimits::default();
+    limits.set("max-connections", 5).expect("a limit");
+    limits.set("max-channels", 0).expect("a limit");
+    assert!(limits.iter().eq([("max-connections", 5), ("max-channels", 0)]));
+    limits.set("max-connections", -1).expect("lifted");
+    limits.clear("max-channels").expect("lifted");
+    assert_eq!(limits, UserLimits::default());
+    assert_eq!(limits.set("max-queues", 1), Err(AccountError::Limit("max-queues".into())));
+    assert_eq!(
+        UserLimits::connections_reached("plain", 1).to_string(),
+        "connection refused for user 'plain': user connection limit (1) is reached"
+    );
+    assert_eq!(
+        UserLimits::channels_reached("plain", 1).to_string(),
+        "number of channels opened for user 'plain' has reached the maximum allowed user limit of 1"
+    );
+}

@@ -1,0 +1,9 @@
+//! Users, password hashes, permissions and logins.
+
+mod accounts;
+mod backoff;
+mod definitions;
+mod login;
+mod matrix;
+mod passwords;
+mod patterns;

@@ -1,0 +1,160 @@
+//! Patterns of names.
+
+use courser_auth::{PATTERN_BYTES_MAX, Pattern, PatternError};
+use proptest::prelude::*;
+use std::time::{Duration, Instant};
+
+fn matches(pattern: &str, name: &str) -> bool {
+    Pattern::new(pattern).expect(pattern).matches(name.as_bytes())
+}
+
+#[test]
+fn a_pattern_is_searched_anywhere_in_the_name() {
+    assert!(matches("orders", "new-orders-2"));
+    assert!(!matches("^orders", "new-orders"));
+    assert!(matches(".*", ""));
+    assert!(matches("^amq\\.gen.*", "amq.gen-qHAV5kANrhsVz_5wDp6qIw"));
+    assert!(matches("^(?:a|b)$", "b"));
+    assert!(matches("(?i)^ORDERS$", "orders"));
+}
+
+#[test]
+fn an_empty_pattern_stands_for_nothing() {
+    for pattern in ["", "^$"] {
+        assert!(!matches(pattern, "q"));
+        assert!(!matches(pattern, "amq.default"));
+        assert!(matches(pattern, ""));
+    }
+}
+
+#[test]
+fn what_backtracks_is_understood() {
+    assert!(matches(r"^(?!secret).*", "orders"));
+    assert!(!matches(r"^(?!secret).*", "secret.orders"));
+    assert!(matches(r"^(\w+)-\1$", "ab-ab"));
+    assert!(!matches(r"^(\w+)-\1$", "ab-cd"));
+    assert!(matches(r"(?<=^eu\.)orders", "eu.orders"));
+}
+
+#[test]
+fn a_possessive_quantifier_gives_nothing_back() {
+    assert!(!matches("^a++ab$", "aaab"));
+    assert!(!matches("^x*+x$", "xx"));
+    assert!(matches("^a++b$", "aab"));
+    assert!(!matches("^a{1,3}+a$", "aaa"));
+}
+
+#[test]
+fn names_are_bytes_and_classes_are_ascii() {
+    assert!(!matches(r"^\d+$", "١٢"));
+    assert!(!matches(r"^\w+$", "é"));
+    assert!(matches("^é.*ß$", "éclair-ß"));
+    assert!(matches("^[éß]+$", "éß"));
+    let any = Pattern::new("^a.*").expect("a pattern");
+    assert!(any.matches(b"a\xff\xfe"));
+}
+
+#[test]
+fn what_pcre_reads_otherwise_is_refused() {
+    let refused = [
+        r"a[[]b",
+        "[a&&b]",
+        "[a--b]",
+        "[a~~b]",
+        r"\<a\>",
+        r"^\h+$",
+        r"^\v$",
+        r"\Qa.b\E",
+        "a(?R)?b",
+        "(?x) a b",
+        "(?xi)a",
+        "[a-z",
+        "(",
+        "a\\",
+        "*",
+        r"\b{start}a",
+        "(?i-x:a)",
+    ];
+    for pattern in refused {
+        assert!(Pattern::new(pattern).is_err(), "{pattern} was accepted");
+    }
+    for pattern in ["[[:alpha:]]+", "[]a]", "[^]a]", r"\[", "a{2}", "a{2,}?", "(?<n>a)", "(?i:a)b"]
+    {
+        assert!(Pattern::new(pattern).is_ok(), "{pattern} was refused");
+    }
+}
+
+#[test]
+fn a_refusal_says_what_to_write_instead() {
+    let error = Pattern::new("x[a&&b]").expect_err("it is refused");
+    let text = "'&&' at byte 3 is not supported: escape it with a backslash";
+    assert_eq!(error.to_string(), text);
+}
+
+#[test]
+fn a_pattern_has_a_bounded_size() {
+    let long = "a".repeat(PATTERN_BYTES_MAX + 1);
+    assert_eq!(Pattern::new(&long).err(), Some(PatternError::Length));
+    assert!(Pattern::new("(?:(?:a{1000}){1000}){1000}").is_err());
+    assert!(Pattern::new(r"(?=b)(?:(?:a{1000}){1000}){1000}").is_err());
+}
+
+#[test]
+fn a_match_that_takes_too_long_is_none() {
+    let pattern = Pattern::new(r"^(?=(?:a+)+$)((?:a|aa)+)+\1$").expect("a pattern");
+    let before = Instant::now();
+    assert!(!pattern.matches(format!("{}b", "a".repeat(250)).as_bytes()));
+    // Unbounded it would not end in this universe.
+    assert!(before.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn nested_groups_do_not_exhaust_the_stack() {
+    for open in ["(", "(?:", "(?=", "[", "(?!", "\\(", "(?>"] {
+        let close = if open == "[" { "]" } else { ")" };
+        let depth = 1000;
+        let pattern = format!("{}a{}", open.repeat(depth), close.repeat(depth));
+        // Whatever comes of it, it comes back.
+        drop(Pattern::new(&pattern).map(|pattern| pattern.matches(b"a")));
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_a_pattern_panic(text in "\\PC{0,40}", name in "\\PC{0,40}") {
+        if let Ok(pattern) = Pattern::new(&text) {
+            pattern.matches(name.as_bytes());
+        }
+    }
+
+    #[test]
+    fn no_syntax_makes_a_pattern_panic(
+        text in r"([a-c]|[(){}|?*+.^$\[\]\\-]|\(\?[:=!<>imsxU]|\\[1-9bdwsAzZGKRX]|\{1,3\}){0,24}",
+        name in "[a-c]{0,12}",
+    ) {
+        if let Ok(pattern) = Pattern::new(&text) {
+            pattern.matches(name.as_bytes());
+        }
+    }
+
+    #[test]
+    fn an_escaped_name_matches_itself_alone(
+        name in "[a-zA-Z0-9.*+?()|^$\\[\\]{}\\\\/_ -]{1,30}",
+        other in "[a-zA-Z0-9.]{1,30}",
+    ) {
+        let pattern = Pattern::new(&format!("^{}$", regex_escape(&name))).expect("a pattern");
+        prop_assert!(pattern.matches(name.as_bytes()));
+        prop_assert_eq!(pattern.matches(other.as_bytes()), name == other);
+    }
+}
+
+fn regex_escape(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        if !c.is_ascii_alphanumeric() && c != '/' && c != '_' && c != ' ' {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}

@@ -1,0 +1,164 @@
+//! The accounts of the broker: asked at `connection.open`, changed by an operator, kept in the log.
+
+use crate::broker::Broker;
+use crate::fault::Fault;
+use crate::vhost::Admission;
+use courser_auth::{AccountError, Accounts, Directory, Record as AccountRecord, User};
+use courser_store::{Record, Store, StoreError, Sync};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+/// Why a change to the accounts was not made.
+#[derive(Debug)]
+pub enum AccountsError {
+    /// It can't be meant.
+    Refused(AccountError),
+    /// There is no vhost of this name.
+    NoVhost(String),
+    /// It can't be kept.
+    Store(StoreError),
+}
+
+impl fmt::Display for AccountsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AccountsError::Refused(error) => error.fmt(f),
+            AccountsError::NoVhost(name) => write!(f, "vhost '{name}' does not exist"),
+            AccountsError::Store(error) => write!(f, "the change can't be kept: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for AccountsError {}
+
+impl From<AccountError> for AccountsError {
+    fn from(error: AccountError) -> Self {
+        AccountsError::Refused(error)
+    }
+}
+
+impl Broker {
+    /// Users and permissions.
+    pub fn accounts(&self) -> &Arc<Accounts> {
+        &self.accounts
+    }
+
+    /// Lets a user who has logged in into a vhost (`connection.open`), or says what it hears
+    /// instead.
+    ///
+    /// # Errors
+    /// 530 if there is no such vhost, one of the limits is reached, or the user may not enter it.
+    pub fn admit(&self, user: &str, vhost: &str) -> Result<Admission, Fault> {
+        let Some(found) = self.vhost(vhost) else {
+            return Err(Fault::not_allowed(format_args!("vhost {vhost} not found")));
+        };
+        let admission = found.admit(user)?;
+        let limits = self.limits_of(user);
+        let member = self.members.join(user, limits)?;
+        let mut access = self.accounts.access(user, vhost);
+        access.enter().map_err(Fault::not_allowed)?;
+        Ok(admission.of_member(member, access))
+    }
+
+    /// The limits of a user; one that is gone has none, as it may do nothing anyway.
+    pub(crate) fn limits_of(&self, user: &str) -> courser_auth::UserLimits {
+        self.accounts.directory().user(user).map(|user| user.limits).unwrap_or_default()
+    }
+
+    /// Makes a change to the accounts: it is in the log before it takes effect, which it does at
+    /// once, also for connections that are open.
+    pub(crate) fn change_accounts(
+        &self,
+        decide: impl FnOnce(&Directory) -> Result<Vec<AccountRecord>, AccountError>,
+    ) -> Result<Vec<AccountRecord>, AccountsError> {
+        let shard = self.home();
+        let changed = {
+            let _gate = shard.gate.read();
+            self.accounts.change(decide, |records| {
+                keep(&*shard.store, records).map_err(AccountsError::Store)
+            })?
+        };
+        self.follow_accounts(&changed);
+        Ok(changed)
+    }
+
+    /// Ends what is remembered of permissions that have changed, and the connections of users that
+    /// are gone.
+    fn follow_accounts(&self, changed: &[AccountRecord]) {
+        let mut vhosts = BTreeSet::new();
+        for record in changed {
+            match record {
+                AccountRecord::Permission { vhost, .. }
+                | AccountRecord::TopicPermission { vhost, .. } => {
+                    vhosts.insert(vhost);
+                }
+                AccountRecord::User(_) | AccountRecord::UserDeleted(_) => {}
+            }
+        }
+        for vhost in vhosts {
+            if let Some(vhost) = self.vhost(vhost) {
+                // Routes are remembered together with the permission to take them.
+                vhost.routes_changed();
+            }
+        }
+        for record in changed {
+            if let AccountRecord::UserDeleted(name) = record {
+                let fault = Fault::new(320, format_args!("user '{name}' was deleted"));
+                self.members.close_all(name, &fault);
+            }
+        }
+    }
+
+    /// Takes back the accounts that were there before a restart. Users come first: permissions are
+    /// theirs.
+    pub(crate) fn restore_accounts(&self, records: Vec<AccountRecord>) {
+        let mut directory = Directory::clone(&self.accounts.directory());
+        let is_user = |record: &AccountRecord| matches!(record, AccountRecord::User(_));
+        let (users, rest): (Vec<_>, Vec<_>) = records.into_iter().partition(is_user);
+        for record in users.into_iter().chain(rest) {
+            directory.apply(record);
+        }
+        self.accounts.restore(directory);
+    }
+
+    /// Adds the user of the configuration file, which is kept nowhere else. Returns whether it counts: a
+    /// user of this name that was made at run time goes before it.
+    ///
+    /// # Errors
+    /// If its name can't be one.
+    pub fn add_file_user(&self, user: User) -> Result<bool, AccountError> {
+        let mut directory = Directory::clone(&self.accounts.directory());
+        let counts = directory.add_file_user(user)?;
+        self.accounts.restore(directory);
+        Ok(counts)
+    }
+
+    /// Every user and permission that has to survive, as key and value.
+    pub(crate) fn for_each_account(&self, each: &mut dyn FnMut(&[u8], &[u8])) {
+        for record in self.accounts.directory().records() {
+            if let Some(value) = record.value() {
+                each(&record.key(), &value);
+            }
+        }
+    }
+}
+
+/// Writes changes to the log: what is set and what is taken away, each together or not at all.
+fn keep(store: &dyn Store, records: &[AccountRecord]) -> Result<(), StoreError> {
+    let kept: Vec<_> = records.iter().map(|record| (record.key(), record.value())).collect();
+    let (set, gone): (Vec<_>, Vec<_>) = kept.iter().partition(|(_, value)| value.is_some());
+    let set = set
+        .iter()
+        .filter_map(|(key, value)| Some(Record::Defined { key, value: value.as_deref()? }));
+    let set: Vec<Record<'_>> = set.collect();
+    if !set.is_empty() {
+        store.append(&set, Sync::Wanted, &mut Vec::new())?;
+    }
+    let gone: Vec<Record<'_>> = gone.iter().map(|(key, _)| Record::Forgotten { key }).collect();
+    if !gone.is_empty() {
+        // Also on a full disk: who is to be kept out must not stay for want of room.
+        store.settle(&gone, Sync::Wanted, &[])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! Users and permissions: what an operator may change of them.
+//!
+//! A change is in the log when the call returns, and holds at once, also for connections that are
+//! open.
+
+use super::Admin;
+use crate::accounts::AccountsError;
+use courser_auth::{
+    AccountError, Accounts, Directory, Login, Permission, Record, TopicPermission, User,
+};
+use std::sync::Arc;
+
+impl Admin {
+    /// All users and permissions as they are now.
+    pub fn accounts(&self) -> Arc<Directory> {
+        self.broker.accounts().directory()
+    }
+
+    /// Makes a user, or replaces one of the same name, which keeps its permissions. Returns whether
+    /// it is new.
+    ///
+    /// # Errors
+    /// If it can't be one, it comes from the configuration file, there are too many, or it can't be
+    /// kept.
+    pub fn put_user(&self, user: User) -> Result<bool, AccountsError> {
+        let mut is_new = false;
+        self.change(|all| {
+            is_new = all.user(&user.name).is_none();
+            Ok(vec![all.put_user(user)?])
+        })?;
+        Ok(is_new)
+    }
+
+    /// Changes a user: its password, tags or limits.
+    ///
+    /// # Errors
+    /// If there is none, it comes from the configuration file, `change` refuses, or it can't be kept.
+    pub fn change_user(
+        &self,
+        name: &str,
+        change: impl FnOnce(&mut User) -> Result<(), AccountError>,
+    ) -> Result<(), AccountsError> {
+        self.change(|all| Ok(vec![all.change_user(name, change)?]))
+    }
+
+    /// Deletes a user with its permissions, and closes its connections.
+    ///
+    /// # Errors
+    /// If there is none, it comes from the configuration file, or it can't be kept.
+    pub fn delete_user(&self, name: &str) -> Result<(), AccountsError> {
+        self.change(|all| all.delete_user(name))
+    }
+
+    /// Sets what a user may do in a vhost.
+    ///
+    /// # Errors
+    /// If there is no such user or vhost, the user comes from the configuration file, a pattern can't
+    /// be used, there are too many permissions, or it can't be kept.
+    pub fn set_permission(
+        &self,
+        user: &str,
+        vhost: &str,
+        permission: Permission,
+    ) -> Result<(), AccountsError> {
+        self.vhost_is_there(vhost)?;
+        self.change(|all| Ok(vec![all.set_permission(user, vhost, permission)?]))
+    }
+
+    /// Takes away what a user may do in a vhost: it can't enter it any more.
+    ///
+    /// # Errors
+    /// If there is no such user, it comes from the configuration file, or it can't be kept.
+    pub fn clear_permission(&self, user: &str, vhost: &str) -> Result<(), AccountsError> {
+        self.change(|all| Ok(all.clear_permission(user, vhost)?.into_iter().collect()))
+    }
+
+    /// Sets with which routing keys a user may publish and bind to a topic exchange.
+    ///
+    /// # Errors
+    /// As [`Admin::set_permission`].
+    pub fn set_topic_permission(
+        &self,
+        user: &str,
+        vhost: &str,
+        exchange: &str,
+        permission: TopicPermission,
+    ) -> Result<(), AccountsError> {
+        self.vhost_is_there(vhost)?;
+        self.change(|all| Ok(vec![all.set_topic_permission(user, vhost, exchange, permission)?]))
+    }
+
+    /// Takes away the topic permissions of a user in a vhost: that of one exchange, or all.
+    ///
+    /// # Errors
+    /// As [`Admin::clear_permission`].
+    pub fn clear_topic_permissions(
+        &self,
+        user: &str,
+        vhost: &str,
+        exchange: Option<&str>,
+    ) -> Result<(), AccountsError> {
+        self.change(|all| all.clear_topic_permissions(user, vhost, exchange))
+    }
+
+    /// Sets a limit of a user: `max-connections` or `max-channels`; a negative value lifts it. What
+    /// is open already stays.
+    ///
+    /// # Errors
+    /// If there is no such user or limit, the user comes from the configuration file, or it can't be
+    /// kept.
+    pub fn set_user_limit(&self, user: &str, name: &str, value: i64) -> Result<(), AccountsError> {
+        self.change_user(user, |user| user.limits.set(name, value))
+    }
+
+    /// Lifts a limit of a user.
+    ///
+    /// # Errors
+    /// As [`Admin::set_user_limit`].
+    pub fn clear_user_limit(&self, user: &str, name: &str) -> Result<(), AccountsError> {
+        self.change_user(user, |user| user.limits.clear(name))
+    }
+
+    /// Keeps the stronger hash that a login has made of the password, if it is still the same.
+    ///
+    /// # Errors
+    /// If it can't be kept.
+    pub fn keep_rehashed(&self, login: &Login) -> Result<(), AccountsError> {
+        self.change(|all| Ok(Accounts::rehash(all, login).into_iter().collect()))
+    }
+
+    fn change(
+        &self,
+        decide: impl FnOnce(&Directory) -> Result<Vec<Record>, AccountError>,
+    ) -> Result<(), AccountsError> {
+        self.broker.change_accounts(decide).map(drop)
+    }
+
+    fn vhost_is_there(&self, name: &str) -> Result<(), AccountsError> {
+        match self.broker.vhost(name) {
+            Some(_) => Ok(()),
+            None => Err(AccountsError::NoVhost(name.to_owned())),
+        }
+    }
+}

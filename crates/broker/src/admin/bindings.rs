@@ -1,0 +1,96 @@
+//! Bindings as an operator sees them.
+
+use crate::exchange::{Destination, Exchange};
+use crate::queue::Queue;
+use crate::vhost::Vhost;
+use courser_codec::{FieldTable, ShortString};
+use std::sync::Arc;
+
+/// A binding.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BindingView {
+    /// The vhost it is in.
+    pub vhost: String,
+    /// The exchange that messages come from; empty for the default exchange, which every queue is
+    /// bound to by its name.
+    pub source: ShortString,
+    /// The queue or exchange that they go to.
+    pub destination: ShortString,
+    /// The destination is a queue, not an exchange.
+    pub to_queue: bool,
+    /// The routing key.
+    pub routing_key: ShortString,
+    /// The arguments.
+    pub arguments: FieldTable,
+}
+
+/// The bindings that an exchange is the source of, by destination and key. The bindings to one
+/// destination are taken under the exchange's lock, those to the next one later.
+pub(super) fn from_exchange(vhost: &Vhost, exchange: &Exchange) -> Vec<BindingView> {
+    if exchange.name.is_empty() {
+        return vhost.ordered_queues().starting_at(0).map(|queue| by_name(vhost, queue)).collect();
+    }
+    let mut found = Vec::new();
+    for destination in exchange.destinations() {
+        add(vhost, exchange, destination, &mut found);
+    }
+    sort(&mut found);
+    found
+}
+
+/// The bindings that lead to a queue, the one by its name included.
+pub(super) fn to_queue(vhost: &Vhost, queue: &Arc<Queue>) -> Vec<BindingView> {
+    let mut found = vec![by_name(vhost, queue)];
+    add_all(vhost, &Destination::Queue(Arc::clone(queue)), &mut found);
+    found
+}
+
+/// The bindings that lead to an exchange.
+pub(super) fn to_exchange(vhost: &Vhost, exchange: &Arc<Exchange>) -> Vec<BindingView> {
+    let mut found = Vec::new();
+    add_all(vhost, &Destination::Exchange(Arc::clone(exchange)), &mut found);
+    found
+}
+
+fn add_all(vhost: &Vhost, destination: &Destination, found: &mut Vec<BindingView>) {
+    for source in destination.sources().all() {
+        if let Some(exchange) = vhost.exchange(source.as_bytes()) {
+            add(vhost, &exchange, destination.id(), found);
+        }
+    }
+    sort(found);
+}
+
+fn add(vhost: &Vhost, source: &Exchange, destination: u64, found: &mut Vec<BindingView>) {
+    source.for_each_binding_to(destination, &mut |destination, routing_key, arguments| {
+        found.push(BindingView {
+            vhost: vhost.name.clone(),
+            source: source.name.clone(),
+            destination: destination.name().clone(),
+            to_queue: matches!(destination, Destination::Queue(_)),
+            routing_key: routing_key.clone(),
+            arguments: arguments.clone(),
+        });
+    });
+}
+
+/// How the default exchange leads to a queue.
+fn by_name(vhost: &Vhost, queue: &Arc<Queue>) -> BindingView {
+    BindingView {
+        vhost: vhost.name.clone(),
+        source: ShortString::default(),
+        destination: queue.name.clone(),
+        to_queue: true,
+        routing_key: queue.name.clone(),
+        arguments: FieldTable::new(),
+    }
+}
+
+fn sort(bindings: &mut [BindingView]) {
+    bindings.sort_by(|one, other| {
+        let of = |binding: &BindingView| {
+            (binding.source.clone(), binding.destination.clone(), !binding.to_queue)
+        };
+        of(one).cmp(&of(other)).then_with(|| one.routing_key.cmp(&other.routing_key))
+    });
+}

@@ -1,0 +1,124 @@
+//! Channels and consumers as an operator sees them.
+
+use crate::outbox::{ChannelOut, Outbox, Slot};
+use crate::queue::{ConsumerStanding, Queue};
+use courser_codec::ShortString;
+use std::sync::Arc;
+
+/// A channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChannelView {
+    /// The name of its connection.
+    pub connection: String,
+    /// Its number.
+    pub number: u16,
+    /// The user of its connection.
+    pub user: ShortString,
+    /// The vhost of its connection.
+    pub vhost: String,
+    /// Consumers on it.
+    pub consumers: usize,
+    /// Publishes on it are confirmed.
+    pub confirms: bool,
+    /// It collects what it does in transactions.
+    pub transactional: bool,
+    /// Deliveries that may wait for each consumer made from now on, 0 for any number.
+    pub prefetch: u16,
+    /// Deliveries that may wait for all its consumers together, 0 for any number.
+    pub global_prefetch: u32,
+    /// Deliveries that wait for an acknowledgement.
+    pub unacked: usize,
+    /// Whether the client takes deliveries (`channel.flow`).
+    pub flow_active: bool,
+}
+
+/// A consumer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConsumerView {
+    /// The vhost it is in.
+    pub vhost: String,
+    /// The queue that it consumes from.
+    pub queue: ShortString,
+    /// Its tag, which is its own on its channel.
+    pub tag: ShortString,
+    /// The name of its connection.
+    pub connection: String,
+    /// The number of its channel.
+    pub channel: u16,
+    /// The user of its connection.
+    pub user: ShortString,
+    /// Whether it acknowledges what it gets.
+    pub ack_required: bool,
+    /// Nobody else may consume from the queue.
+    pub exclusive: bool,
+    /// Whether it gets messages; a single active consumer may be another one.
+    pub active: bool,
+    /// Deliveries that may wait for it, 0 for any number.
+    pub prefetch: u32,
+    /// The higher, the earlier.
+    pub priority: i64,
+    /// Deliveries that wait for its acknowledgement.
+    pub unacked: u32,
+}
+
+/// The channels of a connection, by number.
+pub(super) fn of_connection(outbox: &Outbox) -> Vec<ChannelView> {
+    let mut state = outbox.lock();
+    let numbers = state.channel_numbers();
+    let views = numbers.into_iter().filter_map(|number| {
+        state.channel(number).map(|channel| ChannelView::of(outbox, number, channel))
+    });
+    views.collect()
+}
+
+impl ChannelView {
+    fn of(outbox: &Outbox, number: u16, channel: &ChannelOut) -> Self {
+        let connection = &outbox.connection;
+        ChannelView {
+            connection: connection.name().to_owned(),
+            number,
+            user: connection.user().clone(),
+            vhost: connection.vhost.name.clone(),
+            consumers: channel.consumers().count(),
+            confirms: channel.confirms,
+            transactional: channel.transactional,
+            prefetch: channel.prefetch_each,
+            global_prefetch: channel.prefetch,
+            unacked: channel.unacked.len(),
+            flow_active: channel.flow_active,
+        }
+    }
+}
+
+/// The consumers of a queue. The queue says which there are; each one's channel is asked afterwards.
+pub(super) fn of_queue(queue: &Arc<Queue>) -> Vec<ConsumerView> {
+    let standings = queue.consumer_standings();
+    let views = standings.into_iter().filter_map(|standing| {
+        let mut state = standing.outbox.lock();
+        let channel = state.channel(standing.channel)?;
+        // It may have gone in between, and another one be in its place.
+        let slot = channel.slot(standing.slot).filter(|slot| Arc::ptr_eq(&slot.queue, queue))?;
+        ConsumerView::of(&standing, slot)
+    });
+    views.collect()
+}
+
+impl ConsumerView {
+    fn of(standing: &ConsumerStanding, slot: &Slot) -> Option<Self> {
+        let connection = &standing.outbox.connection;
+        Some(ConsumerView {
+            vhost: connection.vhost.name.clone(),
+            queue: slot.queue.name.clone(),
+            tag: slot.consumer_tag.clone()?,
+            connection: connection.name().to_owned(),
+            channel: standing.channel,
+            user: connection.user().clone(),
+            ack_required: !standing.no_ack,
+            exclusive: standing.exclusive,
+            active: standing.active,
+            prefetch: slot.prefetch(),
+            priority: standing.priority,
+            unacked: slot.in_flight(),
+        })
+    }
+}

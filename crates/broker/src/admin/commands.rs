@@ -1,0 +1,308 @@
+//! What an operator may do to vhosts and to what is in them.
+//!
+//! Everything here is what a client could do as well, without a connection: it is refused with the
+//! same faults, and takes effect before the call returns.
+
+use super::monitor::vhost_deleted;
+use super::{Admin, Event, EventKind};
+use crate::definition;
+use crate::exchange::ExchangeSettings;
+use crate::fault::Fault;
+use crate::policy::{Policy, PolicyError, PolicyKind};
+use crate::queue::ConnectionId;
+use crate::vhost::{BindingRequest, QueueRequest, Vhost, VhostLimits, store_fault};
+use crate::wakes::Wakes;
+use courser_codec::{FieldTable, ShortStr, ShortString, Table, exchange};
+use courser_store::{Record, Sync};
+use std::sync::Arc;
+
+/// No connection has this number: exclusive queues are somebody else's.
+const NO_CONNECTION: ConnectionId = 0;
+/// Bytes of a vhost's name.
+const VHOST_NAME_BYTES_MAX: usize = 255;
+
+/// A queue to be declared.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NewQueue {
+    /// Survives a restart of the broker.
+    pub durable: bool,
+    /// Goes with its last consumer.
+    pub auto_delete: bool,
+    /// The arguments of `queue.declare`.
+    pub arguments: FieldTable,
+}
+
+/// A binding to be made or to be removed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewBinding {
+    /// The exchange that messages come from.
+    pub source: ShortString,
+    /// The queue or exchange that they go to.
+    pub destination: ShortString,
+    /// The destination is a queue, not an exchange.
+    pub to_queue: bool,
+    /// The routing key.
+    pub routing_key: ShortString,
+    /// The arguments.
+    pub arguments: FieldTable,
+}
+
+impl Admin {
+    /// Makes a vhost, or finds it, and gives it limits. It survives a restart. Returns whether it is
+    /// new.
+    ///
+    /// # Errors
+    /// When it is just being deleted, its name is none, or it can't be kept.
+    pub fn put_vhost(&self, name: &str, limits: VhostLimits) -> Result<bool, Fault> {
+        if name.is_empty() || name.len() > VHOST_NAME_BYTES_MAX {
+            return Err(Fault::precondition_failed("the name of a vhost has 1 to 255 bytes"));
+        }
+        let known = self.broker.vhost(name);
+        if known.as_ref().is_some_and(|vhost| vhost.is_deleted()) {
+            return Err(vhost_deleted(name));
+        }
+        self.broker.define_vhost(name, limits).map_err(store_fault)?;
+        let kind = if known.is_some() { EventKind::VhostChanged } else { EventKind::VhostCreated };
+        self.tell(kind, name, name);
+        Ok(known.is_none())
+    }
+
+    /// Deletes a vhost with everything in it. Its clients are told (320), and what users may do in it
+    /// is forgotten. The default vhost `/` comes again with the next start, without anything in it.
+    ///
+    /// # Errors
+    /// When there is no such vhost, it is just being deleted, or that can't be kept.
+    pub fn delete_vhost(&self, name: &str) -> Result<(), Fault> {
+        let vhost = self.known_vhost(name)?;
+        if !vhost.label.begin_deletion() {
+            return Err(vhost_deleted(name));
+        }
+        for outbox in self.broker.monitor.registry.snapshot().starting_at(0) {
+            if Arc::ptr_eq(&outbox.connection.vhost, &vhost.label) {
+                outbox.fail_connection(vhost_deleted(name));
+            }
+        }
+        let mut wakes = Wakes::default();
+        let emptied = vhost.empty(&mut wakes);
+        wakes.wake_all();
+        emptied?;
+        self.forget_definition(&vhost)?;
+        let forgotten = self.broker.change_accounts(|all| Ok(all.forget_vhost(name)));
+        forgotten.map_err(Fault::internal_error)?;
+        self.broker.hide_vhost(&vhost);
+        self.tell(EventKind::VhostDeleted, name, name);
+        self.broker.check_alarms();
+        Ok(())
+    }
+
+    /// Has the log of the broker's definitions forget a vhost, and where it was.
+    fn forget_definition(&self, vhost: &Vhost) -> Result<(), Fault> {
+        let (vhost_key, placement_key) =
+            (definition::vhost_key(&vhost.name), definition::placement_key(&vhost.name));
+        let home = self.broker.home();
+        let both =
+            [Record::Forgotten { key: &vhost_key }, Record::Forgotten { key: &placement_key }];
+        let records = if vhost.shard().id == home.id { &both[..1] } else { &both };
+        let _gate = home.gate.read();
+        home.store.settle(records, Sync::Wanted, &[]).map_err(store_fault)
+    }
+
+    /// Declares an exchange, which may be there already.
+    ///
+    /// # Errors
+    /// As `exchange.declare`.
+    pub fn declare_exchange(
+        &self,
+        vhost: &str,
+        name: &str,
+        settings: &ExchangeSettings,
+    ) -> Result<(), Fault> {
+        let vhost = self.known_vhost(vhost)?;
+        let entries = settings.arguments.to_entries();
+        let declare = exchange::Declare {
+            exchange: short(name)?,
+            kind: short(settings.kind.name())?,
+            durable: settings.durable,
+            auto_delete: settings.auto_delete,
+            internal: settings.internal,
+            arguments: Table::from_entries(&entries),
+            ..Default::default()
+        };
+        let shard = Arc::clone(vhost.shard());
+        let _gate = shard.gate.read();
+        vhost.declare_exchange(&declare, || shard.next_id())
+    }
+
+    /// Deletes an exchange with its bindings; only one without any if `if_unused`.
+    ///
+    /// # Errors
+    /// As `exchange.delete`; and 404 when it is not there.
+    pub fn delete_exchange(&self, vhost: &str, name: &[u8], if_unused: bool) -> Result<(), Fault> {
+        let (vhost, exchange) = self.known_exchange(vhost, name)?;
+        let shard = Arc::clone(vhost.shard());
+        let _gate = shard.gate.read();
+        vhost.delete_exchange(&exchange.name, if_unused)
+    }
+
+    /// Declares a queue, which may be there already.
+    ///
+    /// # Errors
+    /// As `queue.declare`.
+    pub fn declare_queue(&self, vhost: &str, name: &str, queue: NewQueue) -> Result<(), Fault> {
+        let vhost = self.known_vhost(vhost)?;
+        let request = QueueRequest {
+            name: short(name)?.into(),
+            named_by_broker: false,
+            durable: queue.durable,
+            exclusive: false,
+            auto_delete: queue.auto_delete,
+            arguments: queue.arguments,
+        };
+        let shard = Arc::clone(vhost.shard());
+        let _gate = shard.gate.read();
+        vhost.declare_queue(request, NO_CONNECTION, || shard.next_id()).map(drop)
+    }
+
+    /// Deletes a queue; only one without consumers if `if_unused`, only one without messages if
+    /// `if_empty`. Returns how many messages waited in it.
+    ///
+    /// # Errors
+    /// As `queue.delete`; and 404 when it is not there.
+    pub fn delete_queue(
+        &self,
+        vhost: &str,
+        name: &[u8],
+        if_unused: bool,
+        if_empty: bool,
+    ) -> Result<usize, Fault> {
+        let vhost = self.known_vhost(vhost)?;
+        let queue = vhost.queue_for(name, NO_CONNECTION)?;
+        let (mut wakes, mut messages) = (Wakes::default(), 0);
+        let deleted = {
+            let _gate = vhost.shard().gate.read();
+            let reply = |count| messages = count;
+            vhost.delete_queue_if(&queue, if_unused, if_empty, reply, &mut wakes)
+        };
+        wakes.wake_all();
+        self.broker.check_alarms();
+        deleted.map(|()| messages)
+    }
+
+    /// Drops everything that waits in a queue. Returns how much that was.
+    ///
+    /// # Errors
+    /// As `queue.purge`.
+    pub fn purge_queue(&self, vhost: &str, name: &[u8]) -> Result<usize, Fault> {
+        let vhost = self.known_vhost(vhost)?;
+        let queue = vhost.queue_for(name, NO_CONNECTION)?;
+        super::messages::refuse_streams("queue.purge", &vhost, &queue)?;
+        let purged = {
+            let shard = vhost.shard();
+            let _gate = shard.gate.read();
+            queue.purge(&*shard.store).map_err(store_fault)?
+        };
+        self.tell(EventKind::QueuePurged, &vhost.name, &queue.name);
+        self.broker.check_alarms();
+        Ok(purged)
+    }
+
+    /// Makes a binding, which may be there already.
+    ///
+    /// # Errors
+    /// As `queue.bind` and `exchange.bind`.
+    pub fn bind(&self, vhost: &str, binding: NewBinding) -> Result<(), Fault> {
+        let vhost = self.known_vhost(vhost)?;
+        let mut wakes = Wakes::default();
+        let bound = {
+            let shard = Arc::clone(vhost.shard());
+            let _gate = shard.gate.read();
+            let bound = vhost.bind(request(&binding), NO_CONNECTION, &mut wakes);
+            shard.post_dead_letters(&mut wakes);
+            bound
+        };
+        wakes.wake_all();
+        bound
+    }
+
+    /// Removes a binding. What is not bound is no error.
+    ///
+    /// # Errors
+    /// As `queue.unbind` and `exchange.unbind`.
+    pub fn unbind(&self, vhost: &str, binding: NewBinding) -> Result<(), Fault> {
+        let vhost = self.known_vhost(vhost)?;
+        let _gate = vhost.shard().gate.read();
+        vhost.unbind(request(&binding), NO_CONNECTION)
+    }
+
+    /// Sets a policy, in place of the one of its name. It holds at once and survives a restart.
+    ///
+    /// # Errors
+    /// When there is no such vhost, something in it is wrong, or it can't be kept.
+    pub fn set_policy(
+        &self,
+        vhost: &str,
+        kind: PolicyKind,
+        policy: Policy,
+    ) -> Result<(), PolicyError> {
+        let name = policy.name.clone();
+        self.broker.set_policy(vhost, kind, policy)?;
+        self.tell(EventKind::PolicySet, vhost, name);
+        Ok(())
+    }
+
+    /// Removes a policy. Returns whether it was there; one from the configuration stays.
+    ///
+    /// # Errors
+    /// When there is no such vhost, or that can't be kept.
+    pub fn clear_policy(
+        &self,
+        vhost: &str,
+        kind: PolicyKind,
+        name: &str,
+    ) -> Result<bool, PolicyError> {
+        let cleared = self.broker.clear_policy(vhost, kind, name)?;
+        if cleared {
+            self.tell(EventKind::PolicyCleared, vhost, name);
+        }
+        Ok(cleared)
+    }
+
+    fn tell(&self, kind: EventKind, vhost: &str, name: impl std::fmt::Display) {
+        self.broker.monitor.events.tell(|| Event::new(self.broker.now_ms(), kind, vhost, name));
+    }
+}
+
+impl Vhost {
+    /// Removes everything from a vhost that has been marked as deleted, so that nothing is made in it
+    /// any more. A crash before the vhost itself goes leaves the rest to be deleted once more.
+    fn empty(&self, wakes: &mut Wakes) -> Result<(), Fault> {
+        let shard = Arc::clone(self.shard());
+        for queue in self.ordered_queues().starting_at(0) {
+            // A section for each, so that checkpoints and others get their turns.
+            let _gate = shard.gate.read();
+            self.delete_queue(queue, |_| Ok(()), |_| {}, wakes)?;
+        }
+        for exchange in self.ordered_exchanges().starting_at(0) {
+            if !crate::vhost::is_predefined(&exchange.name) {
+                let _gate = shard.gate.read();
+                self.delete_exchange(&exchange.name, false)?;
+            }
+        }
+        let _gate = shard.gate.read();
+        self.forget_policies()
+    }
+}
+
+fn request(binding: &NewBinding) -> BindingRequest<'_> {
+    BindingRequest {
+        source: binding.source.as_short_str(),
+        destination: &binding.destination,
+        to_queue: binding.to_queue,
+        routing_key: binding.routing_key.as_short_str(),
+        arguments: binding.arguments.clone(),
+    }
+}
+
+pub(super) fn short(text: &str) -> Result<ShortStr<'_>, Fault> {
+    text.try_into().map_err(|_| Fault::precondition_failed("a name has 255 bytes at most"))
+}

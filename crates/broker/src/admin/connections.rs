@@ -1,0 +1,137 @@
+//! Listing and closing connections, and listing what is on them.
+
+use super::channels::{self, ChannelView, ConsumerView};
+use super::monitor::Churn;
+use super::page::{Listing, View};
+use super::registry::ConnectionView;
+use super::{Admin, Follower};
+use crate::fault::Fault;
+use crate::outbox::Outbox;
+use std::sync::Arc;
+
+/// What a client is told whose connection an operator closes without saying why.
+pub const DEFAULT_CLOSE_REASON: &str = "Closed via management plugin";
+
+/// Reply code of `CONNECTION_FORCED`.
+const CONNECTION_FORCED: u16 = 320;
+
+impl Admin {
+    /// The connections of a vhost, or all, by name.
+    ///
+    /// # Errors
+    /// When there is no such vhost.
+    pub fn connections(&self, vhost: Option<&str>) -> Result<Listing<ConnectionView>, Fault> {
+        let mut connections = self.broker.monitor.registry.snapshot();
+        if let Some(vhost) = vhost {
+            let vhost = self.known_vhost(vhost)?;
+            connections = connections.only(|one| Arc::ptr_eq(&one.connection.vhost, &vhost.label));
+        }
+        Ok(Listing::new([(String::new(), (), connections)]))
+    }
+
+    /// The connections of a user, by name.
+    pub fn connections_of_user(&self, user: &str) -> Listing<ConnectionView> {
+        let connections = self.broker.monitor.registry.snapshot();
+        let connections =
+            connections.only(|one| one.connection.user().as_bytes() == user.as_bytes());
+        Listing::new([(String::new(), (), connections)])
+    }
+
+    /// One connection.
+    ///
+    /// # Errors
+    /// When there is none of this name.
+    pub fn connection(&self, name: &str) -> Result<ConnectionView, Fault> {
+        Ok(ConnectionView::view(&(), &self.known_connection(name)?))
+    }
+
+    /// The channels of a connection, by number.
+    ///
+    /// # Errors
+    /// When there is no connection of this name.
+    pub fn channels_of(&self, connection: &str) -> Result<Vec<ChannelView>, Fault> {
+        Ok(channels::of_connection(&*self.known_connection(connection)?))
+    }
+
+    /// Calls `each` with the channels of a vhost, or all, by connection and number; those of one
+    /// connection at a time are in memory.
+    ///
+    /// # Errors
+    /// When there is no such vhost.
+    pub fn for_each_channel(
+        &self,
+        vhost: Option<&str>,
+        each: &mut dyn FnMut(ChannelView),
+    ) -> Result<(), Fault> {
+        let vhost = vhost.map(|name| self.known_vhost(name)).transpose()?;
+        let is_wanted = |one: &Outbox| {
+            vhost.as_ref().is_none_or(|vhost| Arc::ptr_eq(&one.connection.vhost, &vhost.label))
+        };
+        let connections = self.broker.monitor.registry.snapshot();
+        for outbox in connections.starting_at(0).filter(|one| is_wanted(one)) {
+            channels::of_connection(outbox).into_iter().for_each(&mut *each);
+        }
+        Ok(())
+    }
+
+    /// The consumers of a queue.
+    ///
+    /// # Errors
+    /// When the queue is not there.
+    pub fn consumers_of(&self, vhost: &str, queue: &[u8]) -> Result<Vec<ConsumerView>, Fault> {
+        let (_, queue) = self.known_queue(vhost, queue)?;
+        Ok(channels::of_queue(&queue))
+    }
+
+    /// Calls `each` with the consumers of a vhost, or all, by vhost and queue; those of one queue at a
+    /// time are in memory.
+    ///
+    /// # Errors
+    /// When there is no such vhost.
+    pub fn for_each_consumer(
+        &self,
+        vhost: Option<&str>,
+        each: &mut dyn FnMut(ConsumerView),
+    ) -> Result<(), Fault> {
+        for vhost in self.chosen_vhosts(vhost)? {
+            let queues = vhost.ordered_queues();
+            for queue in queues.starting_at(0).filter(|queue| queue.consumer_count() > 0) {
+                channels::of_queue(queue).into_iter().for_each(&mut *each);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has a connection closed; its client is told 320 (`CONNECTION_FORCED`) and the reason.
+    ///
+    /// # Errors
+    /// When there is no connection of this name.
+    pub fn close_connection(&self, name: &str, reason: &str) -> Result<(), Fault> {
+        self.known_connection(name)?.fail_connection(Fault::new(CONNECTION_FORCED, reason));
+        Ok(())
+    }
+
+    /// Has all connections of a user closed, as [`Admin::close_connection`] does. Returns how many.
+    pub fn close_connections_of_user(&self, user: &str, reason: &str) -> usize {
+        let connections = self.broker.monitor.registry.snapshot();
+        let of_user = connections
+            .starting_at(0)
+            .filter(|one| one.connection.user().as_bytes() == user.as_bytes());
+        of_user.map(|one| one.fail_connection(Fault::new(CONNECTION_FORCED, reason))).count()
+    }
+
+    /// How much has come and gone since the broker's start.
+    pub fn churn(&self) -> Churn {
+        self.broker.monitor.churn.read()
+    }
+
+    /// Follows what happens from now on.
+    pub fn follow(&self) -> Follower {
+        self.broker.monitor.events.follow()
+    }
+
+    fn known_connection(&self, name: &str) -> Result<Arc<Outbox>, Fault> {
+        let found = self.broker.monitor.registry.get(name.as_bytes());
+        found.ok_or_else(|| Fault::not_found(format_args!("no connection '{name}'")))
+    }
+}

@@ -1,0 +1,63 @@
+//! Exchanges as an operator sees them.
+
+use super::ordered::Named;
+use super::page::View;
+use crate::exchange::Exchange;
+use crate::vhost::Vhost;
+use courser_codec::{FieldTable, ShortString};
+use std::sync::Arc;
+
+/// An exchange.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExchangeView {
+    /// The vhost it is in.
+    pub vhost: String,
+    /// Its name; empty for the default exchange.
+    pub name: ShortString,
+    /// Its type, as `exchange.declare` names it.
+    pub kind: &'static str,
+    /// Survives a restart of the broker.
+    pub durable: bool,
+    /// Goes with its last binding.
+    pub auto_delete: bool,
+    /// Takes messages from other exchanges only.
+    pub internal: bool,
+    /// Every vhost has it, and nobody can delete it.
+    pub predefined: bool,
+    /// The arguments as declared.
+    pub arguments: FieldTable,
+    /// The name of the policy that counts for it.
+    pub policy: Option<String>,
+    /// Where messages go that find no destination here.
+    pub alternate_exchange: Option<ShortString>,
+    /// Bindings that it is the source of; the default exchange has none of its own.
+    pub bindings: usize,
+}
+
+impl Named for Exchange {
+    fn name(&self) -> &[u8] {
+        self.name.as_bytes()
+    }
+}
+
+impl View for ExchangeView {
+    type Item = Exchange;
+    type Group = Arc<Vhost>;
+
+    fn view(vhost: &Arc<Vhost>, exchange: &Arc<Exchange>) -> Self {
+        let settings = &exchange.settings;
+        ExchangeView {
+            vhost: vhost.name.clone(),
+            name: exchange.name.clone(),
+            kind: settings.kind.name(),
+            durable: settings.durable,
+            auto_delete: settings.auto_delete,
+            internal: settings.internal,
+            predefined: crate::vhost::is_predefined(&exchange.name),
+            arguments: settings.arguments.clone(),
+            policy: vhost.policy_of_exchange(exchange),
+            alternate_exchange: exchange.alternate().map(|name| ShortString::clone(&name)),
+            bindings: exchange.binding_count(),
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Looking at messages, taking them, and moving them, without a connection.
+
+use super::Admin;
+use super::registry::{Connection, ConnectionDetails};
+use crate::fault::{Fault, Resource};
+use crate::internal_publish::{InternalPublish, post};
+use crate::outbox::Outbox;
+use crate::queue::{Queue, Settled, Taking};
+use crate::vhost::{Route, Vhost, store_fault};
+use crate::wakes::Wakes;
+use bytes::Bytes;
+use courser_codec::ShortString;
+use courser_store::{MessageRef, StoreError};
+use std::sync::Arc;
+
+/// Messages that one call looks at or takes at most.
+pub const MESSAGES_MAX: usize = 1000;
+/// Bytes of bodies that one call copies, unless the first message alone is larger.
+const COPIED_BYTES_MAX: usize = 64 << 20;
+/// Messages that are moved in one append.
+const MOVED_AT_ONCE: usize = 256;
+/// Bytes of bodies that are moved in one append, unless the first message alone is larger.
+const MOVED_BYTES_AT_ONCE: usize = 1 << 20;
+
+/// A message as an operator sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageView {
+    /// The exchange that it was published to.
+    pub exchange: ShortString,
+    /// Its routing key.
+    pub routing_key: ShortString,
+    /// It has been delivered before.
+    pub redelivered: bool,
+    /// The payload of its content header frame: its properties.
+    pub header: Vec<u8>,
+    /// Its body, or the beginning of it.
+    pub body: Bytes,
+    /// How long the whole body is.
+    pub body_bytes: usize,
+}
+
+/// What becomes of messages that are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GetMode {
+    /// They are gone.
+    Acknowledge,
+    /// They return to their places, marked as redelivered.
+    Requeue,
+    /// They are refused for good: dead letters, where the queue wants that.
+    Reject,
+}
+
+impl Admin {
+    /// Shows messages that wait in a queue, behind `skip` others, without a change to any. Of each
+    /// body `body_bytes_max` bytes at most.
+    ///
+    /// # Errors
+    /// When the queue is not there, is a stream, or the store can't read.
+    pub fn peek(
+        &self,
+        vhost: &str,
+        queue: &[u8],
+        skip: usize,
+        count: usize,
+        body_bytes_max: usize,
+    ) -> Result<Vec<MessageView>, Fault> {
+        let (vhost, queue) = self.known_queue(vhost, queue)?;
+        refuse_streams("peek", &vhost, &queue)?;
+        let mut shown = Shown { messages: Vec::new(), bytes: 0, body_bytes_max };
+        let store = &*vhost.shard().store;
+        let peeked =
+            queue.peek(skip, count.min(MESSAGES_MAX), store, &mut |message, redelivered| {
+                shown.add(message, redelivered)
+            });
+        peeked.map_err(|error| queue.fault(error))?;
+        Ok(shown.messages)
+    }
+
+    /// Takes messages from the front of a queue, and does with them what `mode` says when all are
+    /// taken. Of each body `body_bytes_max` bytes are shown at most.
+    ///
+    /// # Errors
+    /// When the queue is not there, is another connection's own, is a stream, or the store fails.
+    pub fn get(
+        &self,
+        vhost: &str,
+        queue: &[u8],
+        count: usize,
+        mode: GetMode,
+        body_bytes_max: usize,
+    ) -> Result<Vec<MessageView>, Fault> {
+        let (vhost, queue) = self.own_queue(vhost, queue)?;
+        refuse_streams("basic.get", &vhost, &queue)?;
+        let mut shown = Shown { messages: Vec::new(), bytes: 0, body_bytes_max };
+        let taken = self.take(&vhost, &queue, count.min(MESSAGES_MAX), &mut |message, again| {
+            shown.add(message, again)
+        });
+        let mut wakes = Wakes::default();
+        let settled = {
+            let (taken, failed) = taken;
+            let shard = vhost.shard();
+            let _gate = shard.gate.read();
+            let store = &*shard.store;
+            let settled = match mode {
+                _ if failed.is_some() => queue.requeue(taken.into_iter(), store, &mut wakes),
+                GetMode::Acknowledge => queue.acknowledge(&taken, false, store, &mut wakes),
+                GetMode::Requeue => queue.requeue(taken.into_iter(), store, &mut wakes),
+                GetMode::Reject => queue.reject(&taken, store, &mut wakes),
+            };
+            shard.post_dead_letters(&mut wakes);
+            failed.map_or(settled, Err)
+        };
+        wakes.wake_all();
+        self.broker.check_alarms();
+        settled.map_err(|error| queue.fault(error))?;
+        Ok(shown.messages)
+    }
+
+    /// Moves messages from the front of a queue to the end of another one in the same vhost: `count`
+    /// of them, or all that there are now. Each is in one of the two, whatever crashes. Returns how
+    /// many have been moved: fewer when the other queue refuses more.
+    ///
+    /// # Errors
+    /// When one of the queues is not there or is another connection's own, both are the same, the
+    /// first is a stream, or the store fails.
+    pub fn move_messages(
+        &self,
+        vhost: &str,
+        from: &[u8],
+        to: &[u8],
+        count: Option<usize>,
+    ) -> Result<usize, Fault> {
+        let (vhost, source) = self.own_queue(vhost, from)?;
+        refuse_streams("move", &vhost, &source)?;
+        let target = vhost.queue_for(to, 0)?;
+        if Arc::ptr_eq(&source, &target) {
+            return Err(Fault::precondition_failed("a queue's messages can't be moved to itself"));
+        }
+        let most = count.unwrap_or(usize::MAX).min(source.status().ready);
+        let mut moved = 0;
+        while moved < most {
+            let some = self.move_some(&vhost, &source, &target, most - moved)?;
+            if some == 0 {
+                break;
+            }
+            moved += some;
+        }
+        self.broker.check_alarms();
+        Ok(moved)
+    }
+
+    /// Moves as many messages as go into one append.
+    fn move_some(
+        &self,
+        vhost: &Arc<Vhost>,
+        source: &Arc<Queue>,
+        target: &Arc<Queue>,
+        most: usize,
+    ) -> Result<usize, Fault> {
+        // Whether there is room for the next one is only known when this one is there.
+        let at_once = if target.may_refuse() { 1 } else { MOVED_AT_ONCE };
+        if target.may_refuse() && target.is_full() {
+            return Ok(0);
+        }
+        let route = Arc::new(Route::to(target));
+        let (mut publishes, mut bytes, now_ms) = (Vec::new(), 0, self.broker.now_ms());
+        let (taken, failed) = self.take(vhost, source, at_once.min(most), &mut |message, _| {
+            publishes.push(InternalPublish::to(&message, Arc::clone(&route), now_ms));
+            bytes += message.body.len();
+            bytes < MOVED_BYTES_AT_ONCE
+        });
+        let mut wakes = Wakes::default();
+        let count = taken.len();
+        let moved = {
+            let shard = vhost.shard();
+            let _gate = shard.gate.read();
+            let store = &*shard.store;
+            let is_logged = source.settings.survives();
+            let mut positions = Vec::new();
+            if is_logged {
+                let logged = taken.iter().filter_map(|one| source.unacked_position(one.sequence));
+                positions.extend(logged);
+                positions.sort_unstable();
+            }
+            let posted = match failed {
+                Some(error) => Err(error),
+                None => post(store, &publishes, source.id, &positions, &mut wakes),
+            };
+            let moved = match posted {
+                Ok(()) => source.acknowledge(&taken, is_logged, store, &mut wakes),
+                Err(error) => {
+                    // They are where they were.
+                    let returned = source.requeue(taken.into_iter(), store, &mut wakes);
+                    returned.and(Err(error))
+                }
+            };
+            shard.post_dead_letters(&mut wakes);
+            moved
+        };
+        wakes.wake_all();
+        moved.map_err(store_fault).map(|()| count)
+    }
+
+    /// Takes messages from the front of a queue until `each` has enough. Returns what has been taken,
+    /// which has to be settled, and why there is no more if the store has failed.
+    fn take(
+        &self,
+        vhost: &Arc<Vhost>,
+        queue: &Arc<Queue>,
+        most: usize,
+        each: &mut dyn FnMut(MessageRef<'_>, bool) -> bool,
+    ) -> (Vec<Settled>, Option<StoreError>) {
+        let shard = vhost.shard();
+        let store = &*shard.store;
+        let holder = self.holder(vhost);
+        let (mut taken, mut wakes, mut failed) = (Vec::new(), Wakes::default(), None);
+        let mut wants_more = true;
+        while wants_more && taken.len() < most && failed.is_none() {
+            let _gate = shard.gate.read();
+            let polled = loop {
+                match queue.expire_before_poll(store, &mut wakes) {
+                    Ok(true) => shard.post_dead_letters(&mut wakes),
+                    Ok(false) => break Ok(()),
+                    Err(error) => break Err(error),
+                };
+            };
+            let polled = polled.and_then(|()| {
+                queue.poll((&holder, 0), store, &mut wakes, |sequence, polled| {
+                    wants_more = each(polled.message, polled.redelivered);
+                    taken.push(Settled { sequence, consumer: None });
+                    Taking::UntilAcked
+                })
+            });
+            shard.post_dead_letters(&mut wakes);
+            match polled {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => failed = Some(error),
+            }
+        }
+        wakes.wake_all();
+        (taken, failed)
+    }
+
+    /// What has messages while they are taken. Nobody sees it.
+    fn holder(&self, vhost: &Arc<Vhost>) -> Arc<Outbox> {
+        let (label, user) = (Arc::clone(&vhost.label), ShortString::default());
+        let details = ConnectionDetails::default();
+        let connection = Connection::new(0, label, user, details, self.broker.now_ms());
+        Outbox::new(usize::MAX, 0, false, connection)
+    }
+
+    /// A queue that is no connection's own.
+    fn own_queue(&self, vhost: &str, name: &[u8]) -> Result<(Arc<Vhost>, Arc<Queue>), Fault> {
+        let vhost = self.known_vhost(vhost)?;
+        let queue = vhost.queue_for(name, 0)?;
+        Ok((vhost, queue))
+    }
+}
+
+/// Copies of messages, as far as they have room.
+struct Shown {
+    messages: Vec<MessageView>,
+    bytes: usize,
+    body_bytes_max: usize,
+}
+
+impl Shown {
+    /// Adds a message. Returns whether there is room for another one.
+    fn add(&mut self, message: MessageRef<'_>, redelivered: bool) -> bool {
+        let shown_bytes = message.body.len().min(self.body_bytes_max);
+        let (exchange, routing_key) = courser_store::record::split_address(message.address);
+        let short = |bytes| ShortString::new(bytes).unwrap_or_default();
+        self.messages.push(MessageView {
+            exchange: short(exchange),
+            routing_key: short(routing_key),
+            redelivered,
+            header: message.header.to_vec(),
+            body: Bytes::copy_from_slice(&message.body[..shown_bytes]),
+            body_bytes: message.body.len(),
+        });
+        self.bytes += shown_bytes;
+        self.bytes < COPIED_BYTES_MAX
+    }
+}
+
+pub(super) fn refuse_streams(what: &str, vhost: &Vhost, queue: &Queue) -> Result<(), Fault> {
+    if queue.stream().is_none() {
+        return Ok(());
+    }
+    let resource = Resource { kind: "queue", name: queue.name.as_short_str(), vhost: &vhost.name };
+    Err(Fault::not_implemented(format_args!("{what} not supported by stream queues {resource}")))
+}

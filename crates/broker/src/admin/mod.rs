@@ -1,0 +1,237 @@
+//! The broker as its operator sees it: what there is, page by page, and what may be changed.
+//!
+//! Whoever operates the broker, be it an HTTP API, a command line or a page of metrics, reads and
+//! changes it through an [`Admin`] and through nothing else. Lists are in the order of vhost and
+//! name. A list is what there was at one moment; an item on it is shown as it is when its turn comes,
+//! and no lock is held in between.
+
+mod accounts;
+mod bindings;
+mod channels;
+mod commands;
+mod connections;
+mod events;
+mod exchanges;
+mod messages;
+mod monitor;
+mod ordered;
+mod page;
+mod queues;
+mod registry;
+mod vhosts;
+
+pub use bindings::BindingView;
+pub use channels::{ChannelView, ConsumerView};
+pub use commands::{NewBinding, NewQueue};
+pub use connections::DEFAULT_CLOSE_REASON;
+pub use events::{EVENTS_MAX, Event, EventKind, Followed, Follower};
+pub use exchanges::ExchangeView;
+pub use messages::{GetMode, MESSAGES_MAX, MessageView};
+pub use monitor::Churn;
+pub(crate) use monitor::{Monitor, count, vhost_deleted};
+pub(crate) use ordered::{Ordered, Snapshot};
+pub use page::{Listing, PAGE_MAX, Page, PageRequest, Start, View};
+pub use queues::{QueueView, StreamView};
+pub(crate) use registry::Connection;
+pub use registry::{ConnectionDetails, ConnectionState, ConnectionView};
+pub use vhosts::{MessageTotals, VhostView};
+
+use crate::broker::Broker;
+use crate::exchange::Exchange;
+use crate::fault::Fault;
+use crate::policy::{Policy, PolicyKind};
+use crate::queue::Queue;
+use crate::vhost::Vhost;
+use std::fmt;
+use std::sync::Arc;
+
+/// What an operator may ask of a broker, and do to it. Cheap to clone.
+#[derive(Clone)]
+pub struct Admin {
+    broker: Arc<Broker>,
+}
+
+impl Broker {
+    /// The interface for whoever operates the broker.
+    pub fn admin(self: &Arc<Self>) -> Admin {
+        Admin { broker: Arc::clone(self) }
+    }
+}
+
+impl Admin {
+    /// All vhosts, by name.
+    pub fn vhosts(&self) -> Vec<VhostView> {
+        self.all_vhosts().iter().map(|vhost| VhostView::of(vhost)).collect()
+    }
+
+    /// One vhost.
+    pub fn vhost(&self, name: &str) -> Option<VhostView> {
+        self.broker.vhost(name).map(|vhost| VhostView::of(&vhost))
+    }
+
+    /// What the queues of a vhost hold together: looks at every one of them.
+    ///
+    /// # Errors
+    /// When there is no such vhost.
+    pub fn message_totals(&self, vhost: &str) -> Result<MessageTotals, Fault> {
+        Ok(MessageTotals::of(&self.known_vhost(vhost)?))
+    }
+
+    /// The queues of a vhost, or of all.
+    ///
+    /// # Errors
+    /// When there is no such vhost.
+    pub fn queues(&self, vhost: Option<&str>) -> Result<Listing<QueueView>, Fault> {
+        let vhosts = self.chosen_vhosts(vhost)?.into_iter();
+        Ok(Listing::new(vhosts.map(|vhost| {
+            let queues = vhost.ordered_queues();
+            (vhost.name.clone(), vhost, queues)
+        })))
+    }
+
+    /// One queue.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub fn queue(&self, vhost: &str, name: &[u8]) -> Result<QueueView, Fault> {
+        let (vhost, queue) = self.known_queue(vhost, name)?;
+        Ok(QueueView::view(&vhost, &queue))
+    }
+
+    /// The exchanges of a vhost, or of all.
+    ///
+    /// # Errors
+    /// When there is no such vhost.
+    pub fn exchanges(&self, vhost: Option<&str>) -> Result<Listing<ExchangeView>, Fault> {
+        let vhosts = self.chosen_vhosts(vhost)?.into_iter();
+        Ok(Listing::new(vhosts.map(|vhost| {
+            let exchanges = vhost.ordered_exchanges();
+            (vhost.name.clone(), vhost, exchanges)
+        })))
+    }
+
+    /// One exchange; the default one has an empty name.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub fn exchange(&self, vhost: &str, name: &[u8]) -> Result<ExchangeView, Fault> {
+        let (vhost, exchange) = self.known_exchange(vhost, name)?;
+        Ok(ExchangeView::view(&vhost, &exchange))
+    }
+
+    /// The bindings that an exchange is the source of, by destination.
+    ///
+    /// # Errors
+    /// When the exchange is not there.
+    pub fn bindings_from(&self, vhost: &str, exchange: &[u8]) -> Result<Vec<BindingView>, Fault> {
+        let (vhost, exchange) = self.known_exchange(vhost, exchange)?;
+        Ok(bindings::from_exchange(&vhost, &exchange))
+    }
+
+    /// The bindings that lead to a queue, by source; the first is the one by its name.
+    ///
+    /// # Errors
+    /// When the queue is not there.
+    pub fn bindings_to_queue(&self, vhost: &str, queue: &[u8]) -> Result<Vec<BindingView>, Fault> {
+        let (vhost, queue) = self.known_queue(vhost, queue)?;
+        Ok(bindings::to_queue(&vhost, &queue))
+    }
+
+    /// The bindings that lead to an exchange, by source.
+    ///
+    /// # Errors
+    /// When the exchange is not there.
+    pub fn bindings_to_exchange(
+        &self,
+        vhost: &str,
+        exchange: &[u8],
+    ) -> Result<Vec<BindingView>, Fault> {
+        let (vhost, exchange) = self.known_exchange(vhost, exchange)?;
+        Ok(bindings::to_exchange(&vhost, &exchange))
+    }
+
+    /// Calls `each` with all bindings of a vhost, by source; those of one source at a time are in
+    /// memory.
+    ///
+    /// # Errors
+    /// When there is no such vhost.
+    pub fn for_each_binding(
+        &self,
+        vhost: &str,
+        each: &mut dyn FnMut(BindingView),
+    ) -> Result<(), Fault> {
+        let vhost = self.known_vhost(vhost)?;
+        for exchange in vhost.ordered_exchanges().starting_at(0) {
+            bindings::from_exchange(&vhost, exchange).into_iter().for_each(&mut *each);
+        }
+        Ok(())
+    }
+
+    /// The policies of one kind, those from the configuration included, by name.
+    ///
+    /// # Errors
+    /// When there is no such vhost.
+    pub fn policies(&self, vhost: &str, kind: PolicyKind) -> Result<Vec<Policy>, Fault> {
+        Ok(self.known_vhost(vhost)?.policies(kind))
+    }
+
+    /// What is short, if publishers have to wait.
+    pub fn alarms(&self) -> Alarms {
+        self.broker.alarms()
+    }
+
+    /// Bytes that waiting messages use.
+    pub fn memory_used_bytes(&self) -> u64 {
+        self.broker.memory_used_bytes()
+    }
+
+    fn all_vhosts(&self) -> Vec<Arc<Vhost>> {
+        let mut vhosts = self.broker.vhosts();
+        vhosts.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        vhosts
+    }
+
+    fn chosen_vhosts(&self, name: Option<&str>) -> Result<Vec<Arc<Vhost>>, Fault> {
+        match name {
+            Some(name) => Ok(vec![self.known_vhost(name)?]),
+            None => Ok(self.all_vhosts()),
+        }
+    }
+
+    fn known_vhost(&self, name: &str) -> Result<Arc<Vhost>, Fault> {
+        self.broker
+            .vhost(name)
+            .ok_or_else(|| Fault::not_found(format_args!("vhost '{name}' not found")))
+    }
+
+    fn known_queue(&self, vhost: &str, name: &[u8]) -> Result<(Arc<Vhost>, Arc<Queue>), Fault> {
+        let vhost = self.known_vhost(vhost)?;
+        let queue = vhost.queue(name).ok_or_else(|| vhost.no_queue(name))?;
+        Ok((vhost, queue))
+    }
+
+    fn known_exchange(
+        &self,
+        vhost: &str,
+        name: &[u8],
+    ) -> Result<(Arc<Vhost>, Arc<Exchange>), Fault> {
+        let vhost = self.known_vhost(vhost)?;
+        let exchange = vhost.exchange_or_fault(name)?;
+        Ok((vhost, exchange))
+    }
+}
+
+/// What is short.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Alarms {
+    /// Messages take more memory than they may.
+    pub memory: bool,
+    /// The disk is nearly full.
+    pub disk: bool,
+}
+
+impl fmt::Debug for Admin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admin").finish_non_exhaustive()
+    }
+}

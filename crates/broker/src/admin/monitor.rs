@@ -1,0 +1,130 @@
+//! What the broker keeps for its operator beside what it needs itself.
+
+use super::events::{Event, EventKind, Events};
+use super::ordered::Named;
+use super::registry::Registry;
+use crate::fault::Fault;
+use crate::outbox::Outbox;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Shared by the broker and its vhosts.
+#[derive(Default)]
+pub(crate) struct Monitor {
+    pub registry: Registry,
+    pub events: Arc<Events>,
+    pub churn: ChurnCounters,
+}
+
+impl Monitor {
+    /// Takes a connection in, under a name of its own.
+    pub fn register(&self, outbox: Arc<Outbox>, now_ms: u64) -> Arc<Outbox> {
+        let mut outcome = self.registry.try_insert(outbox);
+        while let Err(mut refused) = outcome {
+            if let Some(only) = Arc::get_mut(&mut refused) {
+                only.connection.distinguish();
+            }
+            outcome = self.registry.try_insert(refused);
+        }
+        let (Ok(outbox) | Err(outbox)) = outcome;
+        count(&self.churn.connections_opened);
+        self.events.tell(|| about(&outbox, now_ms, EventKind::ConnectionOpened));
+        if outbox.connection.vhost.is_deleted() {
+            // It has been let in at the last moment.
+            outbox.fail_connection(vhost_deleted(&outbox.connection.vhost.name));
+        }
+        outbox
+    }
+
+    /// Takes note of a connection's end.
+    pub fn forget(&self, outbox: &Arc<Outbox>, now_ms: u64) {
+        let is_this = |other: &Arc<Outbox>| Arc::ptr_eq(other, outbox);
+        if self.registry.remove_if(outbox.name(), is_this) {
+            count(&self.churn.connections_closed);
+            self.events.tell(|| about(outbox, now_ms, EventKind::ConnectionClosed));
+        }
+    }
+
+    /// A channel has been opened.
+    pub fn channel_opened(&self, outbox: &Outbox, number: u16, now_ms: u64) {
+        count(&self.churn.channels_opened);
+        let event = || about(outbox, now_ms, EventKind::ChannelOpened).with("number", number);
+        self.events.tell(event);
+    }
+
+    /// A channel is closed.
+    pub fn channel_closed(&self, outbox: &Outbox, number: u16, now_ms: u64) {
+        count(&self.churn.channels_closed);
+        let event = || about(outbox, now_ms, EventKind::ChannelClosed).with("number", number);
+        self.events.tell(event);
+    }
+}
+
+/// How much has come and gone.
+#[derive(Debug, Default)]
+pub(crate) struct ChurnCounters {
+    pub connections_opened: AtomicU64,
+    pub connections_closed: AtomicU64,
+    pub channels_opened: AtomicU64,
+    pub channels_closed: AtomicU64,
+    pub queues_declared: AtomicU64,
+    pub queues_created: AtomicU64,
+    pub queues_deleted: AtomicU64,
+}
+
+/// How much has come and gone since the broker's start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Churn {
+    /// Connections that entered a vhost.
+    pub connections_opened: u64,
+    /// Of those, the ones that are over.
+    pub connections_closed: u64,
+    /// Channels opened.
+    pub channels_opened: u64,
+    /// Of those, the ones that are closed.
+    pub channels_closed: u64,
+    /// Queues declared, whether they were there or not.
+    pub queues_declared: u64,
+    /// Queues made.
+    pub queues_created: u64,
+    /// Queues that have gone.
+    pub queues_deleted: u64,
+}
+
+impl ChurnCounters {
+    pub fn read(&self) -> Churn {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Churn {
+            connections_opened: read(&self.connections_opened),
+            connections_closed: read(&self.connections_closed),
+            channels_opened: read(&self.channels_opened),
+            channels_closed: read(&self.channels_closed),
+            queues_declared: read(&self.queues_declared),
+            queues_created: read(&self.queues_created),
+            queues_deleted: read(&self.queues_deleted),
+        }
+    }
+}
+
+fn about(outbox: &Outbox, now_ms: u64, kind: EventKind) -> Event {
+    let connection = &outbox.connection;
+    let event = Event::new(now_ms, kind, &connection.vhost.name, connection.name());
+    event.with("user", connection.user())
+}
+
+/// What the clients in a vhost are told when it goes.
+pub(crate) fn vhost_deleted(name: &str) -> Fault {
+    Fault::new(320, format_args!("vhost '{name}' is deleted"))
+}
+
+/// Counts one more.
+pub(crate) fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+impl fmt::Debug for Monitor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Monitor").finish_non_exhaustive()
+    }
+}

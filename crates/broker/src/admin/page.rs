@@ -1,0 +1,189 @@
+//! Lists that are paged through while what they list changes.
+
+use super::ordered::{Named, Snapshot};
+use std::fmt;
+use std::sync::Arc;
+
+/// Items on a page at most.
+pub const PAGE_MAX: usize = 500;
+
+/// Where a page begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Behind this many items. Cheap for any number, but what comes and goes between two pages
+    /// moves the others.
+    Rank(usize),
+    /// Behind the item of this vhost and name, whether or not it is still there. Whoever goes on
+    /// like this sees everything that was there all the time exactly once.
+    After {
+        /// The vhost of the item; empty for what belongs to none.
+        vhost: String,
+        /// The name of the item.
+        name: Vec<u8>,
+    },
+}
+
+/// Which part of a list is wanted.
+pub struct PageRequest<'a> {
+    /// Where it begins. With a filter, ranks are those of the items that it lets through.
+    pub start: Start,
+    /// How many items, [`PAGE_MAX`] at most.
+    pub limit: usize,
+    /// Which names are wanted; all if there is none. Asked of every name in the list.
+    pub filter: Option<&'a dyn Fn(&str) -> bool>,
+}
+
+/// A part of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page<V> {
+    /// The items, by vhost and name.
+    pub items: Vec<V>,
+    /// How many the list has.
+    pub total: usize,
+    /// How many of them the filter lets through.
+    pub filtered: usize,
+    /// Where the next page begins; none behind the last item.
+    pub next: Option<Start>,
+}
+
+/// What is shown of an item. Made when it is asked for, from what the item is then.
+pub trait View: Sized {
+    /// What it is made from.
+    type Item;
+    /// What the items of a group have in common.
+    type Group;
+
+    /// The item as it is now.
+    fn view(group: &Self::Group, item: &Arc<Self::Item>) -> Self;
+}
+
+/// What there was at one moment, by vhost and name. Making it holds a lock for as long as it takes to
+/// count a reference for each few hundred items; using it holds none.
+pub struct Listing<V: View> {
+    groups: Vec<Group<V>>,
+    len: usize,
+}
+
+struct Group<V: View> {
+    name: String,
+    group: V::Group,
+    items: Snapshot<V::Item>,
+}
+
+impl PageRequest<'_> {
+    /// Everything from the first item on, up to `limit`.
+    pub fn first(limit: usize) -> Self {
+        PageRequest { start: Start::Rank(0), limit, filter: None }
+    }
+}
+
+#[allow(private_bounds, reason = "nobody else lists anything")]
+impl<V: View<Item: Named>> Listing<V> {
+    pub(super) fn new(
+        groups: impl IntoIterator<Item = (String, V::Group, Snapshot<V::Item>)>,
+    ) -> Self {
+        let groups = groups.into_iter();
+        let groups: Vec<Group<V>> =
+            groups.map(|(name, group, items)| Group { name, group, items }).collect();
+        let len = groups.iter().map(|group| group.items.len()).sum();
+        Listing { groups, len }
+    }
+
+    /// How many items there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// All items, each made when its turn comes, so that a long list can be written as it is read.
+    pub fn iter(&self) -> impl Iterator<Item = V> {
+        self.starting_at(0).map(|(group, item)| V::view(&group.group, item))
+    }
+
+    /// A part of the list.
+    pub fn page(&self, request: &PageRequest<'_>) -> Page<V> {
+        match request.filter {
+            None => self.page_of_all(request),
+            Some(filter) => self.page_of_some(request, filter),
+        }
+    }
+
+    fn page_of_all(&self, request: &PageRequest<'_>) -> Page<V> {
+        let first = self.rank(&request.start);
+        let taken: Vec<_> = self.starting_at(first).take(request.limit.min(PAGE_MAX)).collect();
+        let is_last = first + taken.len() >= self.len;
+        let next = taken.last().filter(|_| !is_last).map(|(group, item)| behind(group, item));
+        let items = taken.iter().map(|(group, item)| V::view(&group.group, item)).collect();
+        Page { items, total: self.len, filtered: self.len, next }
+    }
+
+    fn page_of_some(&self, request: &PageRequest<'_>, filter: &dyn Fn(&str) -> bool) -> Page<V> {
+        let wanted = |item: &V::Item| filter(&String::from_utf8_lossy(item.name()));
+        let (behind_rank, mut to_skip) = match &request.start {
+            Start::Rank(rank) => (0, *rank),
+            after @ Start::After { .. } => (self.rank(after), 0),
+        };
+        let limit = request.limit.min(PAGE_MAX);
+        let (mut taken, mut filtered, mut more) = (Vec::new(), 0, false);
+        for (rank, (group, item)) in self.starting_at(0).enumerate() {
+            if !wanted(item) {
+                continue;
+            }
+            filtered += 1;
+            if rank < behind_rank {
+                continue;
+            }
+            if to_skip > 0 {
+                to_skip -= 1;
+            } else if taken.len() < limit {
+                taken.push((group, item));
+            } else {
+                more = true;
+            }
+        }
+        let next = taken.last().filter(|_| more).map(|(group, item)| behind(group, item));
+        let items = taken.iter().map(|(group, item)| V::view(&group.group, item)).collect();
+        Page { items, total: self.len, filtered, next }
+    }
+
+    /// How many items are in front of what is wanted.
+    fn rank(&self, start: &Start) -> usize {
+        let (vhost, name) = match start {
+            Start::Rank(rank) => return *rank,
+            Start::After { vhost, name } => (vhost, name),
+        };
+        let at = self.groups.partition_point(|group| group.name < *vhost);
+        let before: usize = self.groups[..at].iter().map(|group| group.items.len()).sum();
+        let within = self.groups.get(at).filter(|group| group.name == *vhost);
+        before + within.map_or(0, |group| group.items.rank_after(name))
+    }
+
+    fn starting_at(&self, rank: usize) -> impl Iterator<Item = (&Group<V>, &Arc<V::Item>)> {
+        let (mut at, mut left) = (0, rank);
+        while let Some(group) = self.groups.get(at)
+            && left >= group.items.len()
+        {
+            left -= group.items.len();
+            at += 1;
+        }
+        self.groups[at..].iter().enumerate().flat_map(move |(nth, group)| {
+            let first = if nth == 0 { left } else { 0 };
+            group.items.starting_at(first).map(move |item| (group, item))
+        })
+    }
+}
+
+#[allow(private_bounds, reason = "nobody else lists anything")]
+fn behind<V: View<Item: Named>>(group: &Group<V>, item: &Arc<V::Item>) -> Start {
+    Start::After { vhost: group.name.clone(), name: item.name().to_vec() }
+}
+
+impl<V: View> fmt::Debug for Listing<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listing").field("len", &self.len).finish_non_exhaustive()
+    }
+}

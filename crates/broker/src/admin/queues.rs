@@ -1,0 +1,87 @@
+//! Queues as an operator sees them.
+
+use super::ordered::Named;
+use super::page::View;
+use crate::arguments::QueueType;
+use crate::queue::{ConnectionId, Queue, QueueStatus};
+use crate::vhost::Vhost;
+use courser_codec::{FieldTable, ShortString};
+use std::sync::Arc;
+
+/// A queue and what it holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueueView {
+    /// The vhost it is in.
+    pub vhost: String,
+    /// Its name.
+    pub name: ShortString,
+    /// `classic`, `quorum` or `stream`.
+    pub queue_type: &'static str,
+    /// Survives a restart of the broker.
+    pub durable: bool,
+    /// Goes with its last consumer.
+    pub auto_delete: bool,
+    /// The connection that alone may use it, and with which it goes.
+    pub exclusive_owner: Option<ConnectionId>,
+    /// The arguments as declared.
+    pub arguments: FieldTable,
+    /// The name of the policy that counts for it.
+    pub policy: Option<String>,
+    /// The name of the operator policy that counts for it.
+    pub operator_policy: Option<String>,
+    /// What the two policies ask for together.
+    pub effective_definition: FieldTable,
+    /// Messages that wait for a consumer.
+    pub ready: usize,
+    /// Messages delivered and not acknowledged.
+    pub unacked: usize,
+    /// Consumers, blocked ones included.
+    pub consumers: usize,
+    /// What is there of a stream.
+    pub stream: Option<StreamView>,
+}
+
+/// What a stream holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamView {
+    /// The offset of its oldest message.
+    pub first_offset: u64,
+    /// The offset that its next message gets.
+    pub next_offset: u64,
+}
+
+impl Named for Queue {
+    fn name(&self) -> &[u8] {
+        self.name.as_bytes()
+    }
+}
+
+impl View for QueueView {
+    type Item = Queue;
+    type Group = Arc<Vhost>;
+
+    fn view(vhost: &Arc<Vhost>, queue: &Arc<Queue>) -> Self {
+        let settings = &queue.settings;
+        let policies = vhost.policies_for_queue(queue);
+        let QueueStatus { ready, unacked, consumers } = queue.status();
+        QueueView {
+            vhost: vhost.name.clone(),
+            name: queue.name.clone(),
+            queue_type: QueueType::of(&settings.arguments).name(),
+            durable: settings.durable,
+            auto_delete: settings.auto_delete,
+            exclusive_owner: settings.exclusive_owner,
+            arguments: settings.arguments.clone(),
+            policy: policies.user,
+            operator_policy: policies.operator,
+            effective_definition: policies.definition,
+            ready,
+            unacked,
+            consumers,
+            stream: queue.stream().map(|stream| StreamView {
+                first_offset: stream.first_offset(),
+                next_offset: stream.next_offset(),
+            }),
+        }
+    }
+}

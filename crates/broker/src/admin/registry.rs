@@ -1,0 +1,268 @@
+//! The connections that are open, and what is known of each.
+//!
+//! What there is to know of a connection lives in its outbox, which others reach it by anyway; the
+//! registry keeps the outboxes by the names of their connections.
+
+use super::ordered::{Named, Ordered};
+use super::page::View;
+use crate::outbox::Outbox;
+use crate::queue::ConnectionId;
+use crate::vhost::VhostLabel;
+use courser_codec::{FieldTable, ShortString, Table};
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+/// Bytes kept of what a client says of itself. Clients that are well known say some 500.
+const PROPERTIES_BYTES_MAX: usize = 4096;
+/// Bytes of a connection's name.
+const NAME_BYTES_MAX: usize = 255;
+
+/// The connections that are open, by name.
+pub(crate) type Registry = Ordered<Outbox>;
+
+/// What whoever drives a connection knows of it when it opens.
+#[derive(Clone, Debug, Default)]
+pub struct ConnectionDetails {
+    /// Where it comes from and goes to, as `127.0.0.1:55992 -> 127.0.0.1:5672`. Made different from
+    /// all others' if it is not.
+    pub name: String,
+    /// How its user has logged in.
+    pub mechanism: &'static str,
+    /// Channels that it may have at most.
+    pub channel_max: u16,
+    /// Agreed interval of heartbeats in seconds, 0 for none.
+    pub heartbeat_s: u16,
+    /// What the client says of itself. Of much only the first is kept.
+    pub client_properties: FieldTable,
+}
+
+/// What is known of an open connection.
+pub(crate) struct Connection {
+    pub id: ConnectionId,
+    name: Box<str>,
+    user: ShortString,
+    pub vhost: Arc<VhostLabel>,
+    mechanism: &'static str,
+    channel_max: u16,
+    heartbeat_s: u16,
+    state: AtomicU8,
+    since_ms: u64,
+    /// Encoded, which takes much less.
+    properties: Box<[u8]>,
+    pub traffic: Traffic,
+}
+
+/// What a connection's socket has taken and given. Only the connection's driver adds to it.
+#[derive(Debug, Default)]
+pub(crate) struct Traffic {
+    received_bytes: AtomicU64,
+    receives: AtomicU64,
+    sent_bytes: AtomicU64,
+    sends: AtomicU64,
+}
+
+/// What a connection is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectionState {
+    /// It is read and written as usual.
+    Running = 0,
+    /// It publishes during an alarm, and has to wait until that is over.
+    Blocked = 1,
+    /// It is ahead of the consumers of what it publishes, and gives them time.
+    Flow = 2,
+    /// It has been told to close.
+    Closing = 3,
+}
+
+/// A connection as an operator sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConnectionView {
+    /// Its own among all connections that there ever were.
+    pub id: ConnectionId,
+    /// Its own among those that are open.
+    pub name: String,
+    /// The user who logged in.
+    pub user: ShortString,
+    /// The vhost it is in.
+    pub vhost: String,
+    /// Where the client is, if it came through a socket.
+    pub peer: Option<SocketAddr>,
+    /// Where the broker took it in, if it came through a socket.
+    pub local: Option<SocketAddr>,
+    /// How the user has logged in.
+    pub mechanism: &'static str,
+    /// What the client says of itself.
+    pub client_properties: FieldTable,
+    /// When it was opened, in milliseconds since 1970.
+    pub since_ms: u64,
+    /// What it is doing.
+    pub state: ConnectionState,
+    /// The largest frame, as agreed.
+    pub frame_max: usize,
+    /// Channels that it may have.
+    pub channel_max: u16,
+    /// Agreed interval of heartbeats in seconds, 0 for none.
+    pub heartbeat_s: u16,
+    /// Channels that are open.
+    pub channels: usize,
+    /// Bytes that came from the client.
+    pub received_bytes: u64,
+    /// Reads that brought some.
+    pub receives: u64,
+    /// Bytes that were sent to the client.
+    pub sent_bytes: u64,
+    /// Writes that took some.
+    pub sends: u64,
+    /// Bytes that wait to be sent.
+    pub pending_bytes: usize,
+}
+
+impl Connection {
+    pub fn new(
+        id: ConnectionId,
+        vhost: Arc<VhostLabel>,
+        user: ShortString,
+        details: ConnectionDetails,
+        since_ms: u64,
+    ) -> Self {
+        let ConnectionDetails { mut name, mechanism, channel_max, heartbeat_s, client_properties } =
+            details;
+        if name.is_empty() {
+            name = format!("session {id}");
+        }
+        name.truncate(name.floor_char_boundary(NAME_BYTES_MAX));
+        Connection {
+            id,
+            name: name.into(),
+            user,
+            vhost,
+            mechanism,
+            channel_max,
+            heartbeat_s,
+            state: AtomicU8::new(ConnectionState::Running as u8),
+            since_ms,
+            properties: encode_some(client_properties),
+            traffic: Traffic::default(),
+        }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn user(&self) -> &ShortString {
+        &self.user
+    }
+
+    /// Makes its name different from all others'.
+    pub fn distinguish(&mut self) {
+        self.name = format!("{} #{}", self.name, self.id).into();
+    }
+
+    pub fn set_state(&self, state: ConnectionState) {
+        // It does not open again.
+        if self.state.load(Ordering::Relaxed) != ConnectionState::Closing as u8 {
+            self.state.store(state as u8, Ordering::Relaxed);
+        }
+    }
+
+    fn state(&self) -> ConnectionState {
+        let known = [ConnectionState::Blocked, ConnectionState::Flow, ConnectionState::Closing];
+        let state = self.state.load(Ordering::Relaxed);
+        known.into_iter().find(|one| *one as u8 == state).unwrap_or(ConnectionState::Running)
+    }
+
+    /// The addresses of both ends, which its name consists of.
+    fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>) {
+        match self.name.split_once(" -> ") {
+            Some((peer, local)) => (peer.parse().ok(), local.parse().ok()),
+            None => (None, None),
+        }
+    }
+}
+
+/// The entries of a table that fit into what is kept, encoded.
+fn encode_some(mut properties: FieldTable) -> Box<[u8]> {
+    let mut encoded = properties.to_entries();
+    while encoded.len() > PROPERTIES_BYTES_MAX {
+        // Whichever takes most is said at too great length.
+        let largest = properties.iter().max_by_key(|(name, value)| {
+            FieldTable::from_iter([((*name).clone(), (*value).clone())]).to_entries().len()
+        });
+        let Some(name) = largest.map(|(name, _)| name.clone()) else { break };
+        properties.remove(name.as_bytes());
+        encoded = properties.to_entries();
+    }
+    encoded.into()
+}
+
+impl Traffic {
+    /// Bytes came from the client.
+    #[inline]
+    pub fn received(&self, bytes: usize) {
+        add(&self.received_bytes, bytes as u64);
+        add(&self.receives, 1);
+    }
+
+    /// Bytes went to the client.
+    #[inline]
+    pub fn sent(&self, bytes: usize) {
+        add(&self.sent_bytes, bytes as u64);
+        add(&self.sends, 1);
+    }
+}
+
+/// There is one who adds, so nothing is lost between the two steps.
+#[inline]
+fn add(counter: &AtomicU64, more: u64) {
+    counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Named for Outbox {
+    fn name(&self) -> &[u8] {
+        self.connection.name.as_bytes()
+    }
+}
+
+impl View for ConnectionView {
+    type Item = Outbox;
+    type Group = ();
+
+    fn view((): &(), outbox: &Arc<Outbox>) -> Self {
+        let connection = &outbox.connection;
+        let traffic = &connection.traffic;
+        let (peer, local) = connection.addresses();
+        let state = outbox.lock();
+        ConnectionView {
+            id: connection.id,
+            name: connection.name.to_string(),
+            user: connection.user.clone(),
+            vhost: connection.vhost.name.clone(),
+            peer,
+            local,
+            mechanism: connection.mechanism,
+            client_properties: Table::from_entries(&connection.properties)
+                .to_owned()
+                .unwrap_or_default(),
+            since_ms: connection.since_ms,
+            state: connection.state(),
+            frame_max: state.frame_max(),
+            channel_max: connection.channel_max,
+            heartbeat_s: connection.heartbeat_s,
+            channels: state.channel_numbers().len(),
+            received_bytes: traffic.received_bytes.load(Ordering::Relaxed),
+            receives: traffic.receives.load(Ordering::Relaxed),
+            sent_bytes: traffic.sent_bytes.load(Ordering::Relaxed),
+            sends: traffic.sends.load(Ordering::Relaxed),
+            pending_bytes: state.pending_bytes(),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Vhosts as an operator sees them.
+
+use crate::vhost::{Vhost, VhostLimits};
+use std::sync::Arc;
+
+/// A vhost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VhostView {
+    /// Its name.
+    pub name: String,
+    /// What it may have at most.
+    pub limits: VhostLimits,
+    /// Connections that are open in it.
+    pub connections: u64,
+    /// How many queues it has.
+    pub queues: usize,
+    /// How many exchanges it has, the predefined ones included.
+    pub exchanges: usize,
+    /// How many bindings it has, those by name at the default exchange not counted.
+    pub bindings: usize,
+}
+
+/// What the queues of a vhost hold together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MessageTotals {
+    /// Messages that wait for a consumer.
+    pub ready: u64,
+    /// Messages delivered and not acknowledged.
+    pub unacked: u64,
+}
+
+impl VhostView {
+    pub(super) fn of(vhost: &Vhost) -> Self {
+        VhostView {
+            name: vhost.name.clone(),
+            limits: vhost.limits().unwrap_or_default(),
+            connections: vhost.connections(),
+            queues: vhost.ordered_queues().len(),
+            exchanges: vhost.ordered_exchanges().len(),
+            bindings: vhost.binding_count(),
+        }
+    }
+}
+
+impl MessageTotals {
+    /// Adds up a vhost, one queue after the other.
+    pub(super) fn of(vhost: &Arc<Vhost>) -> Self {
+        let mut totals = MessageTotals::default();
+        for queue in vhost.ordered_queues().starting_at(0) {
+            let status = queue.status();
+            totals.ready += status.ready as u64;
+            totals.unacked += status.unacked as u64;
+        }
+        totals
+    }
+}

@@ -1,0 +1,130 @@
+//! Exchanges that keep messages: until their time has come, or for those who come later.
+
+use super::Exchange;
+use super::history::{History, RecentMessage};
+use crate::delay::{Delay, Delayed};
+use crate::memory::Memory;
+use crate::shard::Shard;
+use crate::timers::Timers;
+use crate::vhost::Vhost;
+use courser_store::{Location, Lsn, MessageRef, Record, Store, StoreError, Sync};
+use std::sync::{Arc, Weak};
+
+/// What an exchange that keeps messages has to know of the world around it.
+#[derive(Clone)]
+pub(crate) struct Context {
+    pub vhost: Weak<Vhost>,
+    pub store: Arc<dyn Store>,
+    pub timers: Arc<Timers>,
+    pub memory: Arc<Memory>,
+}
+
+impl Context {
+    /// What an exchange of this vhost has to know.
+    pub fn new(vhost: Weak<Vhost>, shard: &Shard) -> Self {
+        let (store, timers) = (Arc::clone(&shard.store), Arc::clone(&shard.timers));
+        Context { vhost, store, timers, memory: Arc::clone(&shard.memory) }
+    }
+}
+
+/// What an exchange keeps.
+#[derive(Debug)]
+pub(crate) enum Retention {
+    /// Nothing, as most do.
+    Nothing,
+    /// `x-delayed-message`: what waits for its time.
+    Delay(Arc<Delay>),
+    /// `x-recent-history`: the last messages, for whoever is bound next.
+    History(Arc<History>),
+}
+
+/// A message that an exchange is about to keep.
+pub(crate) enum Arrival<'m> {
+    /// It waits for its time.
+    Waits(Delayed<'m>),
+    /// It is remembered.
+    Remembered(RecentMessage<'m>),
+}
+
+impl Arrival<'_> {
+    /// What the log is told, if the message survives a restart here.
+    pub fn record(&self) -> Option<Record<'_>> {
+        match self {
+            Arrival::Waits(newcomer) => newcomer.record(),
+            Arrival::Remembered(memory) => memory.record(),
+        }
+    }
+
+    /// The message is kept from now on. If it survives, its place is the next of `appended`.
+    pub fn admit_from(
+        self,
+        appended: &mut impl Iterator<Item = Location>,
+    ) -> Result<(), StoreError> {
+        match self {
+            Arrival::Waits(newcomer) => newcomer.admit_from(appended),
+            Arrival::Remembered(memory) => memory.admit_from(appended),
+        }
+    }
+}
+
+impl Exchange {
+    /// What waits here for its time, if that is what this exchange is for.
+    pub(crate) fn delay(&self) -> Option<&Arc<Delay>> {
+        match &self.retention {
+            Retention::Delay(delay) => Some(delay),
+            _ => None,
+        }
+    }
+
+    /// The last messages, if that is what this exchange is for.
+    pub(crate) fn history(&self) -> Option<&Arc<History>> {
+        match &self.retention {
+            Retention::History(history) => Some(history),
+            _ => None,
+        }
+    }
+
+    /// The number under which the log has what it keeps, if it keeps anything that survives.
+    pub(crate) fn number_in_log(&self) -> Option<u64> {
+        let keeps = !matches!(self.retention, Retention::Nothing);
+        (keeps && self.settings.durable).then_some(self.id)
+    }
+
+    /// Messages that wait here for their time.
+    pub fn messages_delayed(&self) -> usize {
+        self.delay().map_or(0, |delay| delay.len())
+    }
+
+    /// A message that passes, as it is to be kept here; none if it is not.
+    pub(crate) fn prepare<'m>(
+        &self,
+        message: &MessageRef<'m>,
+        persistent: bool,
+    ) -> Option<Arrival<'m>> {
+        match &self.retention {
+            Retention::Nothing => None,
+            Retention::Delay(delay) => delay.prepare(message, persistent).map(Arrival::Waits),
+            Retention::History(history) => {
+                Some(Arrival::Remembered(RecentMessage::new(history, message, persistent)))
+            }
+        }
+    }
+
+    /// Keeps a message that passes. Returns how far the store has to be durable for that. Called
+    /// with the shard's gate held.
+    pub(crate) fn keep(
+        &self,
+        message: &MessageRef<'_>,
+        persistent: bool,
+        sync: Sync,
+        store: &dyn Store,
+    ) -> Result<Lsn, StoreError> {
+        let Some(arrival) = self.prepare(message, persistent) else { return Ok(Lsn::default()) };
+        let (mut lsn, mut locations) = (Lsn::default(), Vec::new());
+        if let Some(record) = arrival.record() {
+            lsn = store.append(&[record], sync, &mut locations)?;
+        }
+        arrival.admit_from(&mut locations.into_iter())?;
+        Ok(lsn)
+    }
+}

@@ -1,0 +1,141 @@
+//! Messages that the broker publishes by itself: those whose time has come, and those of a history.
+
+use crate::cc;
+use crate::deduplication::Remembered;
+use crate::exchange::{Arrival, Envelope, Exchange};
+use crate::publish_run::PublishRun;
+use crate::vhost::{Route, Vhost, lock_streams};
+use crate::wakes::Wakes;
+use bytes::Bytes;
+use courser_codec::ContentHeader;
+use courser_store::{MessageRef, Position, Record, Store, StoreError, Sync};
+use std::sync::Arc;
+
+/// A message of the broker's own, and its way.
+pub(crate) struct InternalPublish {
+    address: Vec<u8>,
+    header: Vec<u8>,
+    body: Bytes,
+    persistent: bool,
+    route: Arc<Route>,
+    /// When it is published, if that has to be known; or 0.
+    published_ms: u64,
+    /// It is a dead letter that was kept on its way.
+    recorded_deaths: bool,
+}
+
+impl InternalPublish {
+    /// A message that is published to `exchange`, by all its keys; none if it makes no sense. Queues
+    /// that drop what they have had remember it, which is noted in `remembered`.
+    pub fn route(
+        message: &MessageRef<'_>,
+        vhost: &Vhost,
+        exchange: &Arc<Exchange>,
+        now_ms: u64,
+        remembered: &mut Remembered,
+    ) -> Option<Self> {
+        let properties = ContentHeader::parse(message.header).ok()?.properties;
+        let keys = cc::keys(message.routing_key(), properties).ok()?;
+        let envelope = Envelope { keys: &keys, properties };
+        let mut route = vhost.route_through(exchange, &envelope)?;
+        if let Some(left) = route.without_those_who_had(properties, now_ms, remembered).ok()? {
+            route = left;
+        }
+        let mut publish = InternalPublish::to(message, Arc::new(route), now_ms);
+        publish.header = cc::shown(message.header).into_owned();
+        Some(publish)
+    }
+
+    /// A message that takes this route.
+    pub fn to(message: &MessageRef<'_>, route: Arc<Route>, now_ms: u64) -> Self {
+        let properties = ContentHeader::parse(message.header).map(|header| header.properties);
+        let mode = properties.and_then(|properties| properties.delivery_mode());
+        InternalPublish {
+            address: message.address.to_vec(),
+            header: message.header.to_vec(),
+            body: match message.shared_body {
+                Some(body) => body.clone(),
+                None => Bytes::copy_from_slice(message.body),
+            },
+            persistent: mode == Ok(Some(2)),
+            published_ms: route.stamp(message.header, || now_ms),
+            recorded_deaths: message.recorded_deaths,
+            route,
+        }
+    }
+
+    fn message(&self) -> MessageRef<'_> {
+        MessageRef {
+            address: &self.address,
+            header: &self.header,
+            body: &self.body,
+            shared_body: Some(&self.body),
+            published_ms: self.published_ms,
+            recorded_deaths: self.recorded_deaths,
+        }
+    }
+
+    fn survives(&self) -> bool {
+        self.persistent && !self.route.durable.is_empty()
+    }
+
+    /// The message for each exchange on the way that keeps it.
+    fn arrivals(&self) -> impl Iterator<Item = Arrival<'_>> {
+        let keepers = self.route.keepers.iter();
+        keepers.filter_map(|retention| retention.prepare(&self.message(), self.persistent))
+    }
+
+    /// The queues for which it goes into the log, and how often that holds it.
+    fn logged(&self) -> (&[u64], u32) {
+        let survives = self.survives();
+        (self.route.logged(survives), self.route.holders(survives))
+    }
+}
+
+/// Puts messages into the queues of their routes. In the same append, the place with the number
+/// `from` is done with the messages at the ascending positions `settled`. Called with the broker's
+/// gate held and without any lock.
+pub(crate) fn post(
+    store: &dyn Store,
+    publishes: &[InternalPublish],
+    from: u64,
+    settled: &[Position],
+    wakes: &mut Wakes,
+) -> Result<(), StoreError> {
+    let mut records: Vec<Record<'_>> = Vec::with_capacity(publishes.len() + 1);
+    for publish in publishes {
+        let (queues, holders) = publish.logged();
+        if !queues.is_empty() {
+            records.push(Record::Message { queues, holders, message: publish.message() });
+        }
+    }
+    let arrivals: Vec<Arrival<'_>> = publishes.iter().flat_map(InternalPublish::arrivals).collect();
+    records.extend(arrivals.iter().filter_map(Arrival::record));
+    if !settled.is_empty() {
+        records.push(Record::Settled { queue: from, positions: settled });
+    }
+    let _order = lock_streams(publishes.iter().map(|publish| &*publish.route));
+    let mut locations = Vec::new();
+    if !records.is_empty() {
+        store.append(&records, Sync::Later, &mut locations)?;
+    }
+    let mut locations = locations.into_iter();
+    for publish in publishes {
+        let mut run = PublishRun::default();
+        run.set_refusable(publish.route.may_refuse);
+        run.push(publish.message());
+        if !publish.logged().0.is_empty() {
+            run.set_locations(locations.by_ref().take(1).collect(), publish.survives());
+        }
+        for queue in &publish.route.queues {
+            // A store that fails has poisoned itself; its owner ends the broker.
+            drop(queue.publish(&mut run, store, wakes));
+        }
+        run.let_go(store);
+    }
+    for arrival in arrivals {
+        // What can't be kept for want of room is transient, or the store has failed.
+        drop(arrival.admit_from(&mut locations));
+    }
+    Ok(())
+}

@@ -1,0 +1,154 @@
+//! What clients make the broker hold besides the messages that wait: how much of memory it is, and how
+//! much it may be.
+//!
+//! Waiting messages are counted by the store that keeps them. All else is counted here, by estimates
+//! that are no less than what is used: what somebody holds is charged when it is made or grows, and
+//! given back when it goes. Both together raise the memory alarm. What an alarm can't make shrink, as
+//! nobody consumes it, is refused before it alone could raise one.
+
+use crate::fault::Fault;
+use courser_codec::{FieldTable, FieldValue, ShortString};
+use std::mem::size_of;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What memory is used for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// Queues, exchanges and bindings, with their names and arguments.
+    #[default]
+    Definitions,
+    /// What open transactions hold until their commit.
+    Transactions,
+    /// Channels and consumers, remembered routes, and the books of what is unacknowledged.
+    Sessions,
+}
+
+const USES: usize = 3;
+
+/// Bytes that are used, by their use.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    used: [AtomicU64; USES],
+    total: AtomicU64,
+    /// The most that definitions, and that transactions may use.
+    share_max: u64,
+}
+
+impl Memory {
+    /// Books for a broker whose memory alarm begins at `high_bytes`.
+    pub fn new(high_bytes: u64) -> Arc<Self> {
+        Arc::new(Memory {
+            used: Default::default(),
+            total: AtomicU64::new(0),
+            share_max: high_bytes / 4,
+        })
+    }
+
+    /// All bytes that are used.
+    pub fn total(&self) -> u64 {
+        self.total.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of one use.
+    pub fn used(&self, by: Use) -> u64 {
+        self.used[by as usize].load(Ordering::Relaxed)
+    }
+
+    /// Counts `bytes` for as long as the charge lives.
+    pub fn charge(self: &Arc<Self>, by: Use, bytes: usize) -> Charge {
+        let mut charge = Charge { memory: Some(Arc::clone(self)), by, bytes: 0 };
+        charge.set(bytes);
+        charge
+    }
+
+    /// Refuses a definition of `bytes` when all together have what they may.
+    pub fn admit_definition(&self, bytes: usize) -> Result<(), Fault> {
+        self.admit(Use::Definitions, bytes, "queues, exchanges and bindings")
+    }
+
+    /// Refuses to let transactions grow by `bytes` when all together have what they may.
+    pub fn admit_transaction(&self, bytes: usize) -> Result<(), Fault> {
+        self.admit(Use::Transactions, bytes, "open transactions")
+    }
+
+    fn admit(&self, by: Use, bytes: usize, what: &str) -> Result<(), Fault> {
+        if self.used(by).saturating_add(bytes as u64) <= self.share_max {
+            return Ok(());
+        }
+        Err(Fault::precondition_failed(format_args!(
+            "memory limit ({} bytes) of {what} reached",
+            self.share_max
+        )))
+    }
+}
+
+/// Bytes that are counted as used until this goes.
+#[derive(Debug, Default)]
+pub(crate) struct Charge {
+    memory: Option<Arc<Memory>>,
+    by: Use,
+    bytes: usize,
+}
+
+impl Charge {
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Counts this many from now on.
+    pub fn set(&mut self, bytes: usize) {
+        let Some(memory) = &self.memory else { return };
+        let before = std::mem::replace(&mut self.bytes, bytes);
+        let used = &memory.used[self.by as usize];
+        if bytes >= before {
+            let more = (bytes - before) as u64;
+            used.fetch_add(more, Ordering::Relaxed);
+            memory.total.fetch_add(more, Ordering::Relaxed);
+        } else {
+            let less = (before - bytes) as u64;
+            used.fetch_sub(less, Ordering::Relaxed);
+            memory.total.fetch_sub(less, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
+/// A queue or an exchange without its name and arguments.
+const NAMED_BYTES: usize = 1536;
+/// A binding without its key and arguments.
+const BINDING_BYTES: usize = 256;
+
+/// What a queue or an exchange uses.
+pub(crate) fn named_bytes(name: &ShortString, arguments: &FieldTable) -> usize {
+    NAMED_BYTES + 2 * name.as_bytes().len() + table_bytes(arguments)
+}
+
+/// What a binding uses.
+pub(crate) fn binding_bytes(routing_key: &ShortString, arguments: &FieldTable) -> usize {
+    BINDING_BYTES + routing_key.as_bytes().len() + 2 * table_bytes(arguments)
+}
+
+fn table_bytes(table: &FieldTable) -> usize {
+    let entry = |(key, value): (&ShortString, &FieldValue)| {
+        size_of::<(ShortString, FieldValue)>() + key.as_bytes().len() + value_bytes(value)
+    };
+    table.iter().map(entry).sum()
+}
+
+/// What a value uses beyond itself. Tables are nested no deeper than the codec allows.
+fn value_bytes(value: &FieldValue) -> usize {
+    match value {
+        FieldValue::LongStr(bytes) | FieldValue::Bytes(bytes) => bytes.len(),
+        FieldValue::Array(values) => {
+            values.iter().map(|value| size_of::<FieldValue>() + value_bytes(value)).sum()
+        }
+        FieldValue::Table(table) => table_bytes(table),
+        _ => 0,
+    }
+}

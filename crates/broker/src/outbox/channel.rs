@@ -1,0 +1,317 @@
+//! The deliveries of one open channel: its consumers, their credit, and what is unacknowledged.
+
+use super::Blocked;
+use crate::fault::Fault;
+use crate::memory::Charge;
+use crate::queue::Queue;
+use crate::unacked::{Unacked, UnackedList};
+use courser_codec::ShortString;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The deliveries of one open channel.
+#[derive(Debug)]
+pub(crate) struct ChannelOut {
+    pub(super) next_tag: u64,
+    pub unacked: UnackedList,
+    /// `basic.qos` with global=true: the limit for all consumers together, 0 for none.
+    pub prefetch: u32,
+    in_flight: u32,
+    pub flow_active: bool,
+    /// Publishes on it are confirmed.
+    pub confirms: bool,
+    pub transactional: bool,
+    /// `basic.qos` with global=false: the limit for each consumer made from now on.
+    pub prefetch_each: u16,
+    slots: Vec<Option<Slot>>,
+    /// Slots that were in use and are not.
+    free: Vec<u32>,
+    /// The slots of consumers by their tags.
+    by_tag: FxHashMap<ShortString, u32>,
+    /// The slots of queues that were polled, by their numbers.
+    polled: FxHashMap<u64, u32>,
+    /// Slots whose consumers were given nothing while a limit for the whole channel held, in the order
+    /// of their turns, each with a number of its own. Some may have gone.
+    starved: VecDeque<(u64, u32)>,
+    next_turn: u64,
+    /// What all this uses.
+    charge: Charge,
+    /// How much consumers may leave unacknowledged, whatever the limit of the client.
+    unacked_max: u32,
+    /// Why its connection has to close it.
+    pub(super) fault: Option<Fault>,
+}
+
+/// What an open channel uses here and in its session.
+const CHANNEL_BYTES: usize = 768;
+/// What a consumer uses here and in its queue, its tag not counted.
+const CONSUMER_BYTES: usize = 256;
+
+/// A queue that this channel takes from: one for each consumer, and one for each queue polled.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub queue: Arc<Queue>,
+    /// The tag of the consumer; none for `basic.get`.
+    pub consumer_tag: Option<ShortString>,
+    /// Key of the consumer in its queue, once it has been added there.
+    pub consumer_key: u32,
+    prefetch: u32,
+    in_flight: u32,
+    /// Its number among the starved; 0 if it is none of them.
+    turn: u64,
+    /// The consumer is gone; the slot stays for the deliveries not yet acknowledged.
+    ended: bool,
+}
+
+impl Slot {
+    /// Deliveries that wait for an acknowledgement.
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// Deliveries that may wait for one, 0 for any number.
+    pub(crate) fn prefetch(&self) -> u32 {
+        self.prefetch
+    }
+}
+
+impl ChannelOut {
+    pub(super) fn new(unacked_max: u32, charge: Charge) -> Self {
+        let mut new = ChannelOut {
+            next_tag: 1,
+            unacked: UnackedList::default(),
+            prefetch: 0,
+            in_flight: 0,
+            flow_active: true,
+            confirms: false,
+            transactional: false,
+            prefetch_each: 0,
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_tag: FxHashMap::default(),
+            polled: FxHashMap::default(),
+            starved: VecDeque::new(),
+            next_turn: 1,
+            charge,
+            unacked_max,
+            fault: None,
+        };
+        new.count_memory();
+        new
+    }
+
+    /// Counts what it uses, after something has grown or shrunk.
+    fn count_memory(&mut self) {
+        let slots = self.slots.capacity() * (size_of::<Option<Slot>>() + CONSUMER_BYTES);
+        let waiting = self.starved.capacity() * size_of::<(u64, u32)>();
+        self.charge.set(CHANNEL_BYTES + slots + waiting + self.unacked.used_bytes());
+    }
+
+    #[inline]
+    pub(super) fn check_credit(&mut self, index: u32) -> Result<(), Blocked> {
+        let slot = self.slot(index).filter(|slot| !slot.ended).ok_or(Blocked::Gone)?;
+        let used_up = slot.prefetch != 0 && slot.in_flight >= slot.prefetch
+            || self.is_used_up()
+            || !self.flow_active;
+        if !used_up {
+            return Ok(());
+        }
+        if self.prefetch != 0 || self.is_used_up() {
+            self.starve(index);
+        }
+        Err(Blocked::NoCredit)
+    }
+
+    /// Whether the limit for the whole channel is reached. It holds for consumers without
+    /// acknowledgements too, whose deliveries do not count.
+    #[inline]
+    fn is_used_up(&self) -> bool {
+        self.in_flight >= self.unacked_max || self.prefetch != 0 && self.in_flight >= self.prefetch
+    }
+
+    /// Has a consumer wait for its turn to use the limit of the whole channel.
+    #[cold]
+    fn starve(&mut self, index: u32) {
+        let Some(Some(slot)) = self.slots.get_mut(index as usize) else { return };
+        if slot.turn != 0 {
+            return;
+        }
+        slot.turn = self.next_turn;
+        self.starved.push_back((self.next_turn, index));
+        self.next_turn += 1;
+        if self.starved.len() > 2 * self.slots.len() + 16 {
+            let slots = &self.slots;
+            self.starved.retain(|(turn, index)| {
+                matches!(slots.get(*index as usize), Some(Some(slot)) if slot.turn == *turn)
+            });
+        }
+    }
+
+    /// How many consumers wait for their turn to use the limit of the whole channel, at most.
+    #[inline]
+    pub(crate) fn starved_len(&self) -> usize {
+        self.starved.len()
+    }
+
+    /// The queue of the consumer whose turn it is, if the limit of the whole channel leaves room. The
+    /// queue has to be asked for more.
+    pub(crate) fn next_starved(&mut self) -> Option<Arc<Queue>> {
+        while !self.is_used_up() {
+            let (turn, index) = self.starved.pop_front()?;
+            if let Some(slot) = self.slot_mut(index).filter(|slot| slot.turn == turn) {
+                slot.turn = 0;
+                return Some(Arc::clone(&slot.queue));
+            }
+        }
+        None
+    }
+
+    /// Notes that the latest delivery waits for an acknowledgement.
+    #[inline]
+    pub(crate) fn await_ack(&mut self, slot_index: u32, sequence: u64) {
+        let tag = self.next_tag - 1;
+        if self.unacked.push(tag, Unacked { slot: slot_index, sequence }) {
+            self.count_memory();
+        }
+        if let Some(Some(slot)) = self.slots.get_mut(slot_index as usize) {
+            slot.in_flight += 1;
+            if slot.consumer_tag.is_some() {
+                self.in_flight += 1;
+            }
+        }
+    }
+
+    /// Takes a settled delivery out of the accounts of its slot. Returns the queue it came from
+    /// and the key of its consumer there, if that may have more before others of the channel.
+    #[inline]
+    pub(crate) fn settled(&mut self, slot_index: u32) -> Option<(&Arc<Queue>, Option<u32>)> {
+        if self.unacked.has_changed() {
+            self.count_memory();
+        }
+        let shares = self.prefetch != 0;
+        let slot = self.slots.get_mut(slot_index as usize)?.as_mut()?;
+        slot.in_flight -= 1;
+        if slot.consumer_tag.is_some() {
+            self.in_flight -= 1;
+        }
+        let may_have_more = slot.consumer_tag.is_some() && !slot.ended && !shares;
+        Some((&slot.queue, may_have_more.then_some(slot.consumer_key)))
+    }
+
+    /// Frees a slot that has ended, if this was the last acknowledgement it waited for.
+    #[inline]
+    pub(crate) fn free_if_done(&mut self, index: u32) {
+        if let Some(Some(slot)) = self.slots.get(index as usize)
+            && slot.ended
+            && slot.in_flight == 0
+        {
+            self.free(index);
+        }
+    }
+
+    fn free(&mut self, index: u32) {
+        let Some(slot) = self.slots.get_mut(index as usize).and_then(Option::take) else { return };
+        if slot.consumer_tag.is_none() {
+            self.polled.remove(&slot.queue.id);
+        }
+        self.free.push(index);
+        if self.free.len() == self.slots.len() {
+            self.free = Vec::new();
+            self.slots = Vec::new();
+            self.starved = VecDeque::new();
+            self.polled = FxHashMap::default();
+            self.by_tag = FxHashMap::default();
+            self.count_memory();
+        }
+    }
+
+    pub(crate) fn slot(&self, index: u32) -> Option<&Slot> {
+        self.slots.get(index as usize)?.as_ref()
+    }
+
+    pub(crate) fn slot_mut(&mut self, index: u32) -> Option<&mut Slot> {
+        self.slots.get_mut(index as usize)?.as_mut()
+    }
+
+    /// The consumers on this channel.
+    pub(crate) fn consumers(&self) -> impl Iterator<Item = &Slot> {
+        self.slots.iter().flatten().filter(|slot| !slot.ended && slot.consumer_tag.is_some())
+    }
+
+    pub(crate) fn consumer_count(&self) -> usize {
+        self.by_tag.len()
+    }
+
+    /// The slot of the live consumer with this tag.
+    pub(crate) fn find_consumer(&self, tag: &[u8]) -> Option<u32> {
+        self.by_tag.get(tag).copied()
+    }
+
+    /// A slot for a new consumer.
+    pub(crate) fn add_consumer(
+        &mut self,
+        queue: &Arc<Queue>,
+        tag: ShortString,
+        no_ack: bool,
+        prefetch: u32,
+    ) -> u32 {
+        let index = self.add_slot(Slot {
+            queue: Arc::clone(queue),
+            consumer_tag: Some(tag.clone()),
+            consumer_key: 0,
+            prefetch: if no_ack { 0 } else { prefetch },
+            in_flight: 0,
+            turn: 0,
+            ended: false,
+        });
+        self.by_tag.insert(tag, index);
+        index
+    }
+
+    /// The slot for messages polled from `queue`.
+    pub(crate) fn polled_slot(&mut self, queue: &Arc<Queue>) -> u32 {
+        if let Some(known) = self.polled.get(&queue.id) {
+            return *known;
+        }
+        let index = self.add_slot(Slot {
+            queue: Arc::clone(queue),
+            consumer_tag: None,
+            consumer_key: 0,
+            prefetch: 0,
+            in_flight: 0,
+            turn: 0,
+            ended: true,
+        });
+        self.polled.insert(queue.id, index);
+        index
+    }
+
+    /// Ends the consumer in a slot: nothing more is delivered, what is unacked stays.
+    pub(crate) fn end_consumer(&mut self, index: u32) {
+        if let Some(Some(slot)) = self.slots.get_mut(index as usize)
+            && !std::mem::replace(&mut slot.ended, true)
+            && let Some(tag) = &slot.consumer_tag
+        {
+            self.by_tag.remove(tag);
+        }
+        self.free_if_done(index);
+    }
+
+    fn add_slot(&mut self, slot: Slot) -> u32 {
+        match self.free.pop() {
+            Some(index) => {
+                self.slots[index as usize] = Some(slot);
+                index
+            }
+            None => {
+                let capacity = self.slots.capacity();
+                self.slots.push(Some(slot));
+                if self.slots.capacity() != capacity {
+                    self.count_memory();
+                }
+                (self.slots.len() - 1) as u32
+            }
+        }
+    }
+}

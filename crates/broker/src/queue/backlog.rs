@@ -1,0 +1,198 @@
+//! Messages that wait, oldest first: a queue's, or those of one priority.
+
+use super::packed::Packed;
+use courser_store::{Location, Position};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Set in [`Location::marks`] once a message has been delivered and came back.
+pub(crate) const REDELIVERED: u16 = 1;
+/// Set for a message that is in the log for want of memory alone, and does not survive a restart.
+pub(crate) const SPILLED: u16 = 2;
+
+/// Locations that are packed together once neither end of the queue needs them.
+const PAGE_LOCATIONS: usize = 1024;
+
+/// Every message that has to wait gets the next sequence number. What has never been
+/// delivered lies in one line with consecutive numbers, which therefore need not be kept; what came
+/// back goes into a small map in front of it. All numbers in the map are below those of the line,
+/// so a message that is requeued returns to its original place.
+///
+/// The line is open at both ends, and packed in between, so that a long backlog costs a few bytes
+/// a message.
+#[derive(Debug, Default)]
+pub(super) struct Backlog {
+    returned: BTreeMap<u64, Location>,
+    oldest: VecDeque<Location>,
+    packed: VecDeque<Packed>,
+    newest: VecDeque<Location>,
+    /// Messages in the line.
+    len: usize,
+    first: u64,
+    next_sequence: u64,
+}
+
+impl Backlog {
+    /// An empty line whose numbers begin here.
+    pub fn starting_at(sequence: u64) -> Self {
+        Backlog { next_sequence: sequence, ..Backlog::default() }
+    }
+
+    /// The number of the next message.
+    pub fn next_sequence(&self) -> u64 {
+        self.next_sequence
+    }
+
+    pub fn len(&self) -> usize {
+        self.returned.len() + self.len
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0 && self.returned.is_empty()
+    }
+
+    /// The number for a message that is handed out without ever lying here.
+    #[inline]
+    pub fn pass_by(&mut self) -> u64 {
+        debug_assert!(self.is_empty());
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        sequence
+    }
+
+    /// Adds a new message at the end.
+    pub fn push(&mut self, location: Location) {
+        if self.len == 0 {
+            self.first = self.next_sequence;
+        }
+        self.next_sequence += 1;
+        self.len += 1;
+        if self.packed.is_empty() && self.newest.is_empty() && self.oldest.len() < PAGE_LOCATIONS {
+            self.oldest.push_back(location);
+            return;
+        }
+        self.newest.push_back(location);
+        if self.newest.len() == PAGE_LOCATIONS {
+            self.packed.push_back(Packed::pack(&mut self.newest));
+        }
+    }
+
+    /// Puts a message back where it was.
+    pub fn put_back(&mut self, sequence: u64, location: Location) {
+        debug_assert!(self.len == 0 || sequence < self.first);
+        self.returned.insert(sequence, location);
+    }
+
+    /// The oldest message and its number.
+    #[inline]
+    pub fn front(&self) -> Option<(u64, &Location)> {
+        if let Some((sequence, location)) = self.returned.first_key_value() {
+            return Some((*sequence, location));
+        }
+        Some((self.first, self.oldest.front()?))
+    }
+
+    /// Takes the oldest message and its number.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(u64, Location)> {
+        if !self.returned.is_empty() {
+            return self.returned.pop_first();
+        }
+        let location = self.oldest.pop_front()?;
+        let sequence = self.first;
+        self.first += 1;
+        self.len -= 1;
+        if self.oldest.is_empty() {
+            self.refill();
+        }
+        Some((sequence, location))
+    }
+
+    /// Keeps the promise that the oldest of the line are open whenever there are any.
+    #[cold]
+    fn refill(&mut self) {
+        match self.packed.pop_front() {
+            Some(packed) => packed.unpack(&mut self.oldest),
+            None => self.oldest.append(&mut self.newest),
+        }
+        if self.oldest.is_empty() {
+            // A burst is over; what it needed is given back.
+            self.oldest.shrink_to(PAGE_LOCATIONS / 16);
+            self.newest.shrink_to(PAGE_LOCATIONS / 16);
+            self.packed.shrink_to(0);
+        }
+    }
+
+    /// Takes everything. The caller drops it, better without the queue's lock.
+    pub fn take_all(&mut self) -> Backlog {
+        std::mem::replace(self, Backlog::starting_at(self.next_sequence))
+    }
+
+    /// Adds the places of the oldest messages behind `skip` others until there are `count` in
+    /// `found`; takes from `skip` what has been skipped.
+    pub fn first(&self, skip: &mut usize, count: usize, found: &mut Vec<Location>) {
+        let mut look_at = |location: &Location| {
+            if *skip > 0 {
+                *skip -= 1;
+            } else if found.len() < count {
+                found.push(location.clone());
+            }
+            found.len() < count
+        };
+        if !self.returned.values().chain(&self.oldest).all(&mut look_at) {
+            return;
+        }
+        for packed in &self.packed {
+            let mut wants_more = true;
+            packed.for_each(&mut |location| wants_more = look_at(location));
+            if !wants_more {
+                return;
+            }
+        }
+        self.newest.iter().all(look_at);
+    }
+
+    /// Calls `each` with the place of every message.
+    pub fn for_each(&self, each: &mut dyn FnMut(&Location)) {
+        self.returned.values().chain(&self.oldest).for_each(&mut *each);
+        self.packed.iter().for_each(|packed| packed.for_each(each));
+        self.newest.iter().for_each(each);
+    }
+
+    /// Adds to `all` where the messages are that are in the log.
+    pub fn add_logged(&self, all: &mut Logged) {
+        all.first.extend(self.returned.values().chain(&self.oldest).filter_map(logged));
+        all.packed.extend(self.packed.iter().cloned());
+        all.last.extend(self.newest.iter().filter_map(logged));
+    }
+}
+
+/// The position in the log and the marks of a message.
+pub(crate) type Entry = (Position, u16);
+
+/// The messages of a queue that are in the log. The many in the middle are shared with the queue.
+#[derive(Debug, Default)]
+pub(crate) struct Logged {
+    pub first: Vec<Entry>,
+    packed: VecDeque<Packed>,
+    last: Vec<Entry>,
+}
+
+impl Logged {
+    /// Calls `each` with runs of them, in the queue's order.
+    pub fn for_each_run(self, each: &mut dyn FnMut(&[Entry])) {
+        each(&self.first);
+        let mut run = Vec::with_capacity(PAGE_LOCATIONS);
+        for packed in self.packed {
+            run.clear();
+            packed.for_each_logged(&mut |position, marks| run.push((position, marks)));
+            each(&run);
+        }
+        each(&self.last);
+    }
+}
+
+/// The position and the marks of a message that is in the log.
+pub(crate) fn logged(location: &Location) -> Option<Entry> {
+    location.position().map(|position| (position, location.marks()))
+}

@@ -1,0 +1,96 @@
+//! What a queue does beyond keeping messages in order, parsed from its arguments.
+
+use super::bounds::{Bounds, Overflow};
+use crate::arguments::QueueType;
+use crate::stream;
+use courser_codec::{FieldTable, FieldValue, ShortString};
+use std::sync::Arc;
+
+/// The effective settings of a queue. One that asks for nothing special has none of this, and that
+/// is all that its messages have to know.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EffectiveSettings {
+    /// How long it lives without being used (`x-expires`).
+    pub expires_ms: Option<u64>,
+    /// How long a message may wait in it (`x-message-ttl`).
+    pub message_ttl_ms: Option<u64>,
+    /// How much may wait in it.
+    pub bounds: Option<Bounds>,
+    /// Where messages go that leave it without having been consumed.
+    pub dead_letter: Option<Arc<DeadLetterTo>>,
+    /// How often a message may come back from consumers (`x-delivery-limit`); the largest number to
+    /// count that without a limit. None where nobody counts.
+    pub delivery_limit: Option<u64>,
+    /// How long a consumer may take to acknowledge a message (`x-consumer-timeout`).
+    pub consumer_timeout_ms: Option<u64>,
+    /// How old messages of a stream become (`x-max-age`).
+    pub age_max_ms: Option<u64>,
+    /// Bytes that leave a stream in one piece at most (`x-stream-max-segment-size-bytes`).
+    pub segment_bytes_max: Option<u64>,
+}
+
+/// Where dead letters go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadLetterTo {
+    /// `x-dead-letter-exchange`.
+    pub exchange: ShortString,
+    /// `x-dead-letter-routing-key`, instead of the message's own.
+    pub routing_key: Option<ShortString>,
+    /// `x-dead-letter-strategy`: a letter stays with its queue until another one has taken it.
+    pub at_least_once: bool,
+}
+
+impl EffectiveSettings {
+    /// What these arguments, which have been found good, ask for; none if it is nothing special.
+    pub fn of(arguments: &FieldTable) -> Option<Arc<Self>> {
+        let traits = EffectiveSettings {
+            expires_ms: number(arguments, "x-expires"),
+            message_ttl_ms: number(arguments, "x-message-ttl"),
+            bounds: bounds(arguments),
+            dead_letter: dead_letter(arguments).map(Arc::new),
+            delivery_limit: delivery_limit(arguments),
+            consumer_timeout_ms: number(arguments, "x-consumer-timeout"),
+            age_max_ms: arguments
+                .get("x-max-age")
+                .and_then(FieldValue::as_long_str)
+                .and_then(stream::parse_interval_ms),
+            segment_bytes_max: number(arguments, "x-stream-max-segment-size-bytes"),
+        };
+        (traits != EffectiveSettings::default()).then(|| Arc::new(traits))
+    }
+}
+
+fn number(arguments: &FieldTable, name: &str) -> Option<u64> {
+    arguments.get(name).and_then(FieldValue::as_integer).and_then(|number| number.try_into().ok())
+}
+
+/// The limit of a quorum queue that names none.
+const QUORUM_DELIVERY_LIMIT: u64 = 20;
+
+/// Any negative number stands for no limit.
+fn delivery_limit(arguments: &FieldTable) -> Option<u64> {
+    match arguments.get("x-delivery-limit").and_then(FieldValue::as_integer) {
+        Some(limit) => Some(u64::try_from(limit).unwrap_or(u64::MAX)),
+        None => (QueueType::of(arguments) == QueueType::Quorum).then_some(QUORUM_DELIVERY_LIMIT),
+    }
+}
+
+fn dead_letter(arguments: &FieldTable) -> Option<DeadLetterTo> {
+    let text = |name| arguments.get(name).and_then(FieldValue::as_long_str);
+    // An exchange of a longer name can't be there.
+    let exchange = ShortString::new(text("x-dead-letter-exchange")?).ok()?;
+    let routing_key = text("x-dead-letter-routing-key").and_then(|key| ShortString::new(key).ok());
+    let at_least_once = text("x-dead-letter-strategy") == Some(b"at-least-once");
+    Some(DeadLetterTo { exchange, routing_key, at_least_once })
+}
+
+fn bounds(arguments: &FieldTable) -> Option<Bounds> {
+    let messages = number(arguments, "x-max-length");
+    let bytes = number(arguments, "x-max-length-bytes");
+    let overflow = match arguments.get("x-overflow").and_then(FieldValue::as_str) {
+        Some("reject-publish") => Overflow::RejectPublish,
+        Some("reject-publish-dlx") => Overflow::RejectPublishDlx,
+        _ => Overflow::DropHead,
+    };
+    (messages.is_some() || bytes.is_some()).then_some(Bounds { messages, bytes, overflow })
+}

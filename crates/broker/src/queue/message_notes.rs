@@ -1,0 +1,168 @@
+//! What a queue knows of some of its messages besides their places: what identifies them, where it
+//! holds no two of the same, and how often they came back, where that is more than fits the marks.
+//!
+//! A message that leaves takes this along, so it is never more than there are messages.
+
+use super::settle::Settling;
+use super::{Queue, State};
+use crate::deduplication::{Key, Marker};
+use crate::publish_run::PublishRun;
+use crate::wakes::Wakes;
+use courser_codec::{ContentHeader, FieldTable};
+use courser_store::{Location, MessageRef, Position, Store, StoreError, Sync};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// Identifies a message among those of a queue: its position in the log, or its place in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Place {
+    Log(Position),
+    Memory(usize, u32),
+}
+
+impl Place {
+    fn of(location: &Location) -> Self {
+        match location {
+            Location::Log { position, .. } => Place::Log(*position),
+            Location::Memory { chunk, offset, .. } => {
+                Place::Memory(Arc::as_ptr(chunk).addr(), *offset)
+            }
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct MessageNotes {
+    present: Option<Present>,
+    counts: FxHashMap<Place, u64>,
+}
+
+/// The messages in a queue that say what identifies them, delivered ones included.
+#[derive(Debug)]
+struct Present {
+    marker: Marker,
+    keys: FxHashSet<Key>,
+    by_place: FxHashMap<Place, Key>,
+}
+
+impl MessageNotes {
+    /// What a queue with these arguments needs from its beginning.
+    pub fn of(arguments: &FieldTable) -> Option<Box<Self>> {
+        let marker = Marker::of_what_is_present(arguments)?;
+        let (keys, by_place) = Default::default();
+        let present = Some(Present { marker, keys, by_place });
+        Some(Box::new(MessageNotes { present, counts: FxHashMap::default() }))
+    }
+
+    fn key(&self, message: &MessageRef<'_>) -> Option<Key> {
+        let properties = ContentHeader::parse(message.header).ok()?.properties;
+        self.present.as_ref()?.marker.key(properties.headers().ok()??).ok()?
+    }
+
+    /// A message comes in. Returns false, and nothing has happened, if it is there already.
+    pub fn enter(&mut self, message: &MessageRef<'_>, location: &Location) -> bool {
+        let (Some(key), Some(present)) = (self.key(message), &mut self.present) else {
+            return true;
+        };
+        let is_new = present.keys.insert(key);
+        if is_new {
+            present.by_place.insert(Place::of(location), key);
+        }
+        is_new
+    }
+
+    /// Whether the queue holds no two messages of the same.
+    pub fn keeps_apart(&self) -> bool {
+        self.present.is_some()
+    }
+
+    /// A message leaves.
+    #[cold]
+    pub fn leave(&mut self, location: &Location) {
+        self.leave_place(Place::of(location));
+    }
+
+    /// Messages leave.
+    #[cold]
+    pub fn leave_all(&mut self, settling: &Settling) {
+        settling.positions.iter().for_each(|position| self.leave_position(*position));
+        settling.locations.iter().for_each(|location| self.leave(location));
+    }
+
+    /// The message at this position of the log leaves.
+    pub fn leave_position(&mut self, position: Position) {
+        self.leave_place(Place::Log(position));
+    }
+
+    fn leave_place(&mut self, place: Place) {
+        self.counts.remove(&place);
+        if let Some(present) = &mut self.present
+            && let Some(key) = present.by_place.remove(&place)
+        {
+            present.keys.remove(&key);
+        }
+    }
+
+    /// How often the message has come back, if that was noted here.
+    pub fn count(&self, location: &Location) -> Option<u64> {
+        self.counts.get(&Place::of(location)).copied()
+    }
+
+    /// The same of the message at this position of the log.
+    pub fn count_at(&self, position: Position) -> Option<u64> {
+        self.counts.get(&Place::Log(position)).copied()
+    }
+
+    pub fn set_count(&mut self, location: &Location, count: u64) {
+        self.counts.insert(Place::of(location), count);
+    }
+}
+
+impl State {
+    /// A message leaves the queue.
+    #[inline]
+    pub(super) fn leave(&mut self, location: &Location) {
+        if let Some(notes) = &mut self.notes {
+            notes.leave(location);
+        }
+    }
+
+    /// Messages have been handed to consumers who need not acknowledge them, before they had a place
+    /// among those that wait: all of this run but those that were `unacked` since.
+    pub(super) fn leave_passed(&mut self, run: &PublishRun<'_>, passed: usize, unacked: usize) {
+        if passed > 0 && self.unacked.len() == unacked && self.notes.is_some() {
+            (0..passed).filter_map(|index| run.held(index)).for_each(|one| self.leave(&one));
+        }
+    }
+}
+
+impl Queue {
+    /// Adds the messages of `run` to a queue that holds no two of the same: one after the other, as
+    /// each may be what the next one must not be.
+    #[cold]
+    pub(super) fn publish_apart(
+        self: &Arc<Self>,
+        run: &mut PublishRun<'_>,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let mut settling = Settling::default();
+        for index in 0..run.len() {
+            let mut one = run.one(index);
+            one.keep_from(0, store)?;
+            let mut state = self.state.lock();
+            if let (Some(notes), Some(message), Some(location)) =
+                (&mut state.notes, one.message(0), one.held(0))
+                && !notes.enter(&message, &location)
+            {
+                settling.positions.extend(one.position(0));
+                continue;
+            }
+            self.publish_locked::<true>(state, &mut one, store, wakes)?;
+            if one.is_refused(0) {
+                run.refuse(index);
+            }
+        }
+        self.settle(settling, Sync::Later, store)
+    }
+}

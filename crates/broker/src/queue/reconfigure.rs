@@ -1,0 +1,116 @@
+//! What changes while a queue lives: its traits, and what it does at a certain time.
+
+use super::bounds::Overflow;
+use super::settle::Settling;
+use super::{EffectiveSettings, Queue, State};
+use crate::timers::{Timed, TimerKind};
+use crate::wakes::Wakes;
+use courser_store::{Store, StoreError, Sync};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+impl Queue {
+    /// Begins what its traits ask for.
+    pub(super) fn settle_in(&self) {
+        let mut state = self.state.lock();
+        self.renew_lease(&mut state);
+        self.note_traits(&mut state);
+    }
+
+    /// Takes note of the traits where they are asked for without the lock.
+    fn note_traits(&self, state: &mut State) {
+        let traits = state.traits.as_deref();
+        let has_ttl = traits.is_some_and(|traits| traits.message_ttl_ms.is_some());
+        let bounds = traits.and_then(|traits| traits.bounds);
+        let refuses = bounds.is_some_and(|bounds| bounds.overflow != Overflow::DropHead);
+        self.stamps.store(has_ttl, Ordering::Relaxed);
+        self.refuses.store(refuses, Ordering::Relaxed);
+        if !has_ttl {
+            state.expiry.since_ms = 0;
+        } else if state.expiry.since_ms == 0 {
+            state.expiry.since_ms = self.timers.now_ms();
+        }
+        let timeout_ms = traits.and_then(|traits| traits.consumer_timeout_ms);
+        state.unacked.set_timeout(timeout_ms, self.id, &self.timers, || self.timed());
+        if has_ttl {
+            self.watch_head(state);
+        }
+    }
+
+    /// Gives it other traits, which hold from now on, also for what waits in it. The vhost's routes
+    /// have to be forgotten after this.
+    pub(crate) fn set_traits(
+        self: &Arc<Self>,
+        traits: Option<Arc<EffectiveSettings>>,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let mut state = self.state.lock();
+        if state.deleted || state.traits == traits {
+            return Ok(());
+        }
+        state.traits = traits;
+        if let Some(stream) = self.stream() {
+            stream.set_traits(state.traits.as_deref());
+            stream.watch_age(false, &self.timers, self.timed());
+        }
+        self.end_lease(&mut state);
+        self.renew_lease(&mut state);
+        self.note_traits(&mut state);
+        self.count_bytes(&mut state, store);
+        let mut settling = Settling::default();
+        self.drop_excess(&mut state, &mut settling, store, wakes)?;
+        drop(state);
+        self.settle(settling, Sync::Later, store)
+    }
+
+    /// Whether it refuses messages that it has no room for.
+    pub(crate) fn may_refuse(&self) -> bool {
+        self.refuses.load(Ordering::Relaxed)
+    }
+
+    /// Whether messages for it need a stamp.
+    pub(crate) fn wants_stamps(&self) -> bool {
+        self.stamps.load(Ordering::Relaxed) || self.stream.is_some()
+    }
+
+    /// What it does that not every queue does.
+    pub fn traits(&self) -> Option<Arc<EffectiveSettings>> {
+        self.state.lock().traits.clone()
+    }
+}
+
+impl Timed for Queue {
+    fn fire(
+        self: Arc<Self>,
+        kind: TimerKind,
+        fired_ms: u64,
+        now_ms: u64,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) {
+        match kind {
+            TimerKind::Unused => {
+                if self.lease_is_over(fired_ms, now_ms)
+                    && let Some(vhost) = self.vhost.upgrade()
+                {
+                    vhost.delete_unused_queue(&self, wakes);
+                }
+            }
+            TimerKind::AckTimeout => self.fail_overdue(fired_ms, now_ms, wakes),
+            TimerKind::DeadLetters => self.retry_dead(fired_ms, wakes),
+            TimerKind::Excess => drop(self.go_on_dropping(fired_ms, store, wakes)),
+            TimerKind::Expiry => {
+                // A store that can't read has poisoned itself; its owner ends the broker.
+                drop(self.look_at_head(fired_ms, store, wakes));
+            }
+            TimerKind::Age => {
+                if let Some(stream) = self.stream() {
+                    let soon = stream.expire(fired_ms, now_ms, store);
+                    stream.watch_age(soon, &self.timers, self.timed());
+                }
+            }
+            TimerKind::Delayed => debug_assert!(false, "queues delay nothing"),
+        }
+    }
+}

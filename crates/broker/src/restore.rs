@@ -1,0 +1,205 @@
+//! Restarts: what the broker takes back of a shard that is opened.
+
+use crate::broker::Broker;
+use crate::definition::{self, Definition};
+use crate::delay::Delay;
+use crate::exchange::Destination;
+use crate::exchange::history::History;
+use crate::queue::Queue;
+use crate::scope::{RESTORED, Scope, of_kind};
+use crate::shard::Shard;
+use courser_auth::Record as AccountRecord;
+use courser_store::{Recovered, ShardId};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// Why what a store has recovered can't be taken back.
+#[derive(Debug)]
+pub enum RestoreError {
+    /// A definition that this version does not know, or that is malformed.
+    Definition(Vec<u8>),
+    /// A definition in the log of a shard that it does not belong to.
+    WrongShard(Vec<u8>),
+}
+
+impl fmt::Display for RestoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RestoreError::Definition(key) => {
+                write!(f, "the definition '{}' can't be read", key.escape_ascii())
+            }
+            RestoreError::WrongShard(key) => {
+                let key = key.escape_ascii();
+                write!(f, "the definition '{key}' is in the log of a shard that it is not on")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RestoreError {}
+
+/// What was found of a shard, by the numbers that the log knows it by.
+#[derive(Default)]
+struct Found {
+    queues: HashMap<u64, Arc<Queue>>,
+    delays: HashMap<u64, Arc<Delay>>,
+    histories: HashMap<u64, Arc<History>>,
+}
+
+/// What the numbers are called under which the log keeps messages: queues, and exchanges that have some.
+pub fn names_in_log(recovered: &Recovered) -> HashMap<u64, String> {
+    let definitions = recovered.definitions.iter();
+    let named = definitions.filter_map(|(key, value)| match definition::parse(key, value)? {
+        Definition::Queue { vhost, name, id, .. } => {
+            Some((id, format!("queue '{}' of vhost '{vhost}'", name.as_bytes().escape_ascii())))
+        }
+        Definition::Exchange { vhost, name, id: Some(id), .. } => {
+            Some((id, format!("exchange '{}' of vhost '{vhost}'", name.as_bytes().escape_ascii())))
+        }
+        _ => None,
+    });
+    named.collect()
+}
+
+impl Broker {
+    /// Takes back what was on the home shard before a restart: first what is defined for the whole
+    /// broker. Returns how many messages that is. Vhosts on other shards come with their shards; see
+    /// [`Broker::shards_in_use`].
+    ///
+    /// # Errors
+    /// When it is not what this version writes.
+    pub fn restore(&self, recovered: Recovered) -> Result<usize, RestoreError> {
+        self.restore_shard(&self.home(), recovered)
+    }
+
+    /// Takes back what was on a shard.
+    pub(crate) fn restore_shard(
+        &self,
+        shard: &Arc<Shard>,
+        recovered: Recovered,
+    ) -> Result<usize, RestoreError> {
+        reserve_ids(shard, &recovered);
+        let definitions = &recovered.definitions;
+        let known = |key: &&Vec<u8>| RESTORED.iter().any(|(kind, _)| key.first() == Some(kind));
+        if let Some(unknown) = definitions.keys().find(|key| !known(key)) {
+            return Err(RestoreError::Definition(unknown.clone()));
+        }
+        let (mut found, mut accounts) = (Found::default(), Vec::new());
+        for (kind, scope) in RESTORED {
+            for (key, value) in definitions.range(of_kind(kind)) {
+                match scope {
+                    Scope::Broker if shard.id == ShardId::HOME && AccountRecord::owns(key) => {
+                        let decoded = AccountRecord::decode(key, value);
+                        accounts.push(decoded.map_err(|_| RestoreError::Definition(key.clone()))?);
+                    }
+                    Scope::Broker if shard.id == ShardId::HOME => {
+                        self.restore_of_broker(kind, key, value)?;
+                    }
+                    Scope::Broker => return Err(RestoreError::WrongShard(key.clone())),
+                    Scope::Shard => self.restore_of_shard(shard, key, value, &mut found)?,
+                }
+            }
+        }
+        if shard.id == ShardId::HOME {
+            self.restore_accounts(accounts);
+        }
+        let mut messages = 0;
+        for (id, index) in recovered.queues {
+            // Those of a queue or an exchange that was deleted are nobody's.
+            if let Some(queue) = found.queues.get(&id) {
+                messages += queue.restore(&index, &*shard.store);
+            } else if let Some(history) = found.histories.get(&id) {
+                history.restore(index.positions());
+            }
+        }
+        for (id, index) in recovered.streams {
+            if let Some(stream) = found.queues.get(&id).and_then(|queue| queue.stream()) {
+                messages += stream.restore(index) as usize;
+            }
+        }
+        for (id, index) in recovered.delayed {
+            let Some(delay) = found.delays.get(&id) else { continue };
+            messages += delay.restore(index.pairs());
+        }
+        Ok(messages)
+    }
+
+    fn restore_of_broker(&self, kind: u8, key: &[u8], value: &[u8]) -> Result<(), RestoreError> {
+        if kind != definition::VHOST {
+            self.kept.insert(key.to_vec(), value.to_vec());
+            return Ok(());
+        }
+        match definition::parse(key, value) {
+            Some(Definition::Vhost { vhost, limits }) => {
+                // One that is on another shard gets them when that is opened.
+                match self.shard_of_vhost(&vhost) {
+                    ShardId::HOME => self.add_vhost(&vhost).set_limits(limits),
+                    _ => self.kept.insert(key.to_vec(), value.to_vec()),
+                }
+                Ok(())
+            }
+            _ => Err(RestoreError::Definition(key.to_vec())),
+        }
+    }
+
+    fn restore_of_shard(
+        &self,
+        shard: &Arc<Shard>,
+        key: &[u8],
+        value: &[u8],
+        found: &mut Found,
+    ) -> Result<(), RestoreError> {
+        let malformed = || RestoreError::Definition(key.to_vec());
+        let definition = definition::parse(key, value).ok_or_else(malformed)?;
+        let on_shard = |name: &str| {
+            let vhost = match shard.id {
+                // Those that were never defined by an operator are known by what is in them.
+                ShardId::HOME if self.shard_of_vhost(name) == ShardId::HOME => self.add_vhost(name),
+                _ => self.vhost(name).ok_or_else(|| RestoreError::WrongShard(key.to_vec()))?,
+            };
+            let is_on = Arc::ptr_eq(vhost.shard(), shard);
+            if is_on { Ok(vhost) } else { Err(RestoreError::WrongShard(key.to_vec())) }
+        };
+        match definition {
+            Definition::Vhost { .. } => return Err(malformed()),
+            Definition::Exchange { vhost, name, id, settings } => {
+                let vhost = on_shard(&vhost)?;
+                let exchange = vhost.restore_exchange(name, id, settings, || shard.next_id());
+                if let Some(delay) = exchange.delay() {
+                    found.delays.insert(exchange.id, Arc::clone(delay));
+                }
+                if let Some(history) = exchange.history() {
+                    found.histories.insert(exchange.id, Arc::clone(history));
+                }
+            }
+            Definition::Queue { vhost, name, id, settings } => {
+                let vhost = on_shard(&vhost)?;
+                let queue = vhost.make_queue(id, name, settings);
+                found.queues.insert(id, queue.clone());
+                vhost.restore(Destination::Queue(queue));
+            }
+            Definition::Binding { vhost, binding } => {
+                on_shard(&vhost)?.restore_binding(binding);
+            }
+            Definition::Policy { vhost, kind, policy } => {
+                let restored = on_shard(&vhost)?.restore_policy(kind, policy);
+                restored.map_err(|_| malformed())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Numbers are never used again: those that the log has are taken before any is given out.
+fn reserve_ids(shard: &Shard, recovered: &Recovered) {
+    let in_log = recovered.queues.keys().chain(recovered.streams.keys());
+    in_log.chain(recovered.delayed.keys()).for_each(|id| shard.reserve_id(*id));
+    for (key, value) in &recovered.definitions {
+        if let Some(Definition::Exchange { id: Some(id), .. } | Definition::Queue { id, .. }) =
+            definition::parse(key, value)
+        {
+            shard.reserve_id(id);
+        }
+    }
+}

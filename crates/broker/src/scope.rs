@@ -1,0 +1,124 @@
+//! Which log a definition is in, and in which order definitions are restored.
+//!
+//! Some things are defined for the whole broker: where vhosts are, what an operator has said of them,
+//! users and what they may do. They are in the log of the home shard. Everything in a vhost is in the log of the vhost's shard. What a definition is, the
+//! first byte of its key says.
+
+use crate::broker::Broker;
+use crate::definition;
+use courser_auth::record;
+use courser_store::{Lsn, Record, ShardId, StoreError, Sync};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+/// Whose definitions they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// The whole broker's; in a cluster, all nodes'.
+    Broker,
+    /// A shard's.
+    Shard,
+}
+
+/// All kinds of definitions, in the order in which they are restored: what comes later needs what
+/// comes before. Vhosts come before what is in them and users before what they may do, policies before what follows them, bindings after
+/// what they bind.
+pub(crate) const RESTORED: [(u8, Scope); 10] = [
+    (definition::PLACEMENT, Scope::Broker),
+    (definition::VHOST, Scope::Broker),
+    (record::USER, Scope::Broker),
+    (record::PERMISSION, Scope::Broker),
+    (record::TOPIC_PERMISSION, Scope::Broker),
+    (definition::POLICY, Scope::Shard),
+    (definition::OPERATOR_POLICY, Scope::Shard),
+    (definition::EXCHANGE, Scope::Shard),
+    (definition::QUEUE, Scope::Shard),
+    (definition::BINDING, Scope::Shard),
+];
+
+/// Definitions of the whole broker that nothing else in it holds, by their keys: where vhosts are that
+/// are not on the home shard, and the limits of those that are not open.
+#[derive(Debug, Default)]
+pub(crate) struct Kept(Mutex<BTreeMap<Vec<u8>, Vec<u8>>>);
+
+impl Kept {
+    pub fn insert(&self, key: Vec<u8>, value: Vec<u8>) {
+        self.0.lock().insert(key, value);
+    }
+
+    /// The definitions whose keys begin with `kind`, without that.
+    fn of_kind(&self, kind: u8) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let all = self.0.lock();
+        let of_kind = all.range(of_kind(kind));
+        of_kind.map(|(key, value)| (key[1..].to_vec(), value.clone())).collect()
+    }
+
+    fn for_each(&self, each: &mut dyn FnMut(&[u8], &[u8])) {
+        self.0.lock().iter().for_each(|(key, value)| each(key, value));
+    }
+}
+
+/// The keys that begin with `kind`.
+pub(crate) fn of_kind(kind: u8) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    let end = kind.checked_add(1).map_or(Bound::Unbounded, |next| Bound::Excluded(vec![next]));
+    (Bound::Included(vec![kind]), end)
+}
+
+impl Broker {
+    pub(crate) fn define_for_broker(&self, key: Vec<u8>, value: &[u8]) -> Result<Lsn, StoreError> {
+        let home = self.home();
+        let _gate = home.gate.read();
+        // Locked across the append, so that the log has the changes of a key in their order.
+        let mut kept = self.kept.0.lock();
+        let record = Record::Defined { key: &key, value };
+        let lsn = home.store.append(&[record], Sync::Wanted, &mut Vec::new())?;
+        kept.insert(key, value.to_vec());
+        Ok(lsn)
+    }
+
+    pub(crate) fn forget_for_broker(&self, key: &[u8]) -> Result<Option<Lsn>, StoreError> {
+        let home = self.home();
+        let _gate = home.gate.read();
+        let mut kept = self.kept.0.lock();
+        if !kept.contains_key(key) {
+            return Ok(None);
+        }
+        let lsn = home.store.append(&[Record::Forgotten { key }], Sync::Wanted, &mut Vec::new())?;
+        kept.remove(key);
+        Ok(Some(lsn))
+    }
+
+    /// Calls `each` with the key and value of everything that is defined for the whole broker.
+    pub(crate) fn for_each_broker_definition(&self, each: &mut dyn FnMut(&[u8], &[u8])) {
+        self.kept.for_each(each);
+        self.for_each_account(each);
+        for vhost in self.vhosts() {
+            if let Some(limits) = vhost.limits() {
+                each(&definition::vhost_key(&vhost.name), &definition::vhost_value(&limits));
+            }
+        }
+    }
+
+    /// Takes out a definition that is kept for somebody who is there again.
+    pub(crate) fn take_kept(&self, key: &[u8]) -> Option<Vec<u8>> {
+        self.kept.0.lock().remove(key)
+    }
+
+    /// The shard of a vhost that is not on the home shard.
+    pub(crate) fn placement(&self, name: &str) -> Option<ShardId> {
+        let kept = self.kept.0.lock();
+        let value = kept.get(&definition::placement_key(name))?;
+        Some(ShardId(u64::from_le_bytes(value.as_slice().try_into().ok()?)))
+    }
+
+    /// Where the vhosts are that are not on the home shard.
+    pub(crate) fn placements(&self) -> Vec<(String, ShardId)> {
+        let all = self.kept.of_kind(definition::PLACEMENT);
+        let read = |(key, value): (Vec<u8>, Vec<u8>)| {
+            let name = String::from_utf8(key).ok()?;
+            Some((name, ShardId(u64::from_le_bytes(value.try_into().ok()?))))
+        };
+        all.into_iter().filter_map(read).collect()
+    }
+}

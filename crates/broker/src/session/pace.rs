@@ -1,0 +1,63 @@
+//! Publishers that are faster than what takes their messages: they are not read for a while.
+
+use super::Session;
+use crate::queue::Queue;
+use courser_store::Store;
+use std::sync::Arc;
+
+/// Consumers that take less than this fraction of a publisher's batch in a millisecond are not
+/// waited for.
+const SLOW_CONSUMERS_FRACTION: u64 = 16;
+
+/// A publisher is ahead, of the consumers of a queue or of the store, and should give them time.
+#[derive(Debug)]
+pub struct Pace(With);
+
+enum With {
+    Consumers { queue: Arc<Queue>, published: u64, consumed_before: u64, backlog_low: usize },
+    Store(Arc<dyn Store>),
+}
+
+impl std::fmt::Debug for With {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            With::Consumers { .. } => "Consumers",
+            With::Store(_) => "Store",
+        })
+    }
+}
+
+impl Pace {
+    pub(super) fn with_consumers(queue: &Arc<Queue>, published: u64, backlog_low: usize) -> Self {
+        let (queue, consumed_before) = (Arc::clone(queue), queue.consumed());
+        Pace(With::Consumers { queue, published, consumed_before, backlog_low })
+    }
+
+    /// Asked about every millisecond: whether to wait on. The publisher goes on as soon as the
+    /// backlog is worked off, or when consumers are far from keeping up with it: they are slow for
+    /// reasons of their own, and waiting for them would only hold the publisher up.
+    pub fn wait_on(&mut self) -> bool {
+        match &mut self.0 {
+            With::Consumers { queue, published, consumed_before, backlog_low } => {
+                let consumed = queue.consumed();
+                let progress = consumed - *consumed_before;
+                *consumed_before = consumed;
+                queue.backlog() > *backlog_low
+                    && queue.consumer_count() > 0
+                    && progress * SLOW_CONSUMERS_FRACTION >= *published
+            }
+            With::Store(store) => store.is_behind(),
+        }
+    }
+}
+
+impl Session {
+    /// With whom to keep pace before the client is read again. One whose last batch had persistent
+    /// messages waits while the store has enough to write: its next append would block a thread that
+    /// consumers, whose acknowledgements make room, need as well.
+    pub fn pace_with_store(&self) -> Option<Pace> {
+        let store = &self.shard.store;
+        let is_ahead = self.has_logged && store.is_behind();
+        is_ahead.then(|| Pace(With::Store(Arc::clone(store))))
+    }
+}

@@ -1,0 +1,193 @@
+//! What the user of a session may do: asked before every method that names a queue or an exchange,
+//! and before it is known whether that exists.
+
+use super::Session;
+use crate::arguments;
+use crate::direct_reply::REPLY_TO;
+use crate::exchange::ExchangeKind;
+use crate::fault::Fault;
+use crate::vhost::{clean_name, refuse_default_exchange};
+use courser_auth::{Resource, Right};
+use courser_codec::{FieldTable, FieldValue, Method, ShortStr, ShortString, exchange, queue};
+
+impl Session {
+    /// Counts one more channel for the user.
+    ///
+    /// # Errors
+    /// If the user has as many as it may have; ends the connection.
+    pub fn admit_channel(&mut self) -> Result<(), Fault> {
+        let broker = &self.broker;
+        self.admission.open_channel(|user| broker.limits_of(user))
+    }
+
+    /// Refuses a method that the user may not carry out.
+    pub(super) fn permit(&mut self, number: u16, method: &Method<'_>) -> Result<(), Fault> {
+        if self.admission.access.permits_everything() {
+            return Ok(());
+        }
+        match method {
+            Method::ExchangeDeclare(declare) => self.permit_exchange_declare(declare),
+            Method::ExchangeDelete(delete) => {
+                let name = clean_name(delete.exchange);
+                self.vhost.refuse_system_exchange(&name)?;
+                self.may(Right::Configure, Resource::Exchange(name.as_bytes()))
+            }
+            Method::ExchangeBind(bind) => {
+                let destination = clean_name(bind.destination);
+                let destination = Resource::Exchange(destination.as_bytes());
+                self.permit_binding(destination, bind.source, bind.routing_key)
+            }
+            Method::ExchangeUnbind(unbind) => {
+                let destination = clean_name(unbind.destination);
+                let destination = Resource::Exchange(destination.as_bytes());
+                self.permit_binding(destination, unbind.source, unbind.routing_key)
+            }
+            Method::QueueDeclare(declare) => self.permit_queue_declare(declare),
+            Method::QueueBind(bind) => {
+                let names = (clean_name(bind.queue), bind.routing_key);
+                self.permit_queue_binding(number, names, bind.exchange)
+            }
+            Method::QueueUnbind(unbind) => {
+                let names = (clean_name(unbind.queue), unbind.routing_key);
+                self.permit_queue_binding(number, names, unbind.exchange)
+            }
+            Method::QueueDelete(delete) => {
+                self.may_with_queue(Right::Configure, number, delete.queue)
+            }
+            Method::QueuePurge(purge) => self.may_with_queue(Right::Read, number, purge.queue),
+            Method::BasicGet(get) => self.may_with_queue(Right::Read, number, get.queue),
+            Method::BasicConsume(consume) => {
+                self.may_with_queue(Right::Read, number, consume.queue)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a publish that the user may not make, and one to an exchange that nobody may publish
+    /// to.
+    #[cold]
+    pub(super) fn permit_publish(&mut self, name: &[u8], keys: &[&[u8]]) -> Result<(), Fault> {
+        if self.admission.access.permits_everything() {
+            return Ok(());
+        }
+        self.may(Right::Write, Resource::Exchange(name))?;
+        if name.is_empty() {
+            return Ok(());
+        }
+        let exchange = self.vhost.published_to(name)?;
+        if exchange.settings.kind == ExchangeKind::Topic {
+            for key in keys {
+                let access = &mut self.admission.access;
+                access.check_topic(Right::Write, name, key).map_err(Fault::access_refused)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a queue that the broker has just made up a name for.
+    pub(super) fn permit_named(&mut self, name: &ShortString) -> Result<(), Fault> {
+        self.may(Right::Configure, Resource::Queue(name.as_bytes()))
+    }
+
+    /// Refuses a new queue whose dead letters would go where its user may not publish.
+    pub(super) fn permit_dead_letters(
+        &mut self,
+        name: &ShortString,
+        given: &FieldTable,
+    ) -> Result<(), Fault> {
+        let own = Resource::Queue(name.as_bytes());
+        self.permit_forwarding(own, given.get(arguments::DEAD_LETTER_EXCHANGE))
+    }
+
+    fn permit_exchange_declare(&mut self, declare: &exchange::Declare<'_>) -> Result<(), Fault> {
+        let name = clean_name(declare.exchange);
+        refuse_default_exchange(name.as_bytes())?;
+        let own = Resource::Exchange(name.as_bytes());
+        if declare.passive {
+            return self.admission.access.check_any(own).map_err(Fault::access_refused);
+        }
+        self.may(Right::Configure, own)?;
+        if self.vhost.exchange(name.as_bytes()).is_some() {
+            return Ok(());
+        }
+        let given = crate::vhost::owned_arguments(declare.arguments)?;
+        self.permit_forwarding(own, given.get(arguments::ALTERNATE_EXCHANGE))
+    }
+
+    fn permit_queue_declare(&mut self, declare: &queue::Declare<'_>) -> Result<(), Fault> {
+        let name = clean_name(declare.queue);
+        if self.find_reply_queue(&name).is_some() {
+            return Ok(());
+        }
+        let own = Resource::Queue(name.as_bytes());
+        match (declare.passive, name.is_empty()) {
+            (true, _) => self.admission.access.check_any(own).map_err(Fault::access_refused),
+            // Asked when it has a name.
+            (false, true) => Ok(()),
+            (false, false) => self.may(Right::Configure, own),
+        }
+    }
+
+    /// What something passes on to an exchange was read from it, and is written there.
+    fn permit_forwarding(
+        &mut self,
+        own: Resource<'_>,
+        to: Option<&FieldValue>,
+    ) -> Result<(), Fault> {
+        // Another type is refused with the other arguments.
+        let Some(FieldValue::LongStr(to)) = to else { return Ok(()) };
+        self.may(Right::Read, own)?;
+        self.may(Right::Write, Resource::Exchange(to))
+    }
+
+    fn permit_queue_binding(
+        &mut self,
+        number: u16,
+        (queue, key): (ShortString, ShortStr<'_>),
+        source: ShortStr<'_>,
+    ) -> Result<(), Fault> {
+        let (queue, key) = self.queue_and_key(number, queue, key)?;
+        self.permit_binding(Resource::Queue(queue.as_bytes()), source, key.as_short_str())
+    }
+
+    fn permit_binding(
+        &mut self,
+        destination: Resource<'_>,
+        source: ShortStr<'_>,
+        routing_key: ShortStr<'_>,
+    ) -> Result<(), Fault> {
+        self.may(Right::Write, destination)?;
+        let source = clean_name(source);
+        refuse_default_exchange(source.as_bytes())?;
+        if let Resource::Exchange(name) = destination {
+            refuse_default_exchange(name)?;
+        }
+        self.may(Right::Read, Resource::Exchange(source.as_bytes()))?;
+        match self.vhost.exchange(source.as_bytes()) {
+            Some(exchange) if exchange.settings.kind == ExchangeKind::Topic => {
+                let access = &mut self.admission.access;
+                let read =
+                    access.check_topic(Right::Read, source.as_bytes(), routing_key.as_bytes());
+                read.map_err(Fault::access_refused)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn may_with_queue(
+        &mut self,
+        right: Right,
+        number: u16,
+        name: ShortStr<'_>,
+    ) -> Result<(), Fault> {
+        let name = self.queue_name(number, clean_name(name))?;
+        if name == *REPLY_TO {
+            return Ok(());
+        }
+        self.may(right, Resource::Queue(name.as_bytes()))
+    }
+
+    fn may(&mut self, right: Right, resource: Resource<'_>) -> Result<(), Fault> {
+        self.admission.access.check(right, resource).map_err(Fault::access_refused)
+    }
+}

@@ -1,0 +1,258 @@
+//! What the store is told of durable exchanges, queues and bindings, and what it tells at a start.
+
+use super::Vhost;
+use crate::definition::{self, DefinedBinding};
+use crate::exchange::{BindingKey, Destination, Exchange, ExchangeSettings};
+use crate::fault::Fault;
+use crate::memory::binding_bytes;
+use crate::queue::Queue;
+use courser_codec::ShortString;
+use courser_store::{Position, Record, StoreError, Sync};
+use std::sync::Arc;
+
+/// Definitions and queues that one operation removes, to be forgotten together.
+#[derive(Default, Debug)]
+pub(super) struct Gone {
+    keys: Vec<Vec<u8>>,
+    queues: Vec<u64>,
+    /// Positions in the log of messages that go with them, to be let go of once the log knows.
+    pub positions: Vec<Position>,
+}
+
+impl Gone {
+    fn records(&self) -> Vec<Record<'_>> {
+        let forgotten = self.keys.iter().map(|key| Record::Forgotten { key });
+        let dropped = self.queues.iter().map(|queue| Record::Dropped { queue: *queue });
+        forgotten.chain(dropped).collect()
+    }
+}
+
+impl Vhost {
+    pub(super) fn define_exchange(&self, exchange: &Exchange) -> Result<(), Fault> {
+        if !exchange.settings.durable {
+            return Ok(());
+        }
+        let key = definition::exchange_key(&self.name, &exchange.name);
+        self.append_definition(&key, &definition::exchange_value(exchange))
+    }
+
+    pub(super) fn define_queue(&self, queue: &Queue) -> Result<(), Fault> {
+        if !queue.settings.survives() {
+            return Ok(());
+        }
+        let key = definition::queue_key(&self.name, &queue.name);
+        let value = definition::queue_value(queue);
+        match queue.stream() {
+            None => self.append_definition(&key, &value),
+            Some(stream) => {
+                let records = [Record::Defined { key: &key, value: &value }, stream.record()];
+                self.append(&records).map_err(store_fault)
+            }
+        }
+    }
+
+    pub(super) fn define_binding(
+        &self,
+        source: &Exchange,
+        destination: &Destination,
+        key: &BindingKey,
+    ) -> Result<(), Fault> {
+        match self.durable_binding(source, destination, key) {
+            Some(key) => self.append_definition(&key, &[]),
+            None => Ok(()),
+        }
+    }
+
+    /// The definition's key of a binding that survives: both its ends do.
+    fn durable_binding(
+        &self,
+        source: &Exchange,
+        destination: &Destination,
+        key: &BindingKey,
+    ) -> Option<Vec<u8>> {
+        (source.settings.durable && destination.survives()).then(|| {
+            let binding = DefinedBinding {
+                source: source.name.clone(),
+                to_queue: matches!(destination, Destination::Queue(_)),
+                destination: destination.name().clone(),
+                routing_key: key.routing_key.clone(),
+                arguments: key.arguments.clone(),
+            };
+            definition::binding_key(&self.name, &binding)
+        })
+    }
+
+    fn append_definition(&self, key: &[u8], value: &[u8]) -> Result<(), Fault> {
+        self.append(&[Record::Defined { key, value }]).map_err(store_fault)
+    }
+
+    /// Appends changes of the topology behind those that found no room before: a queue that has
+    /// another one's name shall not have its bindings after a restart.
+    fn append(&self, records: &[Record<'_>]) -> Result<(), StoreError> {
+        let mut unlogged = self.unlogged.lock();
+        let mut all = unlogged.records();
+        all.extend_from_slice(records);
+        self.shard.store.append(&all, Sync::Wanted, &mut Vec::new())?;
+        drop(all);
+        *unlogged = Gone::default();
+        Ok(())
+    }
+
+    pub(super) fn exchange_is_gone(&self, exchange: &Exchange, gone: &mut Gone) {
+        if exchange.settings.durable {
+            gone.keys.push(definition::exchange_key(&self.name, &exchange.name));
+        }
+        if let Some(delay) = exchange.delay() {
+            gone.positions.append(&mut delay.close());
+        }
+        if let Some(history) = exchange.history() {
+            gone.positions.append(&mut history.close());
+        }
+        gone.queues.extend(exchange.number_in_log());
+    }
+
+    pub(super) fn queue_is_gone(&self, queue: &Queue, gone: &mut Gone) {
+        if queue.settings.survives() {
+            gone.keys.push(definition::queue_key(&self.name, &queue.name));
+            gone.queues.push(queue.id);
+        }
+    }
+
+    pub(super) fn binding_is_gone(
+        &self,
+        source: &Exchange,
+        destination: &Destination,
+        key: &BindingKey,
+        gone: &mut Gone,
+    ) {
+        let mut charge = self.bindings_charge.lock();
+        let bytes = binding_bytes(&key.routing_key, &key.arguments);
+        let left = charge.bytes().saturating_sub(bytes);
+        charge.set(left);
+        drop(charge);
+        gone.keys.extend(self.durable_binding(source, destination, key));
+    }
+
+    /// Tells the store what is gone, all at once; when there is room, if there is none now.
+    pub(super) fn forget(&self, mut gone: Gone) -> Result<(), Fault> {
+        let positions = std::mem::take(&mut gone.positions);
+        let records = gone.records();
+        let appended = if records.is_empty() { Ok(()) } else { self.append(&records) };
+        match appended {
+            Ok(()) => positions.iter().for_each(|position| self.shard.store.release(*position)),
+            Err(StoreError::Full) => {
+                let mut unlogged = self.unlogged.lock();
+                unlogged.keys.append(&mut gone.keys);
+                unlogged.queues.append(&mut gone.queues);
+                drop(unlogged);
+                self.shard.store.release_unlogged(&positions);
+            }
+            Err(failed) => return Err(store_fault(failed)),
+        }
+        Ok(())
+    }
+
+    /// Has the log forget its policies.
+    pub(crate) fn forget_policies(&self) -> Result<(), Fault> {
+        let mut gone = Gone::default();
+        self.policies.read().for_each_kept(&mut |kind, policy| {
+            gone.keys.push(definition::policy_key(&self.name, kind, &policy.name));
+        });
+        self.forget(gone)
+    }
+
+    /// Calls `each` with the key and value of everything durable in this vhost: what its shard's log has of it.
+    pub(crate) fn for_each_definition(&self, each: &mut dyn FnMut(&[u8], &[u8])) {
+        self.policies.read().for_each_kept(&mut |kind, policy| {
+            let key = definition::policy_key(&self.name, kind, &policy.name);
+            each(&key, &definition::policy_value(policy));
+        });
+        for exchange in self.exchanges() {
+            let predefined = super::is_predefined(&exchange.name);
+            if exchange.settings.durable && !predefined {
+                let key = definition::exchange_key(&self.name, &exchange.name);
+                each(&key, &definition::exchange_value(&exchange));
+            }
+            exchange.for_each_binding(&mut |destination, routing_key, arguments| {
+                let key =
+                    BindingKey { routing_key: routing_key.clone(), arguments: arguments.clone() };
+                if let Some(key) = self.durable_binding(&exchange, destination, &key) {
+                    each(&key, &[]);
+                }
+            });
+        }
+        for queue in self.queues() {
+            if queue.settings.survives() {
+                let key = definition::queue_key(&self.name, &queue.name);
+                each(&key, &definition::queue_value(&queue));
+            }
+        }
+    }
+
+    /// Puts an exchange back that was there before a restart: with the number that the log knows it
+    /// by, or else with a new one.
+    pub(crate) fn restore_exchange(
+        &self,
+        name: ShortString,
+        id: Option<u64>,
+        settings: ExchangeSettings,
+        new_id: impl FnOnce() -> u64,
+    ) -> Arc<Exchange> {
+        let exchange = self.make_exchange(id.unwrap_or_else(new_id), name, settings);
+        self.restore(Destination::Exchange(Arc::clone(&exchange)));
+        if id.is_none() && exchange.number_in_log().is_some() {
+            // An earlier version kept nothing of it. Without this it would be so once more.
+            drop(self.define_exchange(&exchange));
+        }
+        exchange
+    }
+
+    /// Puts a queue or exchange back that was there before a restart.
+    pub(crate) fn restore(&self, restored: Destination) {
+        let _write = self.write.lock();
+        self.change(|names| match restored {
+            Destination::Queue(queue) => {
+                self.listed.queues.insert(Arc::clone(&queue));
+                names.queues.insert(queue.name.clone(), queue);
+            }
+            Destination::Exchange(exchange) => {
+                self.listed.exchanges.insert(Arc::clone(&exchange));
+                names.exchanges.insert(exchange.name.clone(), exchange);
+            }
+        });
+    }
+
+    /// Puts a binding back that was there before a restart. Returns whether its ends are there.
+    pub(crate) fn restore_binding(&self, binding: DefinedBinding) -> bool {
+        let name = binding.destination.as_bytes();
+        let destination = if binding.to_queue {
+            self.queue(name).map(Destination::Queue)
+        } else {
+            self.exchange(name).map(Destination::Exchange)
+        };
+        let exchange: Option<Arc<Exchange>> = self.exchange(binding.source.as_bytes());
+        let (Some(destination), Some(exchange)) = (destination, exchange) else { return false };
+        let (routing_key, arguments): (ShortString, _) = (binding.routing_key, binding.arguments);
+        let key = BindingKey { routing_key, arguments };
+        if exchange.bind(&destination, key.clone()) {
+            self.count_binding(&key.routing_key, &key.arguments);
+        }
+        self.routes_changed();
+        true
+    }
+}
+
+/// What a client hears when the store can't do what it should. Where the broker keeps its files is not for clients to
+/// know: details are in the log.
+pub(crate) fn store_fault(error: StoreError) -> Fault {
+    match error {
+        StoreError::Full => Fault::new(506, error),
+        StoreError::TooLarge(_) => Fault::internal_error(error),
+        StoreError::Lost(_) => {
+            Fault::internal_error("a message is lost; the broker's log says more")
+        }
+        StoreError::Failed(_) => {
+            Fault::internal_error("the store has failed; the broker's log says more")
+        }
+    }
+}

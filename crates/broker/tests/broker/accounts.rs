@@ -1,0 +1,144 @@
+//! Users of the broker: who gets in, how much of it, and what a restart leaves.
+
+use super::support::{Heard, World, WorldOnDisk};
+use courser_auth::{PasswordHash, Permission, Tags, TopicPermission, User};
+use courser_broker::AccountsError;
+
+fn with_user(world: &World) {
+    let admin = world.broker.admin();
+    assert!(admin.put_user(User::new("u", PasswordHash::none())).expect("a user"));
+    admin.set_permission("u", "/", Permission::all()).expect("a permission");
+}
+
+fn refused(world: &World, user: &str, vhost: &str) -> String {
+    match world.admit(user, vhost) {
+        Ok(_) => panic!("'{user}' was let into '{vhost}'"),
+        Err(fault) => fault.to_string(),
+    }
+}
+
+#[test]
+fn a_vhost_is_entered_with_a_permission_only() {
+    let world = World::new();
+    with_user(&world);
+    world.broker.add_vhost("other");
+    world.admit("u", "/").expect("let in");
+    assert_eq!(
+        refused(&world, "u", "other"),
+        "530 NOT_ALLOWED - access to vhost 'other' refused for user 'u'"
+    );
+    assert_eq!(refused(&world, "u", "novh"), "530 NOT_ALLOWED - vhost novh not found");
+    assert_eq!(
+        refused(&world, "nobody", "/"),
+        "530 NOT_ALLOWED - access to vhost '/' refused for user 'nobody'"
+    );
+}
+
+#[test]
+fn connections_of_a_user_are_limited_over_all_vhosts() {
+    let world = World::new();
+    with_user(&world);
+    let admin = world.broker.admin();
+    world.broker.add_vhost("other");
+    admin.set_permission("u", "other", Permission::all()).expect("a permission");
+    admin.set_user_limit("u", "max-connections", 1).expect("a limit");
+    let mut first = world.admit("u", "/").expect("let in");
+    let text = "530 NOT_ALLOWED - connection refused for user 'u': user connection limit (1) is \
+                reached";
+    assert_eq!(refused(&world, "u", "other"), text);
+    first.disconnect();
+    let mut second = world.admit("u", "other").expect("let in");
+    admin.set_user_limit("u", "max-connections", 0).expect("a limit");
+    second.declare("still-there");
+    assert!(refused(&world, "u", "/").contains("(0)"));
+    admin.clear_user_limit("u", "max-connections").expect("lifted");
+    world.admit("u", "/").expect("let in");
+}
+
+#[test]
+fn channels_of_a_user_are_limited_over_all_connections() {
+    let world = World::new();
+    with_user(&world);
+    world.broker.admin().set_user_limit("u", "max-channels", 2).expect("a limit");
+    let (mut one, mut other) = (world.connect_user("u"), world.connect_user("u"));
+    one.session().admit_channel().expect("the first");
+    other.session().admit_channel().expect("the second");
+    let fault = one.session().admit_channel().expect_err("the third");
+    assert_eq!(
+        fault.to_string(),
+        "530 NOT_ALLOWED - number of channels opened for user 'u' has reached the maximum allowed \
+         user limit of 2"
+    );
+    other.disconnect();
+    one.session().admit_channel().expect("a channel went with its connection");
+    one.close_channel(1);
+    one.open_channel(1);
+    one.session().admit_channel().expect("a channel was closed");
+}
+
+#[test]
+fn a_deleted_user_loses_its_connections_at_once() {
+    let world = World::new();
+    with_user(&world);
+    let mut client = world.connect_user("u");
+    let mut other = world.connect();
+    world.broker.admin().delete_user("u").expect("deleted");
+    let closed = Heard::ConnectionClosed("320 CONNECTION_FORCED - user 'u' was deleted".into());
+    assert_eq!(client.heard(), [closed]);
+    assert!(!client.is_connected());
+    other.declare("still-connected");
+    assert!(refused(&world, "u", "/").contains("access to vhost '/' refused"));
+}
+
+#[test]
+fn a_permission_needs_a_vhost_and_a_user() {
+    let world = World::new();
+    with_user(&world);
+    let admin = world.broker.admin();
+    let set = admin.set_permission("u", "novh", Permission::all());
+    assert!(matches!(set, Err(AccountsError::NoVhost(name)) if name == "novh"));
+    let set = admin.set_permission("nobody", "/", Permission::all());
+    assert_eq!(set.expect_err("refused").to_string(), "user 'nobody' does not exist");
+}
+
+fn check_what_is_kept(world: &World) {
+    let accounts = world.broker.admin().accounts();
+    let user = accounts.user("u").expect("a user");
+    assert!(user.password.verify(b"secret"));
+    assert!(user.tags.iter().eq(["management"]));
+    assert_eq!(user.limits.max_channels, Some(7));
+    assert_eq!(accounts.permission("u", "/").expect("a permission").read, "^r");
+    assert_eq!(accounts.topic_permissions("u", "/").len(), 1);
+    assert!(accounts.user("gone").is_none());
+    assert!(accounts.permission("u", "other").is_none());
+    assert_eq!(accounts.permission_rows().count(), 1);
+}
+
+#[test]
+fn accounts_survive_restarts_crashes_and_checkpoints() {
+    let mut world = WorldOnDisk::new();
+    let admin = world.broker.admin();
+    let mut user = User::new("u", PasswordHash::quick(b"secret").expect("a hash"));
+    user.tags = Tags::parse("management").expect("tags");
+    admin.put_user(user).expect("a user");
+    admin.set_user_limit("u", "max-channels", 7).expect("a limit");
+    let permission = Permission { read: "^r".into(), ..Permission::all() };
+    admin.set_permission("u", "/", permission).expect("a permission");
+    world.broker.add_vhost("other");
+    admin.set_permission("u", "other", Permission::all()).expect("a permission");
+    admin.clear_permission("u", "other").expect("cleared");
+    let topic = TopicPermission { write: "^{username}".into(), read: String::new() };
+    admin.set_topic_permission("u", "/", "amq.topic", topic).expect("a permission");
+    admin.put_user(User::new("gone", PasswordHash::none())).expect("a user");
+    admin.set_permission("gone", "/", Permission::all()).expect("a permission");
+    admin.delete_user("gone").expect("deleted");
+    drop(admin);
+    check_what_is_kept(&world);
+    world.restart();
+    check_what_is_kept(&world);
+    world.restart_from_checkpoint();
+    check_what_is_kept(&world);
+    world.sync();
+    world.lose_power();
+    check_what_is_kept(&world);
+}

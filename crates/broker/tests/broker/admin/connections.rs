@@ -1,0 +1,108 @@
+//! Connections, channels and consumers, without sockets.
+
+use crate::support::{Client, World, guest, owned};
+use courser_broker::Identity;
+use courser_broker::admin::{ConnectionDetails, PageRequest};
+use courser_codec::FieldTable;
+
+fn connect(world: &World, name: &str, user: &str, properties: FieldTable) -> Client {
+    let identity = Identity { user: owned(user), ..guest() };
+    let details = ConnectionDetails {
+        name: name.to_owned(),
+        client_properties: properties,
+        ..ConnectionDetails::default()
+    };
+    let frame_max = 131_072;
+    let session = world.broker.open_connection(world.vhost(), identity, frame_max, details);
+    Client::new(session, frame_max)
+}
+
+fn names(world: &World) -> Vec<String> {
+    let listing = world.broker.admin().connections(None).expect("all vhosts");
+    listing.iter().map(|connection| connection.name).collect()
+}
+
+#[test]
+fn connections_are_listed_by_name_each_under_one_of_its_own() {
+    let world = World::new();
+    let mut first = connect(&world, "b", "guest", FieldTable::new());
+    let second = connect(&world, "a", "guest", FieldTable::new());
+    let third = connect(&world, "b", "guest", FieldTable::new());
+    assert_eq!(names(&world), ["a", "b", "b #3"]);
+    first.disconnect();
+    assert_eq!(names(&world), ["a", "b #3"]);
+    drop((second, third));
+    assert!(names(&world).is_empty());
+}
+
+#[test]
+fn the_connections_of_a_user_and_of_a_vhost_can_be_asked_for() {
+    let world = World::new();
+    let _one = connect(&world, "one", "anna", FieldTable::new());
+    let _two = connect(&world, "two", "bert", FieldTable::new());
+    let admin = world.broker.admin();
+    let of_anna: Vec<String> =
+        admin.connections_of_user("anna").iter().map(|connection| connection.name).collect();
+    assert_eq!(of_anna, ["one"]);
+    let page = admin.connections(Some("/")).expect("the vhost").page(&PageRequest::first(1));
+    assert_eq!((page.items.len(), page.total), (1, 2));
+    assert_eq!(admin.connections(Some("nope")).expect_err("there is none").code, 404);
+}
+
+#[test]
+fn what_a_client_says_at_too_great_length_is_kept_in_part() {
+    let world = World::new();
+    let properties =
+        FieldTable::new().with("product", "short").with("nonsense", "x".repeat(100_000).as_str());
+    let _client = connect(&world, "one", "guest", properties);
+    let connection = world.broker.admin().connection("one").expect("it is there");
+    assert!(connection.client_properties.get("product").is_some());
+    assert!(connection.client_properties.get("nonsense").is_none());
+}
+
+#[test]
+fn a_forced_close_comes_to_the_connection_as_a_fault_of_channel_0() {
+    let world = World::new();
+    let mut client = connect(&world, "one", "guest", FieldTable::new());
+    let admin = world.broker.admin();
+    admin.close_connection("one", "because").expect("it is there");
+    let faults = client.session().outbox().take_faults();
+    assert_eq!(faults.len(), 1);
+    assert_eq!((faults[0].0, faults[0].1.code), (0, 320));
+    assert_eq!(faults[0].1.explanation, "because");
+    assert!(client.session().outbox().take_faults().is_empty());
+}
+
+#[test]
+fn channels_are_listed_with_their_modes() {
+    let world = World::new();
+    let mut client = connect(&world, "one", "guest", FieldTable::new());
+    client.open_channel(9);
+    client.confirm_select();
+    client.qos_global(11);
+    let channels = world.broker.admin().channels_of("one").expect("it is there");
+    assert_eq!(channels.iter().map(|channel| channel.number).collect::<Vec<_>>(), [1, 9]);
+    assert!(channels[0].confirms && !channels[1].confirms);
+    assert_eq!((channels[0].global_prefetch, channels[0].prefetch), (11, 0));
+    client.close_channel(9);
+    assert_eq!(world.broker.admin().channels_of("one").expect("it is there").len(), 1);
+}
+
+#[test]
+fn consumers_are_listed_by_queue_with_what_they_have_not_acknowledged() {
+    let world = World::new();
+    let mut client = connect(&world, "one", "guest", FieldTable::new());
+    client.declare("b");
+    client.declare("a");
+    let tag_b = client.consume("b");
+    let tag_a = client.consume_no_ack("a");
+    client.fill("b", &["x", "y"]);
+    let mut consumers = Vec::new();
+    let admin = world.broker.admin();
+    admin.for_each_consumer(Some("/"), &mut |one| consumers.push(one)).expect("the vhost");
+    let shown: Vec<(String, String, bool, u32)> = consumers
+        .iter()
+        .map(|one| (one.queue.to_string(), one.tag.to_string(), one.ack_required, one.unacked))
+        .collect();
+    assert_eq!(shown, [("a".into(), tag_a, false, 0), ("b".into(), tag_b, true, 2)]);
+}

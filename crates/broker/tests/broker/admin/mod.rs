@@ -1,0 +1,10 @@
+//! What an operator sees of the broker and may do to it, without sockets.
+
+mod bindings;
+mod commands;
+mod connections;
+mod events;
+mod messages;
+mod paging;
+mod paging_under_change;
+mod views;

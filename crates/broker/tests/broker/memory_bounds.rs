@@ -1,0 +1,234 @@
+//! What clients make the broker hold besides waiting messages: it is counted, bounded and given back.
+
+use crate::support::{Client, Message, World, declare_with, short};
+use courser_broker::Limits;
+use courser_codec::{FieldTable, Table, basic, exchange, queue};
+
+fn world_of(memory_high_bytes: u64) -> World {
+    World::with(Limits { memory_high_bytes, ..Limits::default() })
+}
+
+/// A message of a kilobyte.
+fn kilobyte() -> Message {
+    Message::new("", "q", "x".repeat(1024))
+}
+
+fn with_text(bytes: usize) -> FieldTable {
+    FieldTable::new().with("text", "x".repeat(bytes).as_str())
+}
+
+fn bind_with(client: &mut Client, arguments: &FieldTable) -> queue::Bind<'static> {
+    // The test is over before anybody misses these bytes.
+    let entries: &'static [u8] = Box::leak(arguments.to_entries().into());
+    client.declare("q");
+    let arguments = Table::from_entries(entries);
+    queue::Bind { queue: short("q"), exchange: short("amq.topic"), arguments, ..Default::default() }
+}
+
+#[test]
+fn what_a_transaction_holds_counts_until_it_ends() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    // What is remembered of routes counts too.
+    client.fill("q", &["x"]);
+    client.pop("q");
+    let before = world.broker.memory_used_bytes();
+    client.tx_select();
+    for _ in 0..100 {
+        client.send(kilobyte());
+    }
+    let open = world.broker.memory_used_bytes();
+    assert!((102_400..150_000).contains(&(open - before)), "{before}, {open}");
+    client.rollback();
+    assert_eq!(world.broker.memory_used_bytes(), before);
+    client.send(kilobyte());
+    client.commit();
+    assert_eq!(client.pop("q").map(|body| body.len()), Some(1024));
+    client.commit();
+    assert_eq!(world.broker.memory_used_bytes(), before);
+    client.send(kilobyte());
+    client.disconnect();
+    assert!(world.broker.memory_used_bytes() < before, "its channel is gone too");
+}
+
+#[test]
+fn a_transaction_raises_the_alarm_with_what_waits() {
+    let world = world_of(1_000_000);
+    let (mut client, mut other) = (world.connect(), world.connect());
+    client.declare("q");
+    for _ in 0..820 {
+        other.send(kilobyte());
+    }
+    assert_eq!(world.broker.alarm(), None);
+    client.tx_select();
+    for _ in 0..180 {
+        client.send(kilobyte());
+    }
+    assert_eq!(world.broker.alarm(), Some("low on memory"));
+    client.rollback();
+    client.read(&[]);
+    while world.broker.alarm().is_some() {
+        other.pop("q").expect("a message");
+        other.read(&[]);
+    }
+}
+
+#[test]
+fn open_transactions_together_are_bounded() {
+    let world = world_of(400_000);
+    let (mut client, mut other) = (world.connect(), world.connect());
+    client.declare("q");
+    client.tx_select();
+    other.tx_select();
+    for _ in 0..60 {
+        client.send(kilobyte());
+    }
+    for _ in 0..20 {
+        other.send(kilobyte());
+    }
+    let mut refused = None;
+    for _ in 0..60 {
+        other.send(kilobyte());
+        if let [heard] = &other.heard()[..] {
+            refused = Some(format!("{heard:?}"));
+            break;
+        }
+    }
+    let text = refused.expect("a refusal");
+    assert!(text.contains(
+        "406 PRECONDITION_FAILED - memory limit (100000 bytes) of open transactions reached"
+    ));
+    assert_eq!(world.broker.alarm(), None, "what nobody consumes raises no alarm by itself");
+    client.commit();
+    assert_eq!(world.counts("q").0, 60);
+}
+
+#[test]
+fn the_transactions_of_a_connection_are_bounded_together() {
+    let world = World::with(Limits { transaction_max_bytes: 10_000, ..Limits::default() });
+    let mut client = world.connect();
+    client.declare("q");
+    client.open_channel(2);
+    client.call_on(2, courser_codec::tx::Select {});
+    client.tx_select();
+    for _ in 0..5 {
+        client.read(&[crate::support::Step::Publish(2, kilobyte())]);
+    }
+    for _ in 0..3 {
+        client.send(kilobyte());
+    }
+    assert_eq!(
+        client.refused_publish(kilobyte()),
+        "406 PRECONDITION_FAILED - transaction limit (10000 bytes) of the connection reached"
+    );
+    client.tx_select();
+    client.send(kilobyte());
+    client.commit();
+    assert_eq!(world.counts("q").0, 1, "what the closed channel held is given back");
+}
+
+#[test]
+fn queues_exchanges_and_bindings_count_with_their_arguments_until_they_go() {
+    let world = World::new();
+    let mut client = world.connect();
+    let before = world.broker.memory_used_bytes();
+    let arguments = with_text(10_000);
+    declare_with(&mut client, "large", false, &arguments);
+    let after_queue = world.broker.memory_used_bytes();
+    assert!(after_queue > before + 10_000);
+    let entries = arguments.to_entries();
+    let arguments_again = Table::from_entries(&entries);
+    let (exchange, kind) = (short("x"), short("topic"));
+    client.call(exchange::Declare {
+        exchange,
+        kind,
+        arguments: arguments_again,
+        ..Default::default()
+    });
+    let after_exchange = world.broker.memory_used_bytes();
+    assert!(after_exchange > after_queue + 10_000);
+    let bind = bind_with(&mut client, &arguments);
+    client.call(bind);
+    assert!(world.broker.memory_used_bytes() > after_exchange + 10_000);
+    client.delete("q");
+    assert_eq!(world.broker.memory_used_bytes(), after_exchange);
+    client.call(exchange::Delete { exchange, ..Default::default() });
+    client.delete("large");
+    assert_eq!(world.broker.memory_used_bytes(), before);
+}
+
+#[test]
+fn definitions_together_are_bounded_and_may_be_made_again_when_some_have_gone() {
+    let world = world_of(1_000_000);
+    let mut client = world.connect();
+    let arguments = with_text(20_000);
+    let entries = arguments.to_entries();
+    let names: Vec<String> = (0..100).map(|nth| nth.to_string()).collect();
+    let declare = |name| queue::Declare {
+        queue: short(name),
+        arguments: Table::from_entries(&entries),
+        ..Default::default()
+    };
+    let mut made = 0;
+    let text = loop {
+        let answer = client.call(declare(&names[made]));
+        match answer {
+            crate::support::Heard::ChannelClosed(text) => break text,
+            _ => made += 1,
+        }
+    };
+    assert!((5..12).contains(&made), "{made}");
+    assert_eq!(
+        text,
+        "406 PRECONDITION_FAILED - memory limit (250000 bytes) of queues, exchanges and bindings reached"
+    );
+    assert_eq!(world.broker.alarm(), None);
+    client.open_channel(1);
+    client.delete("0");
+    client.delete("1");
+    client.tell(queue::Declare { nowait: true, ..declare(&names[made]) });
+    let bind = bind_with(&mut client, &with_text(30_000));
+    assert!(client.refused(bind).contains("of queues, exchanges and bindings reached"));
+}
+
+#[test]
+fn arguments_that_are_too_large_are_refused() {
+    let world = World::new();
+    let mut client = world.connect();
+    let bind = bind_with(&mut client, &with_text(40_000));
+    let text = client.refused(bind);
+    assert!(text.starts_with("406 PRECONDITION_FAILED - arguments of 400"), "{text}");
+    assert!(text.ends_with("are larger than the maximum of 32768"), "{text}");
+}
+
+#[test]
+fn the_books_of_what_is_unacknowledged_count_and_are_given_back() {
+    let world = World::new();
+    let (mut client, mut publisher) = (world.connect(), world.connect());
+    client.declare("q");
+    client.consume("q");
+    let before = world.broker.memory_used_bytes() - world.broker.messages_bytes();
+    let bodies = vec!["x"; 20_000];
+    publisher.fill("q", &bodies);
+    assert_eq!(client.deliveries().len(), 20_000);
+    let books = |world: &World| world.broker.memory_used_bytes() - world.broker.messages_bytes();
+    assert!(books(&world) > before + 20_000 * 50);
+    client.ack_through(20_000);
+    assert!(books(&world) < before + 300_000, "{before}, {}", books(&world));
+}
+
+#[test]
+fn consumers_leave_no_more_unacknowledged_than_a_channel_may() {
+    let world = World::with(Limits { unacked_per_channel_max: 3, ..Limits::default() });
+    let mut client = world.connect();
+    client.declare("q");
+    client.consume("q");
+    client.consume_with(basic::Consume { queue: short("q"), ..Default::default() });
+    client.fill("q", &["1", "2", "3", "4", "5"]);
+    assert_eq!(client.bodies(), ["1", "2", "3"]);
+    client.ack(2);
+    assert_eq!(client.bodies(), ["4"]);
+    client.ack_through(0);
+    assert_eq!(client.bodies(), ["5"]);
+}

@@ -1,0 +1,130 @@
+//! Tracing: copies of what is published and delivered go to `amq.rabbitmq.trace`.
+
+use crate::support::{Client, Delivery, Heard, Message, World, headers, short};
+use courser_codec::{FieldTable, FieldValue, exchange};
+
+const TRACE: &str = "amq.rabbitmq.trace";
+
+/// A client with queue `q` bound to exchange `x`, and queue `trace` for all copies.
+fn traced() -> (World, Client) {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare_exchange("x", "topic");
+    client.declare("q");
+    client.bind("q", "x", "key");
+    client.declare("trace");
+    client.bind("trace", TRACE, "#");
+    assert!(world.broker.set_tracing("/", true));
+    (world, client)
+}
+
+fn copies(client: &mut Client) -> Vec<Delivery> {
+    let mut all = Vec::new();
+    while let Some(copy) = client.get("trace") {
+        client.ack(copy.tag);
+        all.push(copy);
+    }
+    all
+}
+
+fn keys(copies: &[Delivery]) -> Vec<&str> {
+    copies.iter().map(|copy| copy.routing_key.as_str()).collect()
+}
+
+fn texts(values: &[&str]) -> FieldValue {
+    values.iter().map(|value| FieldValue::from(*value)).collect::<Vec<_>>().into()
+}
+
+#[test]
+fn every_vhost_has_the_exchange_for_it() {
+    let world = World::new();
+    let mut client = world.connect_to(world.broker.add_vhost("other"));
+    let (exchange, kind) = (short(TRACE), short("topic"));
+    let same =
+        exchange::Declare { exchange, kind, durable: true, internal: true, ..Default::default() };
+    assert_eq!(client.call(same), Heard::Done("exchange.declare-ok"));
+    assert_eq!(
+        client.refused_publish(Message::new(TRACE, "publish.x", "forged")),
+        "403 ACCESS_REFUSED - cannot publish to internal exchange 'amq.rabbitmq.trace' in vhost 'other'"
+    );
+    assert_eq!(
+        client.refused(exchange::Delete { exchange, ..Default::default() }),
+        "403 ACCESS_REFUSED - deletion of system exchange 'amq.rabbitmq.trace' in vhost 'other' not allowed"
+    );
+    assert!(!world.broker.set_tracing("missing", true));
+}
+
+#[test]
+fn what_is_published_and_delivered_is_copied_with_what_is_known_of_it() {
+    let (_world, mut client) = traced();
+    client.consume_no_ack("q");
+    client.send(Message::new("x", "key", "body").with_properties(|properties| {
+        properties.headers = Some(FieldTable::new().with("own", 1));
+        properties.content_type = Some("text/plain".try_into().expect("short"));
+        properties.priority = Some(3);
+    }));
+    assert_eq!(client.bodies(), ["body"]);
+    let copies = copies(&mut client);
+    assert_eq!(keys(&copies), ["publish.x", "deliver.q"]);
+    for copy in &copies {
+        assert_eq!((copy.exchange.as_str(), copy.text()), (TRACE, "body"));
+        let known = headers(copy);
+        assert_eq!(known.get("exchange_name"), Some(&"x".into()));
+        assert_eq!(known.get("routing_keys"), Some(&texts(&["key"])));
+        assert_eq!(known.get("vhost"), Some(&"/".into()));
+        assert_eq!(known.get("user"), Some(&"guest".into()));
+        assert_eq!(known.get("channel"), Some(&FieldValue::I32(1)));
+        let properties = known.get("properties").and_then(FieldValue::as_table).expect("a table");
+        assert_eq!(properties.get("content_type"), Some(&"text/plain".into()));
+        assert_eq!(properties.get("priority"), Some(&FieldValue::I32(3)));
+        let own = FieldTable::new().with("own", 1);
+        assert_eq!(properties.get("headers"), Some(&FieldValue::Table(own)));
+    }
+    assert_eq!(headers(&copies[0]).get("routed_queues"), Some(&texts(&["q"])));
+    assert_eq!(headers(&copies[1]).get("redelivered"), Some(&FieldValue::I32(0)));
+}
+
+#[test]
+fn polled_redelivered_and_unroutable_messages_are_copied_too() {
+    let (_world, mut client) = traced();
+    client.publish("x", "key", "m");
+    let first = client.get("q").expect("a message");
+    client.requeue(first.tag);
+    assert_eq!(client.pop("q").as_deref(), Some("m"));
+    client.publish("x", "nowhere", "lost");
+    client.publish("", "q", "by name");
+    let copies = copies(&mut client);
+    let expected = ["publish.x", "deliver.q", "deliver.q", "publish.x", "publish."];
+    assert_eq!(keys(&copies), expected);
+    assert_eq!(headers(&copies[2]).get("redelivered"), Some(&FieldValue::I32(1)));
+    assert_eq!(headers(&copies[3]).get("routed_queues"), Some(&texts(&[])));
+}
+
+#[test]
+fn a_publish_in_a_transaction_is_copied_with_its_commit() {
+    let (_world, mut client) = traced();
+    client.tx_select();
+    client.publish("x", "key", "m");
+    let mut observer = _world.connect();
+    assert_eq!(keys(&copies(&mut observer)), Vec::<&str>::new());
+    client.commit();
+    assert_eq!(keys(&copies(&mut observer)), ["publish.x"]);
+}
+
+#[test]
+fn copies_are_not_copied_and_come_only_while_it_is_on() {
+    let (world, mut client) = traced();
+    let mut watcher = world.connect();
+    watcher.consume_no_ack("trace");
+    client.publish("x", "key", "1");
+    assert_eq!(keys(&watcher.deliveries()), ["publish.x"]);
+    world.broker.set_tracing("/", false);
+    client.publish("x", "key", "2");
+    assert_eq!(client.pop_all("q"), ["1", "2"]);
+    assert_eq!(watcher.deliveries(), []);
+    world.broker.set_tracing("/", true);
+    client.declare("made while it is on");
+    client.publish("", "made while it is on", "3");
+    client.pop("made while it is on");
+    assert_eq!(keys(&watcher.deliveries()), ["publish.", "deliver.made while it is on"]);
+}

@@ -1,0 +1,92 @@
+//! The users that a broker starts with: those of its journal, the one of the configuration file, or,
+//! where there would be none at all, `guest`.
+
+use crate::config::{Auth, Config};
+use crate::server::StartError;
+use courser_auth::{Hashing, PasswordHash, Permission, Settings, Tags, User, UserLimits};
+use courser_broker::Broker;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The user that a broker makes when there is none.
+pub(crate) const GUEST: &str = "guest";
+
+/// Sets the accounts up, and tells the log who there is and why.
+pub(crate) fn set_up(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
+    let auth = &config.auth;
+    let accounts = broker.accounts();
+    let mut loopback_users: BTreeSet<String> = auth.loopback_users.iter().cloned().collect();
+    if !auth.names_a_user() && !auth.loopback_only {
+        loopback_users.remove(GUEST);
+    }
+    accounts.configure(Settings { loopback_users, hashing: auth.hashing() });
+    let kept = accounts.directory().user_count();
+    if auth.names_a_user() {
+        if auth.user == GUEST && is_untouched_guest(broker) {
+            // Nobody has set it: it is only what a broker without any user makes.
+            broker.admin().delete_user(GUEST)?;
+        }
+        add_file_user(broker, auth)?;
+    } else if kept == 0 {
+        make_guest(broker, auth.hashing())?;
+    }
+    if kept > 0 {
+        tracing::info!(users = kept, "users kept in the journal");
+    }
+    Ok(())
+}
+
+fn add_file_user(broker: &Arc<Broker>, auth: &Auth) -> Result<(), StartError> {
+    let mut user = User::new(&auth.user, PasswordHash::quick(auth.password.as_bytes())?);
+    user.tags = Tags::administrator();
+    user.loopback_only = auth.loopback_only;
+    let from = if auth.loopback_only { "this machine only" } else { "everywhere" };
+    let user_name = auth.user.as_str();
+    if broker.add_file_user(user)? {
+        tracing::info!(
+            user = user_name,
+            from,
+            "this user comes from the configuration: an administrator of all vhosts"
+        );
+    } else {
+        tracing::warn!(
+            user = user_name,
+            "the configuration names a user that was also made at run time: the latter counts, with \
+             its own password and permissions. Delete it at run time, or name another"
+        );
+    }
+    Ok(())
+}
+
+/// Whether `guest` is as this broker has made it.
+fn is_untouched_guest(broker: &Arc<Broker>) -> bool {
+    let accounts = broker.accounts().directory();
+    accounts.user(GUEST).is_some_and(|guest| {
+        guest.is_kept()
+            && guest.tags == Tags::administrator()
+            && guest.limits == UserLimits::default()
+            && guest.password.verify(GUEST.as_bytes())
+    })
+}
+
+fn make_guest(broker: &Arc<Broker>, hashing: Hashing) -> Result<(), StartError> {
+    let mut guest = User::new(GUEST, PasswordHash::new(GUEST.as_bytes(), hashing)?);
+    guest.tags = Tags::administrator();
+    let admin = broker.admin();
+    admin.put_user(guest)?;
+    admin.set_permission(GUEST, "/", Permission::all())?;
+    tracing::info!(
+        user = GUEST,
+        "there was no user: made this one, an administrator with the password guest"
+    );
+    Ok(())
+}
+
+/// Lets `guest` into a vhost that the configuration has just made, as into `/`.
+pub(crate) fn let_guest_into(broker: &Arc<Broker>, vhost: &str) -> Result<(), StartError> {
+    let accounts = broker.accounts().directory();
+    if accounts.user(GUEST).is_some_and(|guest| guest.is_kept()) {
+        broker.admin().set_permission(GUEST, vhost, Permission::all())?;
+    }
+    Ok(())
+}

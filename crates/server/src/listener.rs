@@ -1,0 +1,251 @@
+//! Lets connections in, with TLS and without, as far as there are places and descriptors for them: at those
+//! addresses that the settings name, or at sockets that the system listens on in the broker's place and hands
+//! over when it starts it.
+
+use crate::config::Config;
+use crate::driver::{self, Shared};
+use crate::open_files::OpenFiles;
+use crate::peer::Peer;
+use crate::places::{Admission, Place};
+use crate::server::StartError;
+use crate::tls::Acceptor;
+use listenfd::ListenFd;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::watch;
+
+/// Connections that may wait to be accepted.
+const LISTEN_BACKLOG: u32 = 4096;
+/// How long to wait where a connection could not be accepted: some time has to pass before a descriptor is
+/// free.
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Addresses that are taken; nobody is served at them yet.
+pub(crate) struct Bound {
+    plain: Vec<Taken>,
+    tls: Vec<Taken>,
+}
+
+enum Taken {
+    /// To be listened on when the broker is ready.
+    Address(SocketAddr, TcpSocket),
+    /// The system listens: clients wait until the broker is ready.
+    Listening(std::net::TcpListener),
+}
+
+/// Sockets that the system has handed over.
+#[derive(Debug, Default)]
+pub struct Inherited {
+    plain: Vec<std::net::TcpListener>,
+    tls: Vec<std::net::TcpListener>,
+}
+
+impl Inherited {
+    /// The sockets that come with this process (`LISTEN_FDS`), by their names: `amqps` is for TLS, any
+    /// other is for connections without. To be called once.
+    ///
+    /// # Errors
+    /// A descriptor that is no listening socket.
+    pub fn take() -> io::Result<Self> {
+        let names = std::env::var("LISTEN_FDNAMES").unwrap_or_default();
+        let names: Vec<&str> = names.split(':').collect();
+        let mut handed_over = ListenFd::from_env();
+        let mut sockets = Inherited::default();
+        for index in 0..handed_over.len() {
+            let Some(listener) = handed_over.take_tcp_listener(index)? else { continue };
+            listener.set_nonblocking(true)?;
+            match names.get(index) {
+                Some(&"amqps") => sockets.tls.push(listener),
+                _ => sockets.plain.push(listener),
+            }
+        }
+        Ok(sockets)
+    }
+}
+
+impl Bound {
+    /// Takes all addresses that the settings name, but for a kind of which there are sockets in
+    /// `inherited`.
+    ///
+    /// # Errors
+    /// The first that can't be had.
+    pub fn new(config: &Config, inherited: Inherited) -> Result<Self, StartError> {
+        Ok(Bound {
+            plain: take(&config.listen, inherited.plain)?,
+            tls: take(&config.tls.listen, inherited.tls)?,
+        })
+    }
+
+    /// Whether there is anything to listen on with TLS.
+    pub fn wants_tls(&self) -> bool {
+        !self.tls.is_empty()
+    }
+
+    /// Begins to listen. Returns the addresses, those without TLS first.
+    ///
+    /// # Errors
+    /// The first that can't be listened on.
+    pub fn serve(
+        self,
+        shared: &Arc<Shared>,
+        acceptor: Option<Arc<Acceptor>>,
+        open_files: OpenFiles,
+        stopping: &watch::Receiver<bool>,
+    ) -> Result<(Vec<SocketAddr>, Vec<SocketAddr>), StartError> {
+        let door = |acceptor| Door {
+            shared: Arc::clone(shared),
+            acceptor,
+            open_files,
+            stopping: stopping.clone(),
+        };
+        Ok((open(self.plain, || door(None))?, open(self.tls, || door(acceptor.clone()))?))
+    }
+}
+
+fn take(
+    addresses: &[SocketAddr],
+    inherited: Vec<std::net::TcpListener>,
+) -> Result<Vec<Taken>, StartError> {
+    if !inherited.is_empty() {
+        return Ok(inherited.into_iter().map(Taken::Listening).collect());
+    }
+    let bind = |address: &SocketAddr| match bind(*address) {
+        Ok(socket) => Ok(Taken::Address(*address, socket)),
+        Err(error) => Err(StartError::Listen { address: *address, error }),
+    };
+    addresses.iter().map(bind).collect()
+}
+
+fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    Ok(socket)
+}
+
+/// Serves clients at these addresses, each through a door of its own. Returns the real addresses.
+fn open(sockets: Vec<Taken>, door: impl Fn() -> Door) -> Result<Vec<SocketAddr>, StartError> {
+    let mut addresses = Vec::new();
+    for socket in sockets {
+        let (address, listening) = match socket {
+            Taken::Address(address, socket) => (address, socket.listen(LISTEN_BACKLOG)),
+            Taken::Listening(listener) => {
+                let unnamed = SocketAddr::from(([0, 0, 0, 0], 0));
+                let address = listener.local_addr().unwrap_or(unnamed);
+                (address, TcpListener::from_std(listener))
+            }
+        };
+        let listener = listening.map_err(|error| StartError::Listen { address, error })?;
+        addresses.extend(listener.local_addr());
+        tokio::spawn(door().accept(listener));
+    }
+    Ok(addresses)
+}
+
+/// Lets connections in at one listener.
+struct Door {
+    shared: Arc<Shared>,
+    acceptor: Option<Arc<Acceptor>>,
+    open_files: OpenFiles,
+    stopping: watch::Receiver<bool>,
+}
+
+impl Door {
+    /// Accepts connections until the broker stops.
+    async fn accept(mut self, listener: TcpListener) {
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                _ = self.stopping.changed() => return,
+            };
+            match accepted {
+                Ok((stream, address)) => self.admit(stream, address),
+                Err(error) => {
+                    let throttle = &self.shared.throttles.connections;
+                    if let Some(suppressed) = throttle.allow(Instant::now()) {
+                        tracing::warn!(%error, suppressed, "a connection could not be accepted");
+                    }
+                    tokio::time::sleep(RETRY_INTERVAL).await;
+                }
+            }
+        }
+    }
+
+    fn admit(&self, stream: TcpStream, address: SocketAddr) {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(peer = %address, %error, "the connection was gone at once");
+            return;
+        }
+        if self.open_files.is_reserved(stream.as_raw_fd()) {
+            return self.note(address, "refused: nearly all file descriptors are in use");
+        }
+        let name = match stream.local_addr() {
+            Ok(local) => format!("{address} -> {local}"),
+            Err(error) => {
+                tracing::debug!(peer = %address, %error, "the connection was gone at once");
+                return;
+            }
+        };
+        let admission = self.shared.places.admit(|place| {
+            let (shared, stopping) = (Arc::clone(&self.shared), self.stopping.clone());
+            let task = match &self.acceptor {
+                None => {
+                    let peer = Peer { address, tls: None };
+                    tokio::spawn(driver::serve(stream, peer, place, name, shared, stopping))
+                }
+                Some(acceptor) => {
+                    let acceptor = Arc::clone(acceptor);
+                    tokio::spawn(serve_tls(
+                        acceptor, stream, address, place, name, shared, stopping,
+                    ))
+                }
+            };
+            task.abort_handle()
+        });
+        match admission {
+            Admission::Admitted => {}
+            Admission::Replaced => {
+                self.note(address, "too many connections: one that has not logged in makes room");
+            }
+            Admission::Refused => self.note(address, "refused: too many connections"),
+        }
+    }
+
+    fn note(&self, peer: SocketAddr, what: &'static str) {
+        if let Some(suppressed) = self.shared.throttles.connections.allow(Instant::now()) {
+            let connections_max = self.shared.places.most();
+            tracing::warn!(%peer, connections_max, suppressed, "{what}");
+        }
+    }
+}
+
+async fn serve_tls(
+    acceptor: Arc<Acceptor>,
+    stream: TcpStream,
+    address: SocketAddr,
+    place: Place,
+    name: String,
+    shared: Arc<Shared>,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let accepted = tokio::select! {
+        accepted = acceptor.accept(stream) => accepted,
+        _ = stopping.changed() => return,
+    };
+    match accepted {
+        Ok((stream, tls)) => {
+            tracing::debug!(peer = %address, session = tls.session, "TLS handshake done");
+            let peer = Peer { address, tls: Some(Box::new(tls)) };
+            driver::serve(stream, peer, place, name, shared, stopping).await;
+        }
+        Err(error) => {
+            if let Some(suppressed) = shared.throttles.connections.allow(Instant::now()) {
+                tracing::info!(peer = %address, %error, suppressed, "TLS handshake failed");
+            }
+        }
+    }
+}

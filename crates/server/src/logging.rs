@@ -1,0 +1,138 @@
+//! The log: lines on standard error, written by a thread of their own.
+//!
+//! Whoever reads them may stop reading. Nobody waits for that: lines beyond a bounded queue are dropped and counted.
+//! What comes from clients is shown with its control characters escaped, so that it can neither forge a line nor steer
+//! a terminal.
+
+use anyhow::Context;
+use std::fmt::{self, Write as _};
+use std::io::{self, IsTerminal, Stderr, Write};
+use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+use tracing::field::Field;
+use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::MakeExt;
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+
+/// Lines that wait to be written. One is some hundred bytes, a few thousand at the very most.
+const LINES_MAX: usize = 4096;
+/// How often it is said, while lines are dropped, how many.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The running log. Dropping it writes what is left, as far as that takes no longer than a second.
+pub struct Log {
+    out: NonBlocking,
+    _worker: WorkerGuard,
+}
+
+impl Log {
+    /// Has everything from `level` on written to standard error.
+    ///
+    /// # Errors
+    /// When the level can't be understood.
+    pub fn start(level: &str) -> anyhow::Result<Self> {
+        let filter = EnvFilter::try_new(level).with_context(|| format!("log.level: '{level}'"))?;
+        let dropped = Arc::new(OnceLock::new());
+        let (out, worker) = NonBlockingBuilder::default()
+            .lossy(true)
+            .buffered_lines_limit(LINES_MAX)
+            .thread_name("log")
+            .finish(Output::new(Arc::clone(&dropped)));
+        // Nobody else sets it.
+        let _ = dropped.set(out.error_counter());
+        tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_ansi(io::stderr().is_terminal())
+            .fmt_fields(debug_fn(write_field).delimited(" "))
+            .with_writer(out.clone())
+            // It would say in the log that nobody reads the log, and panic for it.
+            .log_internal_errors(false)
+            .init();
+        Ok(Log { out, _worker: worker })
+    }
+
+    /// Says why the broker ends, without waiting for whoever reads it. Returns the code of that end.
+    pub fn say_last(mut self, error: &anyhow::Error) -> ExitCode {
+        // A line that can't be queued is counted as dropped.
+        let _ = self.out.write_all(format!("courser: {error:#}\n").as_bytes());
+        ExitCode::FAILURE
+    }
+}
+
+/// Writes a field of a line, or its text.
+fn write_field(out: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
+    if field.name() != "message" {
+        let (name, is_colored) = (field.name(), out.has_ansi_escapes());
+        match is_colored {
+            true => write!(out, "\x1b[3m{name}\x1b[0m\x1b[2m=\x1b[0m")?,
+            false => write!(out, "{name}=")?,
+        }
+    }
+    write!(Escaped(out), "{value:?}")
+}
+
+/// Writes control characters as escapes.
+struct Escaped<'a, W>(&'a mut W);
+
+impl<W: fmt::Write> fmt::Write for Escaped<'_, W> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut rest = text;
+        while let Some((start, control)) = rest.char_indices().find(|(_, c)| c.is_control()) {
+            self.0.write_str(&rest[..start])?;
+            write!(self.0, "{}", control.escape_default())?;
+            rest = &rest[start + control.len_utf8()..];
+        }
+        self.0.write_str(rest)
+    }
+}
+
+/// Standard error, and how many lines did not get there.
+struct Output {
+    out: Stderr,
+    dropped: Arc<OnceLock<ErrorCounter>>,
+    reported: usize,
+    reported_at: Instant,
+}
+
+impl Output {
+    fn new(dropped: Arc<OnceLock<ErrorCounter>>) -> Self {
+        Output { out: io::stderr(), dropped, reported: 0, reported_at: Instant::now() }
+    }
+
+    /// Says how many lines were dropped since it was said last.
+    fn report(&mut self) -> io::Result<()> {
+        let dropped = self.dropped.get().map_or(0, ErrorCounter::dropped_lines);
+        let more = dropped.saturating_sub(self.reported);
+        if more == 0 {
+            return Ok(());
+        }
+        (self.reported, self.reported_at) = (dropped, Instant::now());
+        let mut line = String::new();
+        // Neither fails on a string.
+        let _ = SystemTime.format_time(&mut Writer::new(&mut line));
+        let _ = writeln!(
+            line,
+            "  WARN courser::logging: lines dropped, as nobody read them in time dropped={more}"
+        );
+        self.out.write_all(line.as_bytes())
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.out.write_all(line)?;
+        if self.reported_at.elapsed() >= REPORT_INTERVAL {
+            self.report()?;
+        }
+        Ok(line.len())
+    }
+
+    /// Called whenever all lines that waited are written.
+    fn flush(&mut self) -> io::Result<()> {
+        self.report()?;
+        self.out.flush()
+    }
+}

@@ -1,0 +1,20 @@
+//! Who is at the other end of a connection.
+
+use crate::tls::TlsPeer;
+use std::fmt;
+use std::net::SocketAddr;
+
+/// The other end of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    /// Where it comes from.
+    pub address: SocketAddr,
+    /// What its handshake said, with TLS.
+    pub tls: Option<Box<TlsPeer>>,
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.address.fmt(f)
+    }
+}

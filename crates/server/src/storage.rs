@@ -1,0 +1,181 @@
+//! The broker's life on the disk: recovery at the start, checkpoints while it runs, the end.
+
+use crate::config::Config;
+use crate::server::StartError;
+use courser_broker::{Broker, Limits};
+use courser_journal::JournalShards;
+use courser_store::{
+    MemoryGauge, OpenReport, OpenShard, Opened, Opening, Progress, Role, ShardId, ShardState,
+    Shards,
+};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// A start that takes longer than this tells how far it is.
+const QUIET_START: Duration = Duration::from_secs(1);
+
+/// The shards of a broker that are open.
+pub(crate) struct Storage {
+    broker: Arc<Broker>,
+    /// The home shard is the first.
+    shards: Vec<(ShardId, Arc<dyn OpenShard>)>,
+}
+
+/// A broker with everything that it had before, and the shards that it is on.
+pub(crate) fn open(
+    config: &Config,
+    limits: Limits,
+    seed: u64,
+    now_ms: u64,
+) -> Result<(Arc<Broker>, Storage), StartError> {
+    let gauge = Arc::new(MemoryGauge::default());
+    let spill_bytes = limits.memory_high_bytes / 2;
+    let options = config.journal_options();
+    let (disk, for_store) = (config.disk(), Arc::clone(&gauge));
+    let all = JournalShards::new(&config.data_dir, options, disk, for_store, spill_bytes);
+    let started = Instant::now();
+    let home = open_shard(&all, ShardId::HOME, Opening::MakeIfMissing)?;
+    let broker = Broker::new(home.shard.store(), gauge, limits, seed);
+    broker.set_time(now_ms);
+    let messages = broker.restore(home.recovered)?;
+    tell(ShardId::HOME, messages, &home.report, started);
+    let mut shards = vec![(ShardId::HOME, home.shard)];
+    for id in broker.shards_in_use() {
+        let started = Instant::now();
+        let opened = open_shard(&all, id, Opening::Existing)?;
+        if opened.shard.role() == Role::Leader {
+            let messages = broker.open_shard(id, opened.shard.store(), opened.recovered)?;
+            tell(id, messages, &opened.report, started);
+        }
+        shards.push((id, opened.shard));
+    }
+    let storage = Storage { broker: Arc::clone(&broker), shards };
+    Ok((broker, storage))
+}
+
+fn open_shard(all: &dyn Shards, id: ShardId, opening: Opening) -> Result<Opened, StartError> {
+    let mut told = Instant::now();
+    let mut progress = |progress: Progress| {
+        if told.elapsed() >= QUIET_START {
+            told = Instant::now();
+            let mib = |bytes: u64| bytes >> 20;
+            let (read, total) = (mib(progress.read_bytes), mib(progress.total_bytes));
+            tracing::info!(shard = id.0, "replaying the journal: {read} of {total} MiB");
+        }
+    };
+    Ok(all.open(id, opening, &mut progress)?)
+}
+
+fn tell(id: ShardId, messages: usize, report: &OpenReport, started: Instant) {
+    if report.torn {
+        tracing::warn!(
+            shard = id.0,
+            end = report.end.0,
+            "the last write before the stop was incomplete and is cut off; nothing in it was confirmed"
+        );
+    }
+    let (elapsed_ms, replayed) = (started.elapsed().as_millis() as u64, report.records);
+    tracing::info!(shard = id.0, messages, replayed, elapsed_ms, "journal ready");
+}
+
+impl Storage {
+    /// Starts the threads that make checkpoints when a shard wants one.
+    pub fn start_checkpoints(self) -> Checkpoints {
+        let Storage { broker, shards } = self;
+        let start = |(id, shard): (ShardId, Arc<dyn OpenShard>)| {
+            let state = broker.state_of(id)?;
+            Some(ShardCheckpoints::start(&broker, id, shard, Box::new(state)))
+        };
+        Checkpoints { shards: shards.into_iter().filter_map(start).collect() }
+    }
+}
+
+/// The threads that make checkpoints, one for each shard.
+pub(crate) struct Checkpoints {
+    shards: Vec<ShardCheckpoints>,
+}
+
+impl Checkpoints {
+    /// Ends the threads, after a last checkpoint of each shard that makes the next start quick, and
+    /// makes everything durable. Blocks.
+    pub fn finish(self) -> Result<(), String> {
+        // The home shard, which says where everything is, comes last.
+        self.shards.into_iter().rev().map(ShardCheckpoints::finish).fold(Ok(()), Result::and)
+    }
+}
+
+type State = Arc<dyn ShardState + Send + Sync>;
+
+struct ShardCheckpoints {
+    broker: Arc<Broker>,
+    id: ShardId,
+    shard: Arc<dyn OpenShard>,
+    state: State,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ShardCheckpoints {
+    fn start(
+        broker: &Arc<Broker>,
+        id: ShardId,
+        shard: Arc<dyn OpenShard>,
+        state: Box<dyn ShardState + Send + Sync>,
+    ) -> Self {
+        let (broker, state) = (Arc::clone(broker), State::from(state));
+        let thread = std::thread::Builder::new().name("checkpoint".into()).spawn({
+            let (broker, shard, state) =
+                (Arc::clone(&broker), Arc::clone(&shard), Arc::clone(&state));
+            move || {
+                while shard.wait_for_checkpoint() {
+                    make(&broker, id, &*shard, &*state);
+                }
+            }
+        });
+        if let Err(error) = &thread {
+            tracing::warn!(%error, "no thread for checkpoints: the journal will only grow");
+        }
+        ShardCheckpoints { broker, id, shard, state, thread: thread.ok() }
+    }
+
+    fn finish(mut self) -> Result<(), String> {
+        self.end_thread();
+        if self.shard.store().failure().is_none() {
+            make(&self.broker, self.id, &*self.shard, &*self.state);
+            if self.shard.has_unlogged() {
+                tracing::error!(
+                    "the disk is full: messages that were acknowledged come again after the next start"
+                );
+            }
+        }
+        self.shard.close()
+    }
+
+    fn end_thread(&mut self) {
+        self.shard.stop_checkpoints();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the checkpointing thread has panicked");
+        }
+    }
+}
+
+impl Drop for ShardCheckpoints {
+    fn drop(&mut self) {
+        self.end_thread();
+    }
+}
+
+fn make(broker: &Broker, id: ShardId, shard: &dyn OpenShard, state: &dyn ShardState) {
+    let started = Instant::now();
+    let made = shard.checkpoint(state);
+    let elapsed_ms = started.elapsed().as_millis() as u64;
+    match made {
+        Ok(done) => {
+            tracing::debug!(shard = id.0, bytes = done.size_bytes, elapsed_ms, "checkpoint made");
+        }
+        Err(error) => tracing::error!(shard = id.0, %error, "no checkpoint could be made"),
+    }
+    broker.check_alarms();
+}

@@ -1,0 +1,76 @@
+//! Handshakes, each with the newest certificates.
+
+use super::identity::{self, ServerCertificate, TlsError};
+use super::peer::TlsPeer;
+use super::stream::{ReadAhead, TlsStream};
+use crate::config::Tls;
+use arc_swap::ArcSwap;
+use rustls::ServerConfig;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+
+/// What new connections are met with.
+struct Current {
+    config: Arc<ServerConfig>,
+    certificates: Vec<ServerCertificate>,
+}
+
+/// Makes a TLS connection of a TCP one.
+pub(crate) struct Acceptor {
+    settings: Tls,
+    current: ArcSwap<Current>,
+}
+
+impl Acceptor {
+    /// An acceptor with what the files of `settings` hold.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn new(settings: &Tls) -> Result<Self, TlsError> {
+        let current = ArcSwap::from_pointee(read(settings)?);
+        Ok(Acceptor { settings: settings.clone(), current })
+    }
+
+    /// Reads the files again, for connections from now on. Those that there are go on.
+    ///
+    /// # Errors
+    /// What is wrong with them; nothing has changed then.
+    pub fn reload(&self) -> Result<(), TlsError> {
+        self.current.store(Arc::new(read(&self.settings)?));
+        Ok(())
+    }
+
+    pub fn settings(&self) -> &Tls {
+        &self.settings
+    }
+
+    /// The certificates in use.
+    pub fn certificates(&self) -> Vec<ServerCertificate> {
+        self.current.load().certificates.clone()
+    }
+
+    /// Does the handshake, in the time that there is for it.
+    ///
+    /// # Errors
+    /// Why there is no connection.
+    pub async fn accept(&self, stream: TcpStream) -> io::Result<(TlsStream, TlsPeer)> {
+        let config = Arc::clone(&self.current.load().config);
+        let handshake = TlsAcceptor::from(config).accept(ReadAhead::new(stream));
+        let limit = Duration::from_millis(self.settings.handshake_timeout_ms);
+        let accepted = tokio::time::timeout(limit, handshake).await;
+        let stream = accepted.map_err(|_| {
+            let took = format!("no handshake within {} ms", self.settings.handshake_timeout_ms);
+            io::Error::new(io::ErrorKind::TimedOut, took)
+        })??;
+        let peer = TlsPeer::of(stream.get_ref().1, &self.settings);
+        Ok((TlsStream::new(stream), peer))
+    }
+}
+
+fn read(settings: &Tls) -> Result<Current, TlsError> {
+    let (config, certificates) = identity::load(settings)?;
+    Ok(Current { config: Arc::new(config), certificates })
+}

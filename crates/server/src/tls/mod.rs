@@ -1,0 +1,19 @@
+//! TLS: the listeners' certificates and whom they trust, renewed from their files while the broker
+//! runs, and what a connection knows of its client.
+//!
+//! - [`identity`]: what is read from the files, and what is wrong with them.
+//! - [`acceptor`]: handshakes, with the newest certificates that could be read.
+//! - [`watch`]: looks whether the files have changed.
+//! - [`peer`]: the client's certificate, and the user name in it.
+//! - [`stream`]: a connection behind its handshake.
+
+mod acceptor;
+mod identity;
+mod peer;
+mod stream;
+mod watch;
+
+pub(crate) use acceptor::Acceptor;
+pub use identity::TlsError;
+pub(crate) use peer::TlsPeer;
+pub(crate) use watch::Certificates;

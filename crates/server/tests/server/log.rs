@@ -1,0 +1,196 @@
+//! What gets into the log, and what happens when nobody reads it.
+
+use crate::support::{Client, Heard, Process, short, wait_until};
+use courser_codec::{FieldTable, basic, exchange, queue};
+use courser_connection::Credentials;
+use courser_connection::client::Config;
+use std::io::{PipeReader, Read};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Instant;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// Ends a line and begins another one, colours it, and rings a bell.
+const FORGED: &str = "x\r\n2026-01-01T00:00:00.000000Z ERROR forged \x1b[31m\x07\x7f\u{9b}";
+
+/// A broker whose log goes into a file.
+struct Logged {
+    broker: Process,
+    path: PathBuf,
+    _folder: TempDir,
+}
+
+impl Logged {
+    fn start(level: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log");
+        let mut command = Process::command();
+        command.args(["--listen", "127.0.0.1:0"]).current_dir(folder.path());
+        command.env("COURSER_LOG_LEVEL", level);
+        command.stderr(Stdio::from(std::fs::File::create(&path).expect("a file")));
+        Logged { broker: Process::start_with(command), path, _folder: folder }
+    }
+
+    fn text(&self) -> String {
+        std::fs::read_to_string(&self.path).expect("text")
+    }
+
+    async fn wait_for(&self, part: &str) -> String {
+        wait_until(part, async || self.text().contains(part)).await;
+        self.text()
+    }
+
+    fn lines_with(&self, part: &str) -> usize {
+        self.text().lines().filter(|line| line.contains(part)).count()
+    }
+}
+
+fn as_user(name: &str) -> Config {
+    let credentials = Credentials::Plain { user: name.into(), password: "wrong".into() };
+    Config { credentials, ..Config::default() }
+}
+
+/// Has the broker refuse something, and opens another channel. Returns what it says.
+async fn refused_type(client: &mut Client, kind: &str) -> String {
+    let declare =
+        exchange::Declare { exchange: short("x"), kind: short(kind), ..Default::default() };
+    match client.call(declare).await {
+        Heard::ChannelClosed(_, text) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn no_control_character_of_a_client_reaches_the_log() {
+    let log = Logged::start("debug");
+    let mut client = Client::begin(log.broker.address, as_user(FORGED)).await;
+    assert!(matches!(client.next().await, Heard::Closed(403, _)));
+    let client_properties = FieldTable::new().with("connection_name", FORGED);
+    let named = Config { client_properties, ..Config::default() };
+    let mut client = Client::connect_with(log.broker.address, named).await;
+    refused_type(&mut client, FORGED).await;
+    let mut client = Client::connect(log.broker.address).await;
+    let consume = basic::Consume { queue: short(FORGED), ..Default::default() };
+    assert!(matches!(client.call(consume).await, Heard::ChannelClosed(_, _)));
+    let mut client = Client::connect(log.broker.address).await;
+    let arguments = FieldTable::new().with("x-overflow", FORGED);
+    let mut encoded = Vec::new();
+    arguments.encode(&mut encoded);
+    let declare = queue::Declare {
+        queue: short(FORGED),
+        arguments: courser_codec::Table::from_entries(&encoded[4..]),
+        ..Default::default()
+    };
+    assert!(matches!(client.call(declare).await, Heard::ChannelClosed(_, _)));
+    let elsewhere = Config { virtual_host: FORGED.try_into().expect("short"), ..Config::default() };
+    let mut client = Client::begin(log.broker.address, elsewhere).await;
+    assert!(matches!(client.next().await, Heard::Closed(530, _)));
+
+    let text = log.wait_for("vhost x").await;
+    for line in text.lines() {
+        assert!(line.starts_with("20") && !line.starts_with("2026-01-01"), "{line:?}");
+        assert!(!line.contains(char::is_control), "{line:?}");
+    }
+    assert!(text.matches("forged").count() >= 5, "{text}");
+}
+
+#[tokio::test]
+async fn a_refused_login_names_the_user_and_the_reason() {
+    let log = Logged::start("info");
+    let mut client = Client::begin(log.broker.address, as_user("mallory")).await;
+    assert!(matches!(client.next().await, Heard::Closed(403, _)));
+    let text = log.wait_for("login refused").await;
+    assert!(text.contains("user=mallory") && text.contains("mechanism=\"PLAIN\""), "{text}");
+    assert!(!text.contains("wrong\""), "no password: {text}");
+}
+
+#[tokio::test]
+async fn a_client_that_is_refused_again_and_again_does_not_fill_the_log() {
+    let log = Logged::start("info");
+    let start = Instant::now();
+    let refuse = async |kind: &str| {
+        let mut client = Client::connect(log.broker.address).await;
+        for _ in 0..200 {
+            refused_type(&mut client, kind).await;
+            client.reopen().await;
+        }
+    };
+    refuse("loud").await;
+    // Another one is heard all the same, and what was left out before is counted.
+    refuse("quiet").await;
+    let text = log.wait_for("quiet").await;
+    // Ten lines in ten seconds.
+    let most = 10 * (start.elapsed().as_secs() as usize / 10 + 2);
+    assert!((1..=most).contains(&log.lines_with("loud")), "{text}");
+    assert!((1..=most).contains(&log.lines_with("quiet")), "{text}");
+    assert!(text.contains("suppressed="), "{text}");
+}
+
+/// Connects once, which is one line at level debug.
+async fn knock(address: std::net::SocketAddr) {
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    stream.write_all(b"knock!!!").await.expect("sent");
+    stream.read_to_end(&mut Vec::new()).await.expect("the right header, and the end");
+}
+
+async fn knock_many(address: std::net::SocketAddr, times: usize) {
+    let tasks: Vec<_> = (0..8)
+        .map(|_| {
+            tokio::spawn(async move {
+                for _ in 0..times / 8 {
+                    knock(address).await;
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.expect("all answered");
+    }
+}
+
+fn read_all_of(mut log: PipeReader) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut text = Vec::new();
+        log.read_to_end(&mut text).expect("a readable log");
+        String::from_utf8_lossy(&text).into_owned()
+    })
+}
+
+#[tokio::test]
+async fn a_reader_of_the_log_that_stalls_holds_nobody_up() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let mut command = Process::command();
+    command.args(["--listen", "127.0.0.1:0"]).current_dir(folder.path());
+    command.env("COURSER_LOG_LEVEL", "debug").stderr(writer);
+    let mut broker = Process::start_with(command);
+    // More than pipe and queue hold.
+    knock_many(broker.address, 5600).await;
+    let mut client = Client::connect(broker.address).await;
+    client.declare("q").await;
+    let text = read_all_of(reader);
+    client.close().await;
+    broker.signal("TERM");
+    assert!(broker.wait().success());
+    let text = text.join().expect("a log");
+    let dropped = text.rsplit_once("dropped=").expect("what was dropped is counted").1;
+    let dropped: usize =
+        dropped.split_whitespace().next().and_then(|n| n.parse().ok()).expect("a number");
+    assert!((1..5600).contains(&dropped), "{dropped}");
+}
+
+#[tokio::test]
+async fn a_broker_whose_log_is_not_read_stops_all_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let mut command = Process::command();
+    command.args(["--listen", "127.0.0.1:0"]).current_dir(folder.path());
+    command.env("COURSER_LOG_LEVEL", "debug").stderr(writer);
+    let mut broker = Process::start_with(command);
+    knock_many(broker.address, 1600).await;
+    broker.signal("TERM");
+    assert!(broker.wait().success());
+    drop(reader);
+}

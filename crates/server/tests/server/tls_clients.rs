@@ -1,0 +1,116 @@
+//! Certificates of clients: who gets in, and as whom.
+
+use crate::support::{Authority, Client, Heard, Issued, PATIENCE};
+use crate::tls::World;
+use courser::{ClientCertificates, ExternalName};
+use courser_connection::Credentials;
+use courser_connection::client::Config as ClientConfig;
+use rcgen::DnType;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// A broker that asks for certificates, and where `external_name` is to be `user`.
+async fn asking(asks: ClientCertificates, name: ExternalName, user: &str) -> World {
+    World::with(|config, authority, files| {
+        let path = files.path().join("clients.pem");
+        std::fs::write(&path, authority.pem()).expect("a file");
+        config.tls.client_ca = path;
+        config.tls.client_certificates = asks;
+        config.tls.external_name = name;
+        config.auth.user = user.to_owned();
+    })
+    .await
+}
+
+/// Whether a client with this certificate gets through the handshake.
+async fn gets_in(world: &World, shown: Option<&Issued>) -> bool {
+    // With TLS 1.3 a client hears of a refusal only when it reads.
+    let Ok(mut stream) = world.connect("localhost", shown).await else { return false };
+    let mut header = [0; 1];
+    if stream.write_all(b"AMQP\x00\x00\x09\x01").await.is_err() {
+        return false;
+    }
+    let read = tokio::time::timeout(PATIENCE, stream.read(&mut header)).await;
+    matches!(read.expect("an answer"), Ok(1))
+}
+
+/// What a client hears that logs in with its certificate.
+async fn log_in(world: &World, shown: Option<&Issued>) -> Heard {
+    let stream = world.connect("localhost", shown).await.expect("a handshake");
+    let config = ClientConfig { credentials: Credentials::External, ..ClientConfig::default() };
+    Client::begin_on(stream, config).await.next().await
+}
+
+#[tokio::test]
+async fn who_needs_a_certificate_gets_in_with_a_good_one_only() {
+    let world = asking(ClientCertificates::Required, ExternalName::CommonName, "alice").await;
+    let good = world.authority.issue(&["client"], &[], 30);
+    let foreign = Authority::new("test authority").issue(&["client"], &[], 30);
+    assert!(gets_in(&world, Some(&good)).await);
+    assert!(!gets_in(&world, Some(&foreign)).await);
+    assert!(!gets_in(&world, None).await);
+    world.server.stop().await;
+}
+
+#[tokio::test]
+async fn where_certificates_are_optional_none_is_needed_but_a_bad_one_is_refused() {
+    let world = asking(ClientCertificates::Optional, ExternalName::CommonName, "alice").await;
+    let foreign = Authority::new("test authority").issue(&["client"], &[], 30);
+    assert!(gets_in(&world, None).await);
+    assert!(!gets_in(&world, Some(&foreign)).await);
+    // No certificate, no name.
+    let heard = log_in(&world, None).await;
+    assert!(matches!(heard, Heard::Closed(403, _)), "{heard:?}");
+    world.server.stop().await;
+}
+
+#[tokio::test]
+async fn a_revoked_certificate_is_refused() {
+    let world = World::with(|config, authority, files| {
+        config.tls.client_ca = files.path().join("clients.pem");
+        std::fs::write(&config.tls.client_ca, authority.pem()).expect("a file");
+        let list = files.path().join("revoked.crl");
+        std::fs::write(&list, authority.revoke(31)).expect("a file");
+        config.tls.crls = vec![list];
+        config.tls.client_certificates = ClientCertificates::Required;
+    })
+    .await;
+    assert!(gets_in(&world, Some(&world.authority.issue(&["client"], &[], 30))).await);
+    assert!(!gets_in(&world, Some(&world.authority.issue(&["client"], &[], 31))).await);
+    world.server.stop().await;
+}
+
+#[tokio::test]
+async fn the_common_name_logs_in_as_the_user_of_that_name() {
+    let world = asking(ClientCertificates::Required, ExternalName::CommonName, "alice").await;
+    let issue = |name| world.authority.issue(&[], &[(DnType::CommonName, name)], 30);
+    assert_eq!(log_in(&world, Some(&issue("alice"))).await, Heard::Opened);
+    let heard = log_in(&world, Some(&issue("mallory"))).await;
+    let text = "ACCESS_REFUSED - Login was refused using authentication mechanism EXTERNAL. For \
+                details see the broker logfile.";
+    assert_eq!(heard, Heard::Closed(403, text.into()));
+    world.server.stop().await;
+}
+
+#[tokio::test]
+async fn the_distinguished_name_is_written_as_rfc_4514_says() {
+    let user = "CN=alice \\+ bob,O=Acme\\, Inc.,C=SE";
+    let world = asking(ClientCertificates::Required, ExternalName::DistinguishedName, user).await;
+    let subject = [
+        (DnType::CountryName, "SE"),
+        (DnType::OrganizationName, "Acme, Inc."),
+        (DnType::CommonName, "alice + bob"),
+    ];
+    let issued = world.authority.issue(&[], &subject, 30);
+    assert_eq!(log_in(&world, Some(&issued)).await, Heard::Opened);
+    world.server.stop().await;
+}
+
+#[tokio::test]
+async fn an_alternative_name_logs_in_by_its_kind() {
+    let world = asking(ClientCertificates::Required, ExternalName::SanDns, "one.example").await;
+    let issued = world.authority.issue(&["127.0.0.1", "one.example"], &[], 30);
+    assert_eq!(log_in(&world, Some(&issued)).await, Heard::Opened);
+    let other = world.authority.issue(&["two.example", "one.example"], &[], 31);
+    assert!(matches!(log_in(&world, Some(&other)).await, Heard::Closed(403, _)));
+    world.server.stop().await;
+}

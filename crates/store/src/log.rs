@@ -1,0 +1,121 @@
+//! The log of a shard: changes that survive together, in one order.
+
+use crate::{Location, Lsn, Position, Record, StoreError};
+use std::fmt;
+use std::sync::Arc;
+use std::task::Waker;
+
+/// Whether somebody waits for a batch to be durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// A confirm or a reply hangs on it.
+    Wanted,
+    /// It is enough if it becomes durable with what comes later, or when somebody waits for it.
+    Later,
+}
+
+/// Keeps every change that has to survive.
+///
+/// What "durable" means is the log's own affair: synced to a disk, or committed by a majority.
+pub trait Log: Send + std::marker::Sync + 'static {
+    /// Appends a batch of changes that survive together or not at all, and pushes one [`Location`]
+    /// for each record with a message onto `locations`.
+    ///
+    /// Returns the LSN that [`Log::durable`] has to reach before the batch may be confirmed.
+    ///
+    /// # Errors
+    /// Nothing is kept then.
+    fn append(
+        &self,
+        records: &[Record<'_>],
+        sync: Sync,
+        locations: &mut Vec<Location>,
+    ) -> Result<Lsn, StoreError>;
+
+    /// Appends records that say that messages are done with, and lets go of these, which are at
+    /// `positions`. Done even without room, as
+    /// [`Messages::release_unlogged`](crate::Messages::release_unlogged) does it. Called when their
+    /// queues have them no more.
+    ///
+    /// # Errors
+    /// When the log has failed.
+    fn settle(
+        &self,
+        records: &[Record<'_>],
+        sync: Sync,
+        positions: &[Position],
+    ) -> Result<(), StoreError>;
+
+    /// The end of everything appended so far.
+    fn end(&self) -> Lsn;
+
+    /// Everything up to here survives what this log promises to survive. Never goes back.
+    fn durable(&self) -> Lsn;
+
+    /// Lets `waiter` know, once, when [`Log::durable`] has reached `lsn`, or never will.
+    fn when_durable(&self, lsn: Lsn, waiter: Waiter);
+
+    /// Why the log takes nothing more, once it has failed.
+    fn failure(&self) -> Option<String>;
+
+    /// Whether there is room for more messages; acknowledgements are taken even without.
+    fn has_room(&self) -> bool;
+
+    /// Whether so much waits to be written that who appends more should wait first: an append blocks
+    /// when there is no room to wait in. Cheap.
+    fn is_behind(&self) -> bool {
+        false
+    }
+
+    /// Wakes `waker` when [`Log::has_room`] again, or never will have.
+    fn when_room(&self, waker: &Waker);
+}
+
+/// Who waits for something to be durable.
+#[derive(Clone)]
+pub enum Waiter {
+    /// A task, which is woken.
+    Task(Waker),
+    /// Something so short that the log may do it itself, on the thread that has made it durable,
+    /// while nobody else waits for that thread: it saves waking another.
+    InPlace(Arc<dyn InPlace>),
+}
+
+/// See [`Waiter::InPlace`].
+pub trait InPlace: Send + std::marker::Sync {
+    /// Does, at once, what hangs on it. It waits for nobody: others may be waiting for the log.
+    /// Returns false if it can't be done here; then it is woken as well.
+    fn run(&self) -> bool;
+
+    /// Has it done by somebody else.
+    fn wake(&self);
+}
+
+impl Waiter {
+    /// Lets whoever waits know, in place if that `may_run` and can be.
+    pub fn notify(self, may_run: bool) {
+        match self {
+            Waiter::Task(waker) => waker.wake(),
+            Waiter::InPlace(work) => {
+                if !may_run || !work.run() {
+                    work.wake();
+                }
+            }
+        }
+    }
+}
+
+impl From<Waker> for Waiter {
+    fn from(waker: Waker) -> Self {
+        Waiter::Task(waker)
+    }
+}
+
+impl fmt::Debug for Waiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Waiter::Task(_) => "Task",
+            Waiter::InPlace(_) => "InPlace",
+        })
+    }
+}
