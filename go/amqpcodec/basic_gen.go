@@ -8,7 +8,7 @@ import "encoding/binary"
 //
 // Clients send it.
 type BasicQos struct {
-	// Limit in octets; 0 is none.
+	// Limit in bytes; 0 is none.
 	PrefetchSize uint32
 	// Limit in messages; 0 is none.
 	PrefetchCount uint16

@@ -246,7 +246,7 @@ func (m *ConnectionSecureOk) UnmarshalBinary(payload []byte) error {
 type ConnectionTune struct {
 	// Highest channel number; 0 is no limit.
 	ChannelMax uint16
-	// Largest frame in octets, header and end included; 0 is no limit.
+	// Largest frame in bytes, header and end included; 0 is no limit.
 	FrameMax uint32
 	// Interval of heartbeats in seconds; 0 is none.
 	Heartbeat uint16
@@ -309,7 +309,7 @@ func (m *ConnectionTune) UnmarshalBinary(payload []byte) error {
 type ConnectionTuneOk struct {
 	// Highest channel number.
 	ChannelMax uint16
-	// Largest frame in octets, header and end included.
+	// Largest frame in bytes, header and end included.
 	FrameMax uint32
 	// Interval of heartbeats in seconds; 0 is none.
 	Heartbeat uint16

@@ -16,9 +16,9 @@ const (
 	Port = 5672
 	// TLSPort is the TCP port of a server that speaks TLS.
 	TLSPort = 5671
-	// FrameMinSize is the frame size in octets that every peer takes, also before limits are settled.
+	// FrameMinSize is the frame size in bytes that every peer takes, also before limits are settled.
 	FrameMinSize = 4096
-	// FrameEnd is the octet behind every frame.
+	// FrameEnd is the byte behind every frame.
 	FrameEnd = 0xCE
 )
 
@@ -197,7 +197,7 @@ type Tag byte
 
 // The tags.
 const (
-	// TagBool: A truth value: an octet, zero is false.
+	// TagBool: A truth value: a byte, zero is false.
 	TagBool Tag = 't'
 	// TagInt8: A signed integer of 8 bits.
 	TagInt8 Tag = 'b'
@@ -217,19 +217,19 @@ const (
 	TagFloat32 Tag = 'f'
 	// TagFloat64: An IEEE 754 number of 64 bits.
 	TagFloat64 Tag = 'd'
-	// TagDecimal: A decimal number: an octet with the number of decimal places, then 32 unsigned bits of digits.
+	// TagDecimal: A decimal number: a byte with the number of decimal places, then 32 unsigned bits of digits.
 	TagDecimal Tag = 'D'
-	// TagLongString: Octets, by convention UTF-8 text, behind 32 bits of length.
+	// TagLongString: Bytes, by convention UTF-8 text, behind 32 bits of length.
 	TagLongString Tag = 'S'
-	// TagArray: Values one behind the other, behind 32 bits of length in octets.
+	// TagArray: Values one behind the other, behind 32 bits of length in bytes.
 	TagArray Tag = 'A'
 	// TagTimestamp: Seconds since 1970 in 64 unsigned bits.
 	TagTimestamp Tag = 'T'
-	// TagTable: A table in the table, behind 32 bits of length in octets.
+	// TagTable: A table in the table, behind 32 bits of length in bytes.
 	TagTable Tag = 'F'
 	// TagVoid: No value; nothing follows the tag.
 	TagVoid Tag = 'V'
-	// TagBytes: Octets that are no text, behind 32 bits of length.
+	// TagBytes: Bytes that are no text, behind 32 bits of length.
 	TagBytes Tag = 'x'
 	// Read as TagInt64, never written.
 	tagInt64AlsoRead Tag = 'L'

@@ -12,7 +12,7 @@ var (
 	// ErrTruncated: the input ends before the value does, or a length says more than there is.
 	ErrTruncated = errors.New("input ends within a value")
 	// ErrTrailingOctets: bytes are left behind the last field.
-	ErrTrailingOctets = errors.New("octets behind the last field")
+	ErrTrailingOctets = errors.New("bytes behind the last field")
 	// ErrUnknownClass: no class has this number.
 	ErrUnknownClass = errors.New("unknown class")
 	// ErrUnknownMethod: the class is known, and has no method with this number.

@@ -69,7 +69,7 @@ func ExampleReader() {
 				log.Fatal(err)
 			}
 			contentType, _ := header.Properties.ContentType()
-			fmt.Printf("%d octets of %s\n", header.BodySize, contentType)
+			fmt.Printf("%d bytes of %s\n", header.BodySize, contentType)
 		case amqp.FrameBody:
 			fmt.Printf("%s\n", frame.Payload)
 		case amqp.FrameHeartbeat:
@@ -104,7 +104,7 @@ func ExampleWriter_AvailableBuffer() {
 			log.Fatal(err)
 		}
 	}
-	fmt.Println(writer.Buffered(), "octets wait")
+	fmt.Println(writer.Buffered(), "bytes wait")
 	if err := writer.Flush(); err != nil {
 		log.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func ExampleTableWriter() {
 		log.Fatal(err)
 	}
 	start := amqp.ConnectionStartView{VersionMinor: 9, ServerProperties: table, Mechanisms: []byte("PLAIN")}
-	fmt.Println(len(start.AppendTo(nil)), "octets")
+	fmt.Println(len(start.AppendTo(nil)), "bytes")
 	// Output: 74 bytes
 }
 

@@ -118,7 +118,7 @@ func checkOffset(t *testing.T, err error, input []byte) {
 	t.Helper()
 	var failure *amqp.DecodeError
 	if !errors.As(err, &failure) || failure.Offset < 0 || failure.Offset > len(input) || failure.Error() == "" {
-		t.Fatalf("%v in %d octets", err, len(input))
+		t.Fatalf("%v in %d bytes", err, len(input))
 	}
 }
 

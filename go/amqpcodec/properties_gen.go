@@ -464,7 +464,7 @@ func (p *PropertiesView) AppendBinary(dst []byte) ([]byte, error) {
 }
 
 // Parse reads encoded properties, such as [RawProperties] are. The error, a [DecodeError], is that of flags without a
-// meaning, a value cut short, or octets behind the last one. Headers are not looked into.
+// meaning, a value cut short, or bytes behind the last one. Headers are not looked into.
 func (p *PropertiesView) Parse(src []byte) error {
 	if len(src) < 2 {
 		return truncated(src, src)

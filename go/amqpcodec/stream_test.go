@@ -127,7 +127,7 @@ func TestALargeSizeAloneAllocatesNothing(t *testing.T) {
 		}
 	})
 	if used > 1<<20 {
-		t.Errorf("%d octets", used)
+		t.Errorf("%d bytes", used)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestReadFrameTakesNotAnOctetMore(t *testing.T) {
 	var frame amqp.Frame
 	for i, payload := range payloads {
 		if err := amqp.ReadFrame(source, &frame, amqp.DefaultFrameMax); err != nil || !bytes.Equal(frame.Payload, payload) {
-			t.Fatalf("frame %d: %d octets, %v", i, len(frame.Payload), err)
+			t.Fatalf("frame %d: %d bytes, %v", i, len(frame.Payload), err)
 		}
 	}
 	if err := amqp.ReadFrame(source, &frame, 0); err != io.EOF {
@@ -228,7 +228,7 @@ func TestWhatAWriterWritesIsTheSameOnAnyConnection(t *testing.T) {
 				t.Fatal(err)
 			}
 			if want := many(); !bytes.Equal(got, want) {
-				t.Errorf("%d octets instead of %d, or others", len(got), len(want))
+				t.Errorf("%d bytes instead of %d, or others", len(got), len(want))
 			}
 		})
 	}
@@ -292,7 +292,7 @@ func TestAppendBodySplitsAsAWriterDoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := amqp.AppendBody(nil, 5, body(10000), frameMax); !bytes.Equal(got, wire.Bytes()) {
-			t.Errorf("frame_max %d: %d octets instead of %d", frameMax, len(got), wire.Len())
+			t.Errorf("frame_max %d: %d bytes instead of %d", frameMax, len(got), wire.Len())
 		}
 	}
 }
@@ -309,7 +309,7 @@ func TestAWritersErrorStaysAndAValuesDoesNot(t *testing.T) {
 		t.Error(err)
 	}
 	if err := errors.Join(writer.WriteMethod(1, &amqp.TxSelect{}), writer.Flush()); err != nil || wire.Len() != 12 {
-		t.Errorf("%v, %d octets", err, wire.Len())
+		t.Errorf("%v, %d bytes", err, wire.Len())
 	}
 
 	failing := amqp.NewWriter(brokenPipe{})

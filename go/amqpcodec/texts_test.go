@@ -86,7 +86,7 @@ func TestErrorsSayWhereAndWhy(t *testing.T) {
 		{ack.Parse([]byte("\x00\x3c\x00\x28")), amqp.ErrOtherMethod, "amqpcodec: payload of another method (basic.publish) at offset 0"},
 		{ack.Parse([]byte("\x00\x3c\x00")), amqp.ErrTruncated, "amqpcodec: input ends within a value at offset 2"},
 		{method("\x00\x3c\x00\x50\x00\x00\x00\x00\x00\x00\x00\x01\x00!"), amqp.ErrTrailingOctets,
-			"amqpcodec: octets behind the last field at offset 13"},
+			"amqpcodec: bytes behind the last field at offset 13"},
 		{header.Parse([]byte("\x00\x3c\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00")), amqp.ErrNonZeroWeight,
 			"amqpcodec: content weight is not 0 (1) at offset 2"},
 		{header.Parse([]byte("\x00\x3c\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x03")), amqp.ErrUnknownPropertyFlags,

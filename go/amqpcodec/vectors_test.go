@@ -16,7 +16,7 @@ func TestFramesReadAndWriteAsTheVectorsSay(t *testing.T) {
 	for _, v := range vectors(t, "frames.json") {
 		frame, n, err := amqp.ParseFrame(v.Bytes, 4096)
 		if err != nil || n != len(v.Bytes) {
-			t.Fatalf("%s: %d octets, %v", v.Name, n, err)
+			t.Fatalf("%s: %d bytes, %v", v.Name, n, err)
 		}
 		if frame.Type.String() != v.Kind || frame.Channel != v.Channel || !bytes.Equal(frame.Payload, v.Payload) {
 			t.Errorf("%s: read as %v", v.Name, frame)
@@ -30,7 +30,7 @@ func TestFramesReadAndWriteAsTheVectorsSay(t *testing.T) {
 		}
 		for end := range v.Bytes {
 			if _, n, err := amqp.ParseFrame(v.Bytes[:end], 4096); n != 0 || err != nil {
-				t.Errorf("%s, first %d octets: %d, %v", v.Name, end, n, err)
+				t.Errorf("%s, first %d bytes: %d, %v", v.Name, end, n, err)
 			}
 		}
 	}
@@ -211,7 +211,7 @@ func wantTruncated(t *testing.T, name string, end int, err error) {
 	t.Helper()
 	var failure *amqp.DecodeError
 	if !errors.Is(err, amqp.ErrTruncated) || !errors.As(err, &failure) || failure.Offset > end {
-		t.Errorf("%s, first %d octets: %v", name, end, err)
+		t.Errorf("%s, first %d bytes: %v", name, end, err)
 	}
 }
 
@@ -300,7 +300,7 @@ func TestTablesReadAndWriteAsTheVectorsSay(t *testing.T) {
 	for _, v := range vectors(t, "tables.json") {
 		table, n, err := amqp.ParseTable(v.Bytes)
 		if err != nil || n != len(v.Bytes) || table.Validate() != nil {
-			t.Fatalf("%s: %d octets, %v, %v", v.Name, n, err, table.Validate())
+			t.Fatalf("%s: %d bytes, %v, %v", v.Name, n, err, table.Validate())
 		}
 		if want := tableEntries(t, v.Table); !bytes.Equal(want, v.written()[4:]) {
 			t.Errorf("%s: the vector's value is written as %x", v.Name, want)

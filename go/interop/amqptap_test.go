@@ -199,7 +199,7 @@ func exchangeMessages(t *testing.T, connection *amqp.Connection) (queue string) 
 				checkDelivery(t, delivery, large)
 			}
 			if !bytes.Equal(delivery.Body, want) {
-				t.Fatalf("delivery %d has %d octets", i, len(delivery.Body))
+				t.Fatalf("delivery %d has %d bytes", i, len(delivery.Body))
 			}
 		case <-ctx.Done():
 			t.Fatalf("delivery %d does not come", i)

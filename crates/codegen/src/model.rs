@@ -34,9 +34,9 @@ pub struct Facts {
     pub port: u16,
     /// TCP port with TLS.
     pub tls_port: u16,
-    /// The frame size in octets that every peer takes.
+    /// The frame size in bytes that every peer takes.
     pub frame_min_size: u32,
-    /// The octet behind every frame.
+    /// The byte behind every frame.
     pub frame_end: u8,
 }
 
@@ -96,7 +96,7 @@ pub struct FieldType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wire {
-    /// One bit; consecutive bits share an octet, the first is the lowest.
+    /// One bit; consecutive bits share a byte, the first is the lowest.
     Bit,
     /// 8 bits.
     Octet,
@@ -106,11 +106,11 @@ pub enum Wire {
     Long,
     /// 64 bits.
     LongLong,
-    /// Up to 255 octets behind one octet of length.
+    /// Up to 255 bytes behind one byte of length.
     ShortStr,
-    /// Octets behind four octets of length.
+    /// Bytes behind four bytes of length.
     LongStr,
-    /// Entries behind four octets of length.
+    /// Entries behind four bytes of length.
     Table,
     /// 64 bits of seconds.
     Timestamp,

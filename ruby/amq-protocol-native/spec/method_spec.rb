@@ -86,7 +86,7 @@ RSpec.describe AMQ::Protocol::Method do
     expect(AMQ::Protocol::Connection::CloseOk.encode.channel).to eq(0)
   end
 
-  it "refuses octets that are not the method's" do
+  it "refuses bytes that are not the method's" do
     ["", deliver_octets[0..-2], "#{deliver_octets}x"].each do |octets|
       expect { AMQ::Protocol::Basic::Deliver.decode(octets) }.to raise_error(AMQ::Protocol::MalformedInputError)
     end
@@ -109,7 +109,7 @@ RSpec.describe AMQ::Protocol::Method do
 end
 
 RSpec.describe AMQ::Protocol::Method, ".encode_body" do
-  it "cuts at the frame size, less eight octets" do
+  it "cuts at the frame size, less eight bytes" do
     sizes = ->(length, frame_size) { described_class.encode_body("x" * length, 1, frame_size).map(&:size) }
     expect([sizes[0, 100], sizes[1, 100], sizes[92, 100], sizes[93, 100], sizes[200, 100]])
       .to eq([[], [1], [92], [92, 1], [92, 92, 16]])

@@ -16,7 +16,7 @@ RSpec.describe AMQ::Protocol::Parser do
     AMQ::Protocol::BodyFrame.encode(text, channel)
   end
 
-  it "gives frames, however the octets come" do
+  it "gives frames, however the bytes come" do
     frames = [deliver(1, "a"), header(1, 3), body(1, "abc"), AMQ::Protocol::HeartbeatFrame.encode]
     frames.join.each_char { |octet| parser << octet }
     expect(parser.each_frame.map(&:encode)).to eq(frames)

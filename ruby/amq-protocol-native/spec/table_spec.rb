@@ -95,7 +95,7 @@ RSpec.describe AMQ::Protocol::Table do
     expect(described_class.decode(described_class.encode(table))).to eq(table)
   end
 
-  it "refuses keys of more than 255 octets" do
+  it "refuses keys of more than 255 bytes" do
     expect { described_class.encode("k" * 256 => 1) }.to raise_error(RangeError)
     expect(described_class.encode("k" * 255 => 1).bytesize).to eq(4 + 256 + 9)
   end

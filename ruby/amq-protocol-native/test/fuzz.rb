@@ -75,7 +75,7 @@ class Fuzz
   end
 
   def known_difference(input, native, pure)
-    return "the pure gem fails on UTF-8 beside lengths of 128 octets and more" if pure == Raised.new("Encoding::CompatibilityError")
+    return "the pure gem fails on UTF-8 beside lengths of 128 bytes and more" if pure == Raised.new("Encoding::CompatibilityError")
     return "the pure gem fails on a frozen body of a frame or more" if pure == Raised.new("FrozenError")
     return "of several wrong arguments another one is reported" if native.is_a?(Raised) && wrong_arguments(input) > 1
     return "small values at the end of a table or an array are lost in the pure gem" if small_end?(input) && !native.is_a?(Raised)

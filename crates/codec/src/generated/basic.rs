@@ -16,7 +16,7 @@ pub const CLASS_ID: u16 = 60;
 /// Sent by clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Qos {
-    /// Limit in octets; 0 is none.
+    /// Limit in bytes; 0 is none.
     pub prefetch_size: u32,
     /// Limit in messages; 0 is none.
     pub prefetch_count: u16,
@@ -35,7 +35,7 @@ impl Qos {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -46,7 +46,7 @@ impl Qos {
         Ok(Self { prefetch_size, prefetch_count, global: bits & 1 != 0 })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -96,7 +96,7 @@ impl QosOk {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let reader = Reader::new(args);
@@ -104,7 +104,7 @@ impl QosOk {
         Ok(Self)
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -165,7 +165,7 @@ impl<'a> Consume<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -186,7 +186,7 @@ impl<'a> Consume<'a> {
         })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -246,7 +246,7 @@ impl<'a> ConsumeOk<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -255,7 +255,7 @@ impl<'a> ConsumeOk<'a> {
         Ok(Self { consumer_tag })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -308,7 +308,7 @@ impl<'a> Cancel<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -318,7 +318,7 @@ impl<'a> Cancel<'a> {
         Ok(Self { consumer_tag, nowait: bits & 1 != 0 })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -370,7 +370,7 @@ impl<'a> CancelOk<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -379,7 +379,7 @@ impl<'a> CancelOk<'a> {
         Ok(Self { consumer_tag })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -436,7 +436,7 @@ impl<'a> Publish<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -448,7 +448,7 @@ impl<'a> Publish<'a> {
         Ok(Self { exchange, routing_key, mandatory: bits & 1 != 0, immediate: bits & 2 != 0 })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -508,7 +508,7 @@ impl<'a> Return<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -520,7 +520,7 @@ impl<'a> Return<'a> {
         Ok(Self { reply_code, reply_text, exchange, routing_key })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -582,7 +582,7 @@ impl<'a> Deliver<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -595,7 +595,7 @@ impl<'a> Deliver<'a> {
         Ok(Self { consumer_tag, delivery_tag, redelivered: bits & 1 != 0, exchange, routing_key })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -652,7 +652,7 @@ impl<'a> Get<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -663,7 +663,7 @@ impl<'a> Get<'a> {
         Ok(Self { queue, no_ack: bits & 1 != 0 })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -724,7 +724,7 @@ impl<'a> GetOk<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -737,7 +737,7 @@ impl<'a> GetOk<'a> {
         Ok(Self { delivery_tag, redelivered: bits & 1 != 0, exchange, routing_key, message_count })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -789,7 +789,7 @@ impl GetEmpty {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -798,7 +798,7 @@ impl GetEmpty {
         Ok(Self)
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -851,7 +851,7 @@ impl Ack {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -861,7 +861,7 @@ impl Ack {
         Ok(Self { delivery_tag, multiple: bits & 1 != 0 })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -915,7 +915,7 @@ impl Reject {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -925,7 +925,7 @@ impl Reject {
         Ok(Self { delivery_tag, requeue: bits & 1 != 0 })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -977,7 +977,7 @@ impl RecoverAsync {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -986,7 +986,7 @@ impl RecoverAsync {
         Ok(Self { requeue: bits & 1 != 0 })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -1037,7 +1037,7 @@ impl Recover {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -1046,7 +1046,7 @@ impl Recover {
         Ok(Self { requeue: bits & 1 != 0 })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -1094,7 +1094,7 @@ impl RecoverOk {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let reader = Reader::new(args);
@@ -1102,7 +1102,7 @@ impl RecoverOk {
         Ok(Self)
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -1155,7 +1155,7 @@ impl Nack {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -1165,7 +1165,7 @@ impl Nack {
         Ok(Self { delivery_tag, multiple: bits & 1 != 0, requeue: bits & 2 != 0 })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {

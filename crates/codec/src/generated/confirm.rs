@@ -31,7 +31,7 @@ impl Select {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -40,7 +40,7 @@ impl Select {
         Ok(Self { nowait: bits & 1 != 0 })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -88,7 +88,7 @@ impl SelectOk {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let reader = Reader::new(args);
@@ -96,7 +96,7 @@ impl SelectOk {
         Ok(Self)
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {

@@ -40,7 +40,7 @@ impl<'a> Start<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -53,7 +53,7 @@ impl<'a> Start<'a> {
         Ok(Self { version_major, version_minor, server_properties, mechanisms, locales })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -116,7 +116,7 @@ impl<'a> StartOk<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -128,7 +128,7 @@ impl<'a> StartOk<'a> {
         Ok(Self { client_properties, mechanism, response, locale })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -186,7 +186,7 @@ impl<'a> Secure<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -195,7 +195,7 @@ impl<'a> Secure<'a> {
         Ok(Self { challenge })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -247,7 +247,7 @@ impl<'a> SecureOk<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -256,7 +256,7 @@ impl<'a> SecureOk<'a> {
         Ok(Self { response })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -295,7 +295,7 @@ impl<'a> SecureOk<'a> {
 pub struct Tune {
     /// Highest channel number; 0 is no limit.
     pub channel_max: u16,
-    /// Largest frame in octets, header and end included; 0 is no limit.
+    /// Largest frame in bytes, header and end included; 0 is no limit.
     pub frame_max: u32,
     /// Interval of heartbeats in seconds; 0 is none.
     pub heartbeat: u16,
@@ -312,7 +312,7 @@ impl Tune {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -323,7 +323,7 @@ impl Tune {
         Ok(Self { channel_max, frame_max, heartbeat })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -363,7 +363,7 @@ impl Tune {
 pub struct TuneOk {
     /// Highest channel number.
     pub channel_max: u16,
-    /// Largest frame in octets, header and end included.
+    /// Largest frame in bytes, header and end included.
     pub frame_max: u32,
     /// Interval of heartbeats in seconds; 0 is none.
     pub heartbeat: u16,
@@ -380,7 +380,7 @@ impl TuneOk {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -391,7 +391,7 @@ impl TuneOk {
         Ok(Self { channel_max, frame_max, heartbeat })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -444,7 +444,7 @@ impl<'a> Open<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -455,7 +455,7 @@ impl<'a> Open<'a> {
         Ok(Self { virtual_host })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -505,7 +505,7 @@ impl OpenOk {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -514,7 +514,7 @@ impl OpenOk {
         Ok(Self)
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -571,7 +571,7 @@ impl<'a> Close<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -583,7 +583,7 @@ impl<'a> Close<'a> {
         Ok(Self { reply_code, reply_text, class_id, method_id })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -634,7 +634,7 @@ impl CloseOk {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let reader = Reader::new(args);
@@ -642,7 +642,7 @@ impl CloseOk {
         Ok(Self)
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -691,7 +691,7 @@ impl<'a> Blocked<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -700,7 +700,7 @@ impl<'a> Blocked<'a> {
         Ok(Self { reason })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -748,7 +748,7 @@ impl Unblocked {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let reader = Reader::new(args);
@@ -756,7 +756,7 @@ impl Unblocked {
         Ok(Self)
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -807,7 +807,7 @@ impl<'a> UpdateSecret<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -817,7 +817,7 @@ impl<'a> UpdateSecret<'a> {
         Ok(Self { new_secret, reason })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -867,7 +867,7 @@ impl UpdateSecretOk {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let reader = Reader::new(args);
@@ -875,7 +875,7 @@ impl UpdateSecretOk {
         Ok(Self)
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {

@@ -12,9 +12,9 @@ pub const VERSION_MINOR: u8 = 9;
 pub const PORT: u16 = 5672;
 /// TCP port of a server that speaks TLS.
 pub const TLS_PORT: u16 = 5671;
-/// Frame size in octets that every peer takes, also before limits are settled.
+/// Frame size in bytes that every peer takes, also before limits are settled.
 pub const FRAME_MIN_SIZE: u32 = 4096;
-/// The octet behind every frame.
+/// The byte behind every frame.
 pub const FRAME_END: u8 = 0xCE;
 /// A method: class id, method id, arguments.
 pub const FRAME_METHOD: u8 = 1;
@@ -115,7 +115,7 @@ pub mod reply_code {
 
 /// Tags of field-table values.
 pub mod field_type {
-    /// A truth value: an octet, zero is false.
+    /// A truth value: a byte, zero is false.
     pub const BOOL: u8 = b't';
     /// A signed integer of 8 bits.
     pub const I8: u8 = b'b';
@@ -137,19 +137,19 @@ pub mod field_type {
     pub const F32: u8 = b'f';
     /// An IEEE 754 number of 64 bits.
     pub const F64: u8 = b'd';
-    /// A decimal number: an octet with the number of decimal places, then 32 unsigned bits of digits.
+    /// A decimal number: a byte with the number of decimal places, then 32 unsigned bits of digits.
     pub const DECIMAL: u8 = b'D';
-    /// Octets, by convention UTF-8 text, behind 32 bits of length.
+    /// Bytes, by convention UTF-8 text, behind 32 bits of length.
     pub const LONG_STR: u8 = b'S';
-    /// Values one behind the other, behind 32 bits of length in octets.
+    /// Values one behind the other, behind 32 bits of length in bytes.
     pub const ARRAY: u8 = b'A';
     /// Seconds since 1970 in 64 unsigned bits.
     pub const TIMESTAMP: u8 = b'T';
-    /// A table in the table, behind 32 bits of length in octets.
+    /// A table in the table, behind 32 bits of length in bytes.
     pub const TABLE: u8 = b'F';
     /// No value; nothing follows the tag.
     pub const VOID: u8 = b'V';
-    /// Octets that are no text, behind 32 bits of length.
+    /// Bytes that are no text, behind 32 bits of length.
     pub const BYTES: u8 = b'x';
 
     /// RabbitMQ's name of the type with this tag, as its error texts use it.

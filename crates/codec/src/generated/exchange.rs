@@ -45,7 +45,7 @@ impl<'a> Declare<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -67,7 +67,7 @@ impl<'a> Declare<'a> {
         })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -125,7 +125,7 @@ impl DeclareOk {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let reader = Reader::new(args);
@@ -133,7 +133,7 @@ impl DeclareOk {
         Ok(Self)
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -186,7 +186,7 @@ impl<'a> Delete<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -197,7 +197,7 @@ impl<'a> Delete<'a> {
         Ok(Self { exchange, if_unused: bits & 1 != 0, nowait: bits & 2 != 0 })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -247,7 +247,7 @@ impl DeleteOk {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let reader = Reader::new(args);
@@ -255,7 +255,7 @@ impl DeleteOk {
         Ok(Self)
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -312,7 +312,7 @@ impl<'a> Bind<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -326,7 +326,7 @@ impl<'a> Bind<'a> {
         Ok(Self { destination, source, routing_key, nowait: bits & 1 != 0, arguments })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -382,7 +382,7 @@ impl BindOk {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let reader = Reader::new(args);
@@ -390,7 +390,7 @@ impl BindOk {
         Ok(Self)
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -447,7 +447,7 @@ impl<'a> Unbind<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -461,7 +461,7 @@ impl<'a> Unbind<'a> {
         Ok(Self { destination, source, routing_key, nowait: bits & 1 != 0, arguments })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -517,7 +517,7 @@ impl UnbindOk {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let reader = Reader::new(args);
@@ -525,7 +525,7 @@ impl UnbindOk {
         Ok(Self)
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {

@@ -447,7 +447,7 @@ impl<'a> Method<'a> {
         )
     }
 
-    /// Octets of the payload: class and method number and arguments.
+    /// Bytes of the payload: class and method number and arguments.
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
         4 + match self {

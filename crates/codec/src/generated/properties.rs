@@ -150,7 +150,7 @@ impl<'a> Properties<'a> {
         self.measure().0
     }
 
-    /// Octets that `encode` writes.
+    /// Bytes that `encode` writes.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
         self.measure().1
@@ -176,7 +176,7 @@ impl<'a> Properties<'a> {
             | self.cluster_id.is_some())
     }
 
-    /// The flags, and the octets of these and all values.
+    /// The flags, and the bytes of these and all values.
     #[inline]
     fn measure(&self) -> (u16, usize) {
         if self.is_empty() { (0, 2) } else { self.measure_values() }
@@ -249,7 +249,7 @@ impl<'a> Properties<'a> {
         put_filled!(sink, len, |window| self.fill(flags, window));
     }
 
-    /// Writes a whole header frame, for a body of `body_size` octets.
+    /// Writes a whole header frame, for a body of `body_size` bytes.
     pub fn write_header_frame(&self, channel: u16, body_size: u64, sink: &mut impl Sink) {
         let (flags, len) = self.measure();
         put_filled!(sink, Frame::OVERHEAD + CONTENT_HEADER_FIXED_LEN + len, |window| {
@@ -260,7 +260,7 @@ impl<'a> Properties<'a> {
         });
     }
 
-    /// Writes the payload of a header frame, for a body of `body_size` octets.
+    /// Writes the payload of a header frame, for a body of `body_size` bytes.
     pub fn encode_header(&self, body_size: u64, sink: &mut impl Sink) {
         let (flags, len) = self.measure();
         put_filled!(sink, CONTENT_HEADER_FIXED_LEN + len, |window| {
@@ -473,7 +473,7 @@ impl OwnedProperties {
         self.measure().0
     }
 
-    /// Octets that `encode` writes.
+    /// Bytes that `encode` writes.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
         self.measure().1
@@ -499,7 +499,7 @@ impl OwnedProperties {
             | self.cluster_id.is_some())
     }
 
-    /// The flags, and the octets of these and all values.
+    /// The flags, and the bytes of these and all values.
     #[inline]
     fn measure(&self) -> (u16, usize) {
         if self.is_empty() { (0, 2) } else { self.measure_values() }
@@ -572,7 +572,7 @@ impl OwnedProperties {
         put_filled!(sink, len, |window| self.fill(flags, window));
     }
 
-    /// Writes a whole header frame, for a body of `body_size` octets.
+    /// Writes a whole header frame, for a body of `body_size` bytes.
     pub fn write_header_frame(&self, channel: u16, body_size: u64, sink: &mut impl Sink) {
         let (flags, len) = self.measure();
         put_filled!(sink, Frame::OVERHEAD + CONTENT_HEADER_FIXED_LEN + len, |window| {
@@ -583,7 +583,7 @@ impl OwnedProperties {
         });
     }
 
-    /// Writes the payload of a header frame, for a body of `body_size` octets.
+    /// Writes the payload of a header frame, for a body of `body_size` bytes.
     pub fn encode_header(&self, body_size: u64, sink: &mut impl Sink) {
         let (flags, len) = self.measure();
         put_filled!(sink, CONTENT_HEADER_FIXED_LEN + len, |window| {

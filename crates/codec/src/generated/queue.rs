@@ -43,7 +43,7 @@ impl<'a> Declare<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -63,7 +63,7 @@ impl<'a> Declare<'a> {
         })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -127,7 +127,7 @@ impl<'a> DeclareOk<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -138,7 +138,7 @@ impl<'a> DeclareOk<'a> {
         Ok(Self { queue, message_count, consumer_count })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -199,7 +199,7 @@ impl<'a> Bind<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -213,7 +213,7 @@ impl<'a> Bind<'a> {
         Ok(Self { queue, exchange, routing_key, nowait: bits & 1 != 0, arguments })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -269,7 +269,7 @@ impl BindOk {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let reader = Reader::new(args);
@@ -277,7 +277,7 @@ impl BindOk {
         Ok(Self)
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -328,7 +328,7 @@ impl<'a> Purge<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -339,7 +339,7 @@ impl<'a> Purge<'a> {
         Ok(Self { queue, nowait: bits & 1 != 0 })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -392,7 +392,7 @@ impl PurgeOk {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -401,7 +401,7 @@ impl PurgeOk {
         Ok(Self { message_count })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -458,7 +458,7 @@ impl<'a> Delete<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -469,7 +469,7 @@ impl<'a> Delete<'a> {
         Ok(Self { queue, if_unused: bits & 1 != 0, if_empty: bits & 2 != 0, nowait: bits & 4 != 0 })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -524,7 +524,7 @@ impl DeleteOk {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -533,7 +533,7 @@ impl DeleteOk {
         Ok(Self { message_count })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -590,7 +590,7 @@ impl<'a> Unbind<'a> {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(args);
@@ -603,7 +603,7 @@ impl<'a> Unbind<'a> {
         Ok(Self { queue, exchange, routing_key, arguments })
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
@@ -658,7 +658,7 @@ impl UnbindOk {
     /// Reads the arguments, which follow class and method number in a payload.
     ///
     /// # Errors
-    /// When the arguments are cut short, or octets follow the last one.
+    /// When the arguments are cut short, or bytes follow the last one.
     #[inline]
     pub fn decode(args: &[u8]) -> Result<Self, DecodeError> {
         let reader = Reader::new(args);
@@ -666,7 +666,7 @@ impl UnbindOk {
         Ok(Self)
     }
 
-    /// Octets of the arguments.
+    /// Bytes of the arguments.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {

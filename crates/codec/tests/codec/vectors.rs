@@ -36,7 +36,7 @@ fn frames_read_and_write_as_the_vectors_say() {
             assert_eq!(
                 Frame::parse(&bytes[..end], 4096),
                 Ok(None),
-                "{}, first {end} octets",
+                "{}, first {end} bytes",
                 vector["name"]
             );
         }
@@ -68,7 +68,7 @@ fn methods_read_and_write_as_the_vectors_say() {
             assert_eq!(
                 error.kind,
                 DecodeErrorKind::Truncated,
-                "{}, first {end} octets",
+                "{}, first {end} bytes",
                 vector["name"]
             );
             assert!(error.offset <= end);
@@ -115,7 +115,7 @@ fn content_headers_read_and_write_as_the_vectors_say() {
             assert_eq!(
                 error.kind,
                 DecodeErrorKind::Truncated,
-                "{}, first {end} octets",
+                "{}, first {end} bytes",
                 vector["name"]
             );
         }
@@ -145,7 +145,7 @@ fn tables_read_and_write_as_the_vectors_say() {
             assert_eq!(
                 error.kind,
                 DecodeErrorKind::Truncated,
-                "{}, first {end} octets",
+                "{}, first {end} bytes",
                 vector["name"]
             );
         }

@@ -35,10 +35,10 @@ fn facts(source: &mut Source, protocol: &Protocol) {
     constant("TLSPort", "the TCP port of a server that speaks TLS.", facts.tls_port.to_string());
     constant(
         "FrameMinSize",
-        "the frame size in octets that every peer takes, also before limits are settled.",
+        "the frame size in bytes that every peer takes, also before limits are settled.",
         facts.frame_min_size.to_string(),
     );
-    constant("FrameEnd", "the octet behind every frame.", format!("{:#04X}", facts.frame_end));
+    constant("FrameEnd", "the byte behind every frame.", format!("{:#04X}", facts.frame_end));
     source.line(")");
     source.line("");
     source.line("// The classes by number.");

@@ -55,7 +55,7 @@ pub(super) fn is_variable(wire: Wire) -> bool {
     matches!(wire, Wire::ShortStr | Wire::LongStr | Wire::Table)
 }
 
-/// Octets that the value has whatever it is; for a string or a table those of its length.
+/// Bytes that the value has whatever it is; for a string or a table those of its length.
 pub(super) fn fixed_len(wire: Wire) -> usize {
     match wire {
         Wire::Bit | Wire::Octet | Wire::ShortStr => 1,
@@ -80,7 +80,7 @@ pub(super) fn has_table(method: &Method) -> bool {
     visible(method).any(|field| field.wire == Wire::Table)
 }
 
-/// What lies in one piece on the wire: a field, or bits that share an octet.
+/// What lies in one piece on the wire: a field, or bits that share a byte.
 pub(super) enum Piece<'f> {
     /// Up to eight bits, the first the lowest.
     Bits(Vec<&'f Field>),
@@ -89,7 +89,7 @@ pub(super) enum Piece<'f> {
 }
 
 impl Piece<'_> {
-    /// Octets of a piece without a length of its own.
+    /// Bytes of a piece without a length of its own.
     pub(super) fn fixed_len(&self) -> usize {
         match self {
             Self::Bits(_) => 1,

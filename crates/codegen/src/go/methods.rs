@@ -152,7 +152,7 @@ fn append_frame(source: &mut Source, name: &str, room: &str) {
     });
 }
 
-/// About the octets of the entries of maps, as an expression.
+/// About the bytes of the entries of maps, as an expression.
 fn guess(method: &Method, form: Form) -> String {
     let maps = fields::visible(method)
         .filter(|field| form == Form::Owned && field.wire == Wire::Table)
@@ -161,7 +161,7 @@ fn guess(method: &Method, form: Form) -> String {
     if maps.is_empty() { "0".to_owned() } else { maps.join("+") }
 }
 
-/// The octets of the payload, without the entries of maps.
+/// The bytes of the payload, without the entries of maps.
 fn size(method: &Method, form: Form) -> String {
     let fixed: usize = fields::pieces(method).iter().map(Piece::fixed_len).sum();
     let variable = fields::visible(method).filter(|field| {
@@ -187,14 +187,14 @@ fn check_lengths(source: &mut Source, class: &Class, method: &Method, form: Form
     }
 }
 
-/// Class and method as octets.
+/// Class and method as bytes.
 fn id_octets(class: &Class, method: &Method) -> String {
     let [class0, class1] = class.id.to_be_bytes();
     let [method0, method1] = method.id.to_be_bytes();
     format!("{class0}, {class1}, {method0}, {method1}")
 }
 
-/// Statements that append class, method and fields; single octets are gathered into one call.
+/// Statements that append class, method and fields; single bytes are gathered into one call.
 fn append_fields(source: &mut Source, class: &Class, method: &Method, form: Form, fallible: bool) {
     let mut octets = vec![id_octets(class, method)];
     for piece in fields::pieces(method) {

@@ -108,7 +108,7 @@ fn decode(lines: &mut Lines, class: &Class, method: &Method, name: &str) {
     lines.line("# @!method self.decode(data)");
     lines.comment("  @param data [String] What follows the numbers of class and method in the payload of a frame.");
     lines.comment(&format!("  @return [{name}]"));
-    lines.comment("  @raise [MalformedInputError] When the octets are not this method's.");
+    lines.comment("  @raise [MalformedInputError] When the bytes are not this method's.");
     lines.line("");
     for (field_name, field) in &fields {
         lines.line(format!("# @!attribute [r] {field_name}"));
@@ -130,7 +130,7 @@ fn publish(lines: &mut Lines) {
         ("routing_key", "String, #to_s", "What the exchange routes by."),
         ("mandatory", "Boolean", "Return the message when no queue takes it."),
         ("immediate", "Boolean", "Return the message when no consumer takes it at once."),
-        ("frame_size", "Integer", "Octets that a frame may have, header and end included."),
+        ("frame_size", "Integer", "Bytes that a frame may have, header and end included."),
     ];
     let names: Vec<_> = parameters.iter().map(|(name, ..)| *name).collect();
     let describe = |lines: &mut Lines| {
@@ -184,7 +184,7 @@ fn properties(lines: &mut Lines, class: &Class) {
         lines.line("");
         lines.line(format!("# @!method self.encode_{name}(value)"));
         lines.comment(&format!(
-            "  @return [Array(Integer, Integer, String)] {index}, {}, and the value's octets.",
+            "  @return [Array(Integer, Integer, String)] {index}, {}, and the value's bytes.",
             flag(property)
         ));
     }

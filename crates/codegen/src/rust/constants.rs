@@ -18,11 +18,11 @@ pub(super) fn render(protocol: &Protocol) -> Source {
     constant(&mut source, "Minor version of the protocol.", "VERSION_MINOR: u8", minor);
     constant(&mut source, "TCP port of a server.", "PORT: u16", facts.port);
     constant(&mut source, "TCP port of a server that speaks TLS.", "TLS_PORT: u16", facts.tls_port);
-    let doc = "Frame size in octets that every peer takes, also before limits are settled.";
+    let doc = "Frame size in bytes that every peer takes, also before limits are settled.";
     constant(&mut source, doc, "FRAME_MIN_SIZE: u32", facts.frame_min_size);
     constant(
         &mut source,
-        "The octet behind every frame.",
+        "The byte behind every frame.",
         "FRAME_END: u8",
         format!("{:#04X}", facts.frame_end),
     );

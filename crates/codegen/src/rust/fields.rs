@@ -44,7 +44,7 @@ pub(super) fn reader_method(wire: Wire) -> &'static str {
     }
 }
 
-/// Octets that the value has whatever it is; for a string or a table those of its length.
+/// Bytes that the value has whatever it is; for a string or a table those of its length.
 pub(super) fn fixed_len(wire: Wire) -> usize {
     match wire {
         Wire::Bit | Wire::Octet | Wire::ShortStr => 1,
@@ -54,7 +54,7 @@ pub(super) fn fixed_len(wire: Wire) -> usize {
     }
 }
 
-/// Octets that it has beyond these, as an expression.
+/// Bytes that it has beyond these, as an expression.
 pub(super) fn variable_len(wire: Wire, value: &str) -> Option<String> {
     match wire {
         Wire::ShortStr | Wire::LongStr => Some(format!("{value}.len()")),
@@ -89,7 +89,7 @@ pub(super) fn put_reserved(wire: Wire) -> String {
     }
 }
 
-/// What lies in one piece on the wire: a field, or bits that share an octet.
+/// What lies in one piece on the wire: a field, or bits that share a byte.
 pub(super) enum Piece<'f> {
     /// Up to eight bits, the first the lowest.
     Bits(Vec<&'f Field>),

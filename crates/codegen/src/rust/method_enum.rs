@@ -115,7 +115,7 @@ fn facts(source: &mut Source, protocol: &Protocol) {
 
 fn encode(source: &mut Source, protocol: &Protocol) {
     source.line("");
-    source.line("/// Octets of the payload: class and method number and arguments.");
+    source.line("/// Bytes of the payload: class and method number and arguments.");
     source.line("#[must_use]");
     source.block("pub const fn encoded_len(&self) -> usize", |source| {
         source.block("4 + match self", |source| {

@@ -99,7 +99,7 @@ fn decode(source: &mut Source, method: &Method, generics: &str) {
     source.line("/// Reads the arguments, which follow class and method number in a payload.");
     source.line("///");
     source.line("/// # Errors");
-    source.line("/// When the arguments are cut short, or octets follow the last one.");
+    source.line("/// When the arguments are cut short, or bytes follow the last one.");
     source.line("#[inline]");
     source.block(format!("pub fn decode(args: {input}) -> Result<Self, DecodeError>"), |source| {
         let mutable = if method.fields.is_empty() { "" } else { "mut " };
@@ -156,7 +156,7 @@ fn encoded_len(source: &mut Source, method: &Method) {
     });
     let terms: Vec<_> = std::iter::once(fixed.to_string()).chain(variable).collect();
     source.line("");
-    source.line("/// Octets of the arguments.");
+    source.line("/// Bytes of the arguments.");
     source.line("#[inline]");
     source.line("#[must_use]");
     source

@@ -172,7 +172,7 @@ fn measure_and_write(source: &mut Source, properties: &[Property], owned: bool) 
     source.line("#[must_use]");
     source.block("pub fn flags(&self) -> u16", |source| source.line("self.measure().0"));
     source.line("");
-    source.line("/// Octets that `encode` writes.");
+    source.line("/// Bytes that `encode` writes.");
     source.line("#[must_use]");
     source.block("pub fn encoded_len(&self) -> usize", |source| source.line("self.measure().1"));
     source.line("");
@@ -186,7 +186,7 @@ fn measure_and_write(source: &mut Source, properties: &[Property], owned: bool) 
         source.line(format!("!({})", set.join(" | ")));
     });
     source.line("");
-    source.line("/// The flags, and the octets of these and all values.");
+    source.line("/// The flags, and the bytes of these and all values.");
     source.line("#[inline]");
     source.block("fn measure(&self) -> (u16, usize)", |source| {
         source.line("if self.is_empty() { (0, 2) } else { self.measure_values() }");
@@ -220,7 +220,7 @@ fn measure_and_write(source: &mut Source, properties: &[Property], owned: bool) 
         source.line("put_filled!(sink, len, |window| self.fill(flags, window));");
     });
     source.line("");
-    source.line("/// Writes a whole header frame, for a body of `body_size` octets.");
+    source.line("/// Writes a whole header frame, for a body of `body_size` bytes.");
     source.block(
         "pub fn write_header_frame(&self, channel: u16, body_size: u64, sink: &mut impl Sink)",
         |source| {
@@ -236,7 +236,7 @@ fn measure_and_write(source: &mut Source, properties: &[Property], owned: bool) 
         },
     );
     source.line("");
-    source.line("/// Writes the payload of a header frame, for a body of `body_size` octets.");
+    source.line("/// Writes the payload of a header frame, for a body of `body_size` bytes.");
     source.block("pub fn encode_header(&self, body_size: u64, sink: &mut impl Sink)", |source| {
         source.line("let (flags, len) = self.measure();");
         source.line("put_filled!(sink, CONTENT_HEADER_FIXED_LEN + len, |window| {");

@@ -53,7 +53,7 @@ const conversation = `#1 opened, HOST to HOST
 #1 <- ch1 basic.ack delivery-tag=1
 #1 <- ch0 heartbeat
 #1 <- ch1 channel.close reply-code=404 NOT_FOUND reply-text="NOT_FOUND - no queue" class-id=0 method-id=0
-#1 closed; client: 5 frames, 175 octets; broker: 4 frames, 121 octets
+#1 closed; client: 5 frames, 175 bytes; broker: 4 frames, 121 bytes
 `
 
 func TestAConversationIsShownFrameByFrame(t *testing.T) {
@@ -68,7 +68,7 @@ func TestAConversationIsShownFrameByFrame(t *testing.T) {
 	if got := untimed(running.stdout.String()); got != conversation {
 		t.Errorf("shown:\n%s\ninstead of:\n%s", got, conversation)
 	}
-	summary := "amqptap: 1 connections; from clients 5 frames in 175 octets, from the broker 4 frames in 121 octets\n"
+	summary := "amqptap: 1 connections; from clients 5 frames in 175 bytes, from the broker 4 frames in 121 bytes\n"
 	if got := running.stderr.String(); !strings.HasSuffix(got, summary) {
 		t.Errorf("%q", got)
 	}
@@ -126,13 +126,13 @@ func TestWhatIsNotUnderstoodIsSaidAndRelayed(t *testing.T) {
 		// followed is set when the frames after it are shown.
 		followed bool
 	}{
-		{"unknown method", [][]byte{unknown}, "ch2 method not understood (amqpcodec: unknown method (200 of class 60) at offset 2) in 8 octets: 003c00c872657374", true},
-		{"fields cut short", [][]byte{short}, "ch2 basic.publish fields not understood (amqpcodec: input ends within a value at offset 6) in 10 octets", true},
-		{"header", [][]byte{header}, "ch2 header not understood (amqpcodec: input ends within a value at offset 4) in 4 octets", true},
+		{"unknown method", [][]byte{unknown}, "ch2 method not understood (amqpcodec: unknown method (200 of class 60) at offset 2) in 8 bytes: 003c00c872657374", true},
+		{"fields cut short", [][]byte{short}, "ch2 basic.publish fields not understood (amqpcodec: input ends within a value at offset 6) in 10 bytes", true},
+		{"header", [][]byte{header}, "ch2 header not understood (amqpcodec: input ends within a value at offset 4) in 4 bytes", true},
 		{"table", [][]byte{table}, "arguments=<amqpcodec: unknown field type ('q') at offset 2>", true},
-		{"end of a frame", [][]byte{ack, badEnd}, "cannot follow the client's octets from offset 21 on: the frame that began there ends with 0x00 instead of 0xce; they are relayed all the same", false},
+		{"end of a frame", [][]byte{ack, badEnd}, "cannot follow the client's bytes from offset 21 on: the frame that began there ends with 0x00 instead of 0xce; they are relayed all the same", false},
 		{"frame type", [][]byte{ack, []byte("GET / HTTP/1.1\r\n")}, "from offset 21 on: no frame: it begins with 0x47", false},
-		{"size", [][]byte{[]byte("\x03\x00\x01\xff\xff\xff\xff")}, "from offset 0 on: no frame: its size is given as 4294967295 octets", false},
+		{"size", [][]byte{[]byte("\x03\x00\x01\xff\xff\xff\xff")}, "from offset 0 on: no frame: its size is given as 4294967295 bytes", false},
 		{"TLS", [][]byte{[]byte("\x16\x03\x01\x02\x00\x01")}, "from offset 0 on: no frame: it begins with 0x16, which looks like TLS", false},
 		{"no AMQP", [][]byte{[]byte("ABCDEFGHIJ")}, "from offset 0 on: no AMQP: it begins with \\\"ABCDEFGH\\\"", false},
 	} {

@@ -75,8 +75,8 @@ func TestJSONHasAnObjectALine(t *testing.T) {
 		frame("broker", "method", 1, 31, of("channel.close", object{
 			"reply-code": 404.0, "reply-text": "NOT_FOUND - no queue", "class-id": 0.0, "method-id": 0.0,
 		})),
-		{"connection": 1.0, "event": "close", "client": object{"frames": 5.0, "octets": 175.0},
-			"broker": object{"frames": 4.0, "octets": 121.0}},
+		{"connection": 1.0, "event": "close", "client": object{"frames": 5.0, "bytes": 175.0},
+			"broker": object{"frames": 4.0, "bytes": 121.0}},
 	}
 	if len(got) != len(want) {
 		t.Fatalf("%d objects instead of %d: %v", len(got), len(want), got)

@@ -42,7 +42,7 @@ type line struct {
 // passed is what came from one side.
 type passed struct {
 	Frames int64 `json:"frames"`
-	Octets int64 `json:"octets"`
+	Bytes  int64 `json:"bytes"`
 }
 
 var eventNames = map[event]string{

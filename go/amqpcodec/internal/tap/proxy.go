@@ -116,7 +116,7 @@ func isTemporary(err error) bool {
 func (p *Proxy) Summary() string {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	return fmt.Sprintf("%d connections; from clients %d frames in %d octets, from the broker %d frames in %d octets",
+	return fmt.Sprintf("%d connections; from clients %d frames in %d bytes, from the broker %d frames in %d bytes",
 		p.connections, p.totals.frames[client], p.totals.octets[client], p.totals.frames[broker], p.totals.octets[broker])
 }
 

@@ -40,8 +40,8 @@ type queue struct {
 	ready chan struct{}
 }
 
-func newQueue(maxOctets int) *queue {
-	return &queue{max: maxOctets, ready: make(chan struct{}, 1)}
+func newQueue(maxBytes int) *queue {
+	return &queue{max: maxBytes, ready: make(chan struct{}, 1)}
 }
 
 // put adds a record, or counts a frame as missed when there is no room. Events that are no frames are few, and get a

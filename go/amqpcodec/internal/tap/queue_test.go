@@ -81,7 +81,7 @@ func TestAnOutputThatIsStuckNeitherHoldsTheStreamNorTakesMemory(t *testing.T) {
 	waiting := cap(proxy.queue.filling.octets) + cap(proxy.queue.filling.records)*recordSize
 	proxy.queue.mutex.Unlock()
 	if waiting > 4*queueMax {
-		t.Errorf("%d octets wait", waiting)
+		t.Errorf("%d bytes wait", waiting)
 	}
 
 	close(output.open)

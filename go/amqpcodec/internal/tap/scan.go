@@ -117,7 +117,7 @@ func (s *scanner) begin(now time.Time) {
 	s.channel = binary.BigEndian.Uint16(s.head[1:])
 	s.size = binary.BigEndian.Uint32(s.head[3:])
 	if s.size > believedMax {
-		s.lose(now, fmt.Sprintf("no frame: its size is given as %d octets", s.size))
+		s.lose(now, fmt.Sprintf("no frame: its size is given as %d bytes", s.size))
 		return
 	}
 	s.rest = int64(s.size) + 1

@@ -69,7 +69,7 @@ func TestFramesAreFoundHoweverTheStreamIsCut(t *testing.T) {
 	}
 	for _, size := range []int{1, 2, 3, 7, 8, 9, 64, 4096} {
 		if pieces, _ := scan(stream(), size); !reflect.DeepEqual(pieces, whole) {
-			t.Errorf("in pieces of %d octets they differ", size)
+			t.Errorf("in pieces of %d bytes they differ", size)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (f *textFormat) record(dst []byte, r *record, octets []byte) []byte {
 		dst = append(dst, protocolVersion(octets)...)
 	case eventLost:
 		dst = f.arrow(dst, r.from)
-		text := fmt.Sprintf("cannot follow the %v's octets from offset %d on: %s; they are relayed all the same",
+		text := fmt.Sprintf("cannot follow the %v's bytes from offset %d on: %s; they are relayed all the same",
 			r.from, r.offset, printable(r.text))
 		dst = f.coloured(dst, f.colours.problem, text)
 	case eventUnreachable:
@@ -76,7 +76,7 @@ func (f *textFormat) record(dst []byte, r *record, octets []byte) []byte {
 	case eventOpen:
 		dst = f.coloured(dst, f.colours.note, "opened, "+r.text)
 	case eventClose:
-		dst = f.coloured(dst, f.colours.note, fmt.Sprintf("closed; client: %d frames, %d octets; broker: %d frames, %d octets",
+		dst = f.coloured(dst, f.colours.note, fmt.Sprintf("closed; client: %d frames, %d bytes; broker: %d frames, %d bytes",
 			r.totals.frames[client], r.totals.octets[client], r.totals.frames[broker], r.totals.octets[broker]))
 	}
 	return append(dst, '\n')
@@ -152,7 +152,7 @@ func (f *textFormat) method(dst []byte, r *record, octets []byte) []byte {
 
 // malformed says what is wrong with a payload, and shows how it begins.
 func (f *textFormat) malformed(dst []byte, what string, r *record, octets []byte, err error) []byte {
-	text := fmt.Sprintf("%s not understood (%v) in %d octets: %x", what, err, r.size, octets[:min(len(octets), 32)])
+	text := fmt.Sprintf("%s not understood (%v) in %d bytes: %x", what, err, r.size, octets[:min(len(octets), 32)])
 	return f.coloured(dst, f.colours.problem, text)
 }
 

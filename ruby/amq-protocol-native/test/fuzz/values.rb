@@ -31,7 +31,7 @@ class Values
     when 1 then ("ä" * (length / 2)).freeze
     when 2 then ("é" * (length / 2)).b
     when 3 then (pick(LETTERS) * length).b
-    when 4 then (pick(LETTERS) * length + "tail")[0, length] # shares its octets
+    when 4 then (pick(LETTERS) * length + "tail")[0, length] # shares its bytes
     else (pick(LETTERS) * length).freeze
     end
   end

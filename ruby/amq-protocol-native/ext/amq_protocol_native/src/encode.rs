@@ -55,7 +55,7 @@ fn long_len(string: Value) -> Result<(usize, u32)> {
 
 #[cold]
 fn too_long(len: usize) -> Raise {
-    Raise::range(&format!("{len} octets in a short string, which holds at most {SHORT_MAX}"))
+    Raise::range(&format!("{len} bytes in a short string, which holds at most {SHORT_MAX}"))
 }
 
 /// Writes a long string: any object, by its `to_s`.

@@ -228,7 +228,7 @@ impl Parser {
         let header = courser_codec::ContentHeader::parse(payload)?;
         if header.body_size > self.body_max {
             return Err(Raise::malformed(&format!(
-                "a body of {} octets is larger than body_max {}",
+                "a body of {} bytes is larger than body_max {}",
                 header.body_size, self.body_max
             )));
         }

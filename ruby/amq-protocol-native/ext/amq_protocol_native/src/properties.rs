@@ -166,7 +166,7 @@ ruby_method! {
     }
 }
 
-/// Encodes one property as `[index, flag, octets]`.
+/// Encodes one property as `[index, flag, bytes]`.
 fn encode_one(at: usize, value: Value) -> Result<Value> {
     let mut out = Out::new();
     put_property(&mut out, PROPERTIES[at].1, value)?;

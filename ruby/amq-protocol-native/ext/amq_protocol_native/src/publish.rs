@@ -29,7 +29,7 @@ fn piece_len(frame_size: Value) -> Result<usize> {
     match usize::try_from(frame_size - OVERHEAD as i64) {
         Ok(len) if len > 0 => Ok(len),
         _ => Err(Raise::argument(
-            "a frame has eight octets besides its payload: the frame size has to be larger",
+            "a frame has eight bytes besides its payload: the frame size has to be larger",
         )),
     }
 }

@@ -47,7 +47,7 @@ ruby_method! {
         let data = expect_string(arguments[0]);
         // SAFETY: no Ruby code runs meanwhile.
         let Some(len) = unsafe { layout::octets(data) }.first_chunk() else {
-            return Err(Raise::malformed("a table begins with four octets of length"));
+            return Err(Raise::malformed("a table begins with four bytes of length"));
         };
         Ok(integer(u32::from_be_bytes(*len).into()))
     }
@@ -171,7 +171,7 @@ ruby_method! {
         // SAFETY: no Ruby code runs while the byte is read.
         let (rest, offset, _) = unsafe { data_at(arguments) }?;
         let Some(octet) = rest.first() else {
-            return Err(Raise::malformed("the data ends where an octet should be"));
+            return Err(Raise::malformed("the data ends where a byte should be"));
         };
         Ok(pair(small((*octet).into()), offset + 1))
     }

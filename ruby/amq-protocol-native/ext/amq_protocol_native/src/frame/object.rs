@@ -187,7 +187,7 @@ unsafe fn header_fields<'a>(payload: Value) -> Result<(u16, u16, u64, &'a [u8])>
     let Some((&[class0, class1, weight0, weight1, ref body_size @ ..], properties)) =
         octets.split_first_chunk::<12>()
     else {
-        return Err(Raise::malformed("a content header has at least twelve octets"));
+        return Err(Raise::malformed("a content header has at least twelve bytes"));
     };
     let class_id = u16::from_be_bytes([class0, class1]);
     Ok((

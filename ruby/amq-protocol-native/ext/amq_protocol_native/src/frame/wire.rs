@@ -177,7 +177,7 @@ ruby_method! {
         let Some(&first) = octets.first() else { return Err(empty_response()) };
         let Some(kind) = FrameKind::from_octet(first) else { return Err(unknown_type()) };
         let Some(&[_, channel_high, channel_low, ref len @ ..]) = octets.first_chunk::<HEADER_LEN>() else {
-            return Err(Raise::malformed("a frame's header has seven octets"));
+            return Err(Raise::malformed("a frame's header has seven bytes"));
         };
         let symbol = match kind {
             FrameKind::Method => &classes::SYMBOL_METHOD,

@@ -81,46 +81,46 @@ module AMQ
       DECODE_PROPERTIES_KEYS = DECODE_PROPERTIES.keys.freeze
 
       # @!method self.encode_content_type(value)
-      # @return [Array(Integer, Integer, String)] 0, 0x8000, and the value's octets.
+      # @return [Array(Integer, Integer, String)] 0, 0x8000, and the value's bytes.
 
       # @!method self.encode_content_encoding(value)
-      # @return [Array(Integer, Integer, String)] 1, 0x4000, and the value's octets.
+      # @return [Array(Integer, Integer, String)] 1, 0x4000, and the value's bytes.
 
       # @!method self.encode_headers(value)
-      # @return [Array(Integer, Integer, String)] 2, 0x2000, and the value's octets.
+      # @return [Array(Integer, Integer, String)] 2, 0x2000, and the value's bytes.
 
       # @!method self.encode_delivery_mode(value)
-      # @return [Array(Integer, Integer, String)] 3, 0x1000, and the value's octets.
+      # @return [Array(Integer, Integer, String)] 3, 0x1000, and the value's bytes.
 
       # @!method self.encode_priority(value)
-      # @return [Array(Integer, Integer, String)] 4, 0x0800, and the value's octets.
+      # @return [Array(Integer, Integer, String)] 4, 0x0800, and the value's bytes.
 
       # @!method self.encode_correlation_id(value)
-      # @return [Array(Integer, Integer, String)] 5, 0x0400, and the value's octets.
+      # @return [Array(Integer, Integer, String)] 5, 0x0400, and the value's bytes.
 
       # @!method self.encode_reply_to(value)
-      # @return [Array(Integer, Integer, String)] 6, 0x0200, and the value's octets.
+      # @return [Array(Integer, Integer, String)] 6, 0x0200, and the value's bytes.
 
       # @!method self.encode_expiration(value)
-      # @return [Array(Integer, Integer, String)] 7, 0x0100, and the value's octets.
+      # @return [Array(Integer, Integer, String)] 7, 0x0100, and the value's bytes.
 
       # @!method self.encode_message_id(value)
-      # @return [Array(Integer, Integer, String)] 8, 0x0080, and the value's octets.
+      # @return [Array(Integer, Integer, String)] 8, 0x0080, and the value's bytes.
 
       # @!method self.encode_timestamp(value)
-      # @return [Array(Integer, Integer, String)] 9, 0x0040, and the value's octets.
+      # @return [Array(Integer, Integer, String)] 9, 0x0040, and the value's bytes.
 
       # @!method self.encode_type(value)
-      # @return [Array(Integer, Integer, String)] 10, 0x0020, and the value's octets.
+      # @return [Array(Integer, Integer, String)] 10, 0x0020, and the value's bytes.
 
       # @!method self.encode_user_id(value)
-      # @return [Array(Integer, Integer, String)] 11, 0x0010, and the value's octets.
+      # @return [Array(Integer, Integer, String)] 11, 0x0010, and the value's bytes.
 
       # @!method self.encode_app_id(value)
-      # @return [Array(Integer, Integer, String)] 12, 0x0008, and the value's octets.
+      # @return [Array(Integer, Integer, String)] 12, 0x0008, and the value's bytes.
 
       # @!method self.encode_cluster_id(value)
-      # @return [Array(Integer, Integer, String)] 13, 0x0004, and the value's octets.
+      # @return [Array(Integer, Integer, String)] 13, 0x0004, and the value's bytes.
 
       Native.define_properties(self)
 
@@ -134,7 +134,7 @@ module AMQ
 
         # @!method self.encode(channel, prefetch_size, prefetch_count, global)
         # @param channel [Integer] Number of the channel.
-        # @param prefetch_size [Integer] Limit in octets; 0 is none.
+        # @param prefetch_size [Integer] Limit in bytes; 0 is none.
         # @param prefetch_count [Integer] Limit in messages; 0 is none.
         # @param global [Boolean] One limit for the channel (true) or one for each consumer made
         # from now on (false).
@@ -160,7 +160,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [QosOk]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @return [Boolean] #false
         def self.has_content?
@@ -211,7 +211,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [ConsumeOk]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] consumer_tag
         # @return [String] Name of the consumer, also when the server made it up.
@@ -242,7 +242,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [Cancel]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] consumer_tag
         # @return [String] Name of a consumer, unique within its channel.
@@ -270,7 +270,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [CancelOk]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] consumer_tag
         # @return [String] Name of a consumer, unique within its channel.
@@ -300,7 +300,7 @@ module AMQ
         # @param routing_key [String, #to_s] What the exchange routes by.
         # @param mandatory [Boolean] Return the message when no queue takes it.
         # @param immediate [Boolean] Return the message when no consumer takes it at once.
-        # @param frame_size [Integer] Octets that a frame may have, header and end included.
+        # @param frame_size [Integer] Bytes that a frame may have, header and end included.
         # @return [Array<Frame>] The method, the content header, and the body in as many frames as
         # it needs.
         # @raise [RuntimeError] When there are no properties.
@@ -317,7 +317,7 @@ module AMQ
         # @param routing_key [String, #to_s] What the exchange routes by.
         # @param mandatory [Boolean] Return the message when no queue takes it.
         # @param immediate [Boolean] Return the message when no consumer takes it at once.
-        # @param frame_size [Integer] Octets that a frame may have, header and end included.
+        # @param frame_size [Integer] Bytes that a frame may have, header and end included.
         # @return [String] A new binary String.
         # @raise [RuntimeError] When there are no properties.
 
@@ -341,7 +341,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [Return]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] reply_code
         # @return [Integer] One of the reply codes.
@@ -375,7 +375,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [Deliver]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] consumer_tag
         # @return [String] Name of a consumer, unique within its channel.
@@ -436,7 +436,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [GetOk]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] delivery_tag
         # @return [Integer] Number of a delivery (or of a confirmed publish) within its channel,
@@ -474,7 +474,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [GetEmpty]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] cluster_id
         # @return [String] Without a meaning; kept for old programs.
@@ -506,7 +506,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [Ack]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] delivery_tag
         # @return [Integer] Number of a delivery (or of a confirmed publish) within its channel,
@@ -600,7 +600,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [RecoverOk]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @return [Boolean] #false
         def self.has_content?
@@ -630,7 +630,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [Nack]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] delivery_tag
         # @return [Integer] Number of a delivery (or of a confirmed publish) within its channel,

@@ -42,7 +42,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [OpenOk]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] channel_id
         # @return [String] Without a meaning; kept for old programs.
@@ -72,7 +72,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [Flow]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] active
         # @return [Boolean] Send contents (true) or hold them back (false).
@@ -102,7 +102,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [FlowOk]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] active
         # @return [Boolean] The wish as it was received.
@@ -136,7 +136,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [Close]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] reply_code
         # @return [Integer] One of the reply codes.
@@ -174,7 +174,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [CloseOk]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @return [Boolean] #false
         def self.has_content?

@@ -21,7 +21,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [Start]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] version_major
         # @return [Integer] Major number of the protocol version: 0.
@@ -83,7 +83,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [Secure]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] challenge
         # @return [String] The mechanism's challenge.
@@ -128,13 +128,13 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [Tune]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] channel_max
         # @return [Integer] Highest channel number; 0 is no limit.
 
         # @!attribute [r] frame_max
-        # @return [Integer] Largest frame in octets, header and end included; 0 is no limit.
+        # @return [Integer] Largest frame in bytes, header and end included; 0 is no limit.
 
         # @!attribute [r] heartbeat
         # @return [Integer] Interval of heartbeats in seconds; 0 is none.
@@ -157,7 +157,7 @@ module AMQ
 
         # @!method self.encode(channel_max, frame_max, heartbeat)
         # @param channel_max [Integer] Highest channel number.
-        # @param frame_max [Integer] Largest frame in octets, header and end included.
+        # @param frame_max [Integer] Largest frame in bytes, header and end included.
         # @param heartbeat [Integer] Interval of heartbeats in seconds; 0 is none.
         # @return [MethodFrame]
 
@@ -201,7 +201,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [OpenOk]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] known_hosts
         # @return [String] Without a meaning; kept for old programs.
@@ -234,7 +234,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [Close]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] reply_code
         # @return [Integer] One of the reply codes.
@@ -271,7 +271,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [CloseOk]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @return [Boolean] #false
         def self.has_content?
@@ -297,7 +297,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [Blocked]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] reason
         # @return [String] The resource that is short, for people.
@@ -325,7 +325,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [Unblocked]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @return [Boolean] #false
         def self.has_content?
@@ -352,7 +352,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [UpdateSecret]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] new_secret
         # @return [String] The secret from now on.
@@ -383,7 +383,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [UpdateSecretOk]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @return [Boolean] #false
         def self.has_content?

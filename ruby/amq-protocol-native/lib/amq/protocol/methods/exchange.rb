@@ -50,7 +50,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [DeclareOk]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @return [Boolean] #false
         def self.has_content?
@@ -95,7 +95,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [DeleteOk]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @return [Boolean] #false
         def self.has_content?
@@ -142,7 +142,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [BindOk]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @return [Boolean] #false
         def self.has_content?
@@ -189,7 +189,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [UnbindOk]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @return [Boolean] #false
         def self.has_content?

@@ -48,7 +48,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [DeclareOk]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] queue
         # @return [String] Name of the queue, also when the server made it up.
@@ -105,7 +105,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [BindOk]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @return [Boolean] #false
         def self.has_content?
@@ -150,7 +150,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [PurgeOk]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] message_count
         # @return [Integer] Number of messages that were removed.
@@ -200,7 +200,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [DeleteOk]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @!attribute [r] message_count
         # @return [Integer] Number of messages that went with it.
@@ -250,7 +250,7 @@ module AMQ
         # @param data [String] What follows the numbers of class and method in the payload of a
         # frame.
         # @return [UnbindOk]
-        # @raise [MalformedInputError] When the octets are not this method's.
+        # @raise [MalformedInputError] When the bytes are not this method's.
 
         # @return [Boolean] #false
         def self.has_content?
