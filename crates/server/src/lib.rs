@@ -19,6 +19,7 @@ mod config;
 mod data_dir;
 mod driver;
 mod gateway;
+mod gather;
 mod listener;
 mod login;
 mod open_files;
@@ -36,6 +37,7 @@ pub use config::{
     Amqp, Auth, ClientCertificates, Config, ConfigError, ExternalName, Gateway, LimitSettings, Log,
     PolicySettings, TEMPLATE, Tls, TlsHost, TlsVersion, VhostSettings,
 };
+pub use gather::Gather;
 pub use listener::Inherited;
 pub use open_files::raise_limit as raise_open_file_limit;
 pub use server::{Server, StartError};

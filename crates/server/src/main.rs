@@ -4,7 +4,9 @@ mod logging;
 
 use anyhow::Context;
 use clap::Parser;
-use courser::{Config, ConfigError, Inherited, Server, TEMPLATE, banner, raise_open_file_limit};
+use courser::{
+    Config, ConfigError, Gather, Inherited, Server, TEMPLATE, banner, raise_open_file_limit,
+};
 use courser_broker::names_in_log;
 use courser_journal::tools;
 use logging::Log;
@@ -14,6 +16,8 @@ use std::io::{self, ErrorKind, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 #[global_allocator]
@@ -101,7 +105,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         anyhow::bail!("--listen does not go with 'journal': that is for a broker not running");
     }
     let config = settings(&arguments)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = runtime(&config)?;
     survive_file_size_limit(&runtime)?;
     if let Some(Command::Journal(command)) = arguments.command {
         return look_into_journal(command, &config).map(|()| ExitCode::SUCCESS);
@@ -113,6 +117,15 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let served = runtime.block_on(serve(config, &arguments));
     drop(runtime);
     Ok(served.map_or_else(|error| log.say_last(&error), |()| ExitCode::SUCCESS))
+}
+
+/// The threads that serve connections.
+fn runtime(config: &Config) -> io::Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.enable_all();
+    let pause = Duration::from_micros(config.amqp.gather_us);
+    Arc::new(Gather::new(pause)).install(&mut builder);
+    builder.build()
 }
 
 /// Has a write beyond the limit of file sizes fail, as on a full disk, instead of ending the process.

@@ -181,7 +181,9 @@ fn append_one(source: &mut Source, property: &Property, form: Form) {
 fn parse(source: &mut Source, properties: &[Property]) {
     source.line("");
     source.line("// Parse reads encoded properties, such as [RawProperties] are. The error, a [DecodeError], is that of flags without a");
-    source.line("// meaning, a value cut short, or bytes behind the last one. Headers are not looked into.");
+    source.line(
+        "// meaning, a value cut short, or bytes behind the last one. Headers are not looked into.",
+    );
     source.block("func (p *PropertiesView) Parse(src []byte) error", |source| {
         source.block("if len(src) < 2", |source| source.line("return truncated(src, src)"));
         source.line("flags := PropertyFlags(binary.BigEndian.Uint16(src))");

@@ -28,6 +28,7 @@ const BUFFER_BYTES_MIN: usize = 64 << 10;
 
 /// The longest gap between two syncs: confirms wait for it.
 const GATHER_US_MAX: u64 = 100_000;
+const AMQP_GATHER_US_MAX: u64 = 10_000;
 
 /// All settings of a broker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -135,6 +136,9 @@ pub struct Amqp {
     pub handshake_timeout_ms: u64,
     /// Milliseconds that a client's socket may take nothing of what is sent to it; 0 for as long as it wants.
     pub send_timeout_ms: u64,
+    /// Microseconds that a thread of the runtime pauses before it waits for sockets, where processors
+    /// are busy: see [`Gather`](crate::Gather).
+    pub gather_us: u64,
     /// Bytes of the largest message body.
     pub max_message_bytes: u64,
 }
@@ -222,6 +226,7 @@ impl Default for Config {
                 heartbeat_s: 60,
                 handshake_timeout_ms: 10_000,
                 send_timeout_ms: 30_000,
+                gather_us: 200,
                 max_message_bytes: 16 * 1024 * 1024,
             },
             limits: LimitSettings {
@@ -301,6 +306,9 @@ impl Config {
         }
         if self.amqp.handshake_timeout_ms == 0 {
             return wrong("amqp.handshake_timeout_ms", "must be at least 1");
+        }
+        if self.amqp.gather_us > AMQP_GATHER_US_MAX {
+            return wrong("amqp.gather_us", "must be at most 10000");
         }
         self.auth.check()?;
         if !(1 << 20..=1 << 30).contains(&self.journal.segment_bytes) {

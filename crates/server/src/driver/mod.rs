@@ -82,6 +82,8 @@ struct Driver<S> {
     timer_at: Option<Instant>,
     paced: Option<Paced>,
     held_back: bool,
+    /// Its consumers get only a few messages before they have acknowledged them.
+    takes_few_at_once: bool,
     release_at: Option<Instant>,
     /// Since when the socket has taken nothing of what is there to be sent.
     stalled_at: Option<Instant>,
@@ -134,6 +136,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
             timer_at: None,
             paced: None,
             held_back: false,
+            takes_few_at_once: false,
             release_at: None,
             stalled_at: None,
             send_timeout,

@@ -2,8 +2,11 @@
 
 use super::paced::Paced;
 use super::{BUFFERS_KEPT, Driver, aside};
+use crate::gather;
 use courser_broker::admin::ConnectionState;
 use courser_broker::{Batch, Pace, Session};
+use courser_codec::Method;
+use courser_connection::server::Event;
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::pin::Pin;
@@ -54,10 +57,14 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
         self.shared.broker.set_time(self.shared.clock.now_ms());
         let mut rest = input;
         let mut batch = BATCH.take().unwrap_or_default().recycle();
+        let (mut events, mut is_awaited) = (0, false);
         while let Some(event) = self.machine.next(&mut rest, now) {
+            events += 1;
+            is_awaited |= self.is_awaited(&event);
             self.handle(event, &mut batch, now);
             self.collect_output();
         }
+        gather::note_read(events, is_awaited);
         self.collect_output();
         if let Some(session) = &mut self.session {
             match aside(batch.takes_long(), || session.flush(&mut batch)) {
@@ -71,6 +78,25 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
         self.carry.extend_from_slice(rest);
         if self.carry.capacity() > 0 {
             self.release_at = Some(now + BUFFERS_KEPT);
+        }
+    }
+
+    /// Whether the client waits until this is answered or followed by a delivery.
+    fn is_awaited(&mut self, event: &Event<'_>) -> bool {
+        match event {
+            Event::Publish(_) | Event::LargePublish(_) => false,
+            Event::Request { method, .. } => match method {
+                Method::BasicAck(_) | Method::BasicNack(_) | Method::BasicReject(_) => {
+                    self.takes_few_at_once
+                }
+                Method::BasicQos(qos) => {
+                    self.takes_few_at_once =
+                        (1..=gather::PREFETCH_OF_WAITERS).contains(&qos.prefetch_count);
+                    true
+                }
+                _ => true,
+            },
+            _ => true,
         }
     }
 

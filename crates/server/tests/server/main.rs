@@ -10,6 +10,7 @@ mod confirms;
 mod connections;
 mod data_dir;
 mod gateway;
+mod gather;
 mod lifecycle;
 mod log;
 mod open_files;
