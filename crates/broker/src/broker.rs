@@ -1,6 +1,7 @@
 //! What all connections share: the vhosts, the store and the memory alarm.
 
 use crate::admin::{Alarms, Connection, ConnectionDetails, Event, EventKind, Monitor};
+use crate::counts::MessageCounts;
 use crate::fault::Fault;
 use crate::limits::Limits;
 use crate::members::Members;
@@ -135,7 +136,17 @@ impl Broker {
         let mut vhosts = self.vhosts.write();
         if vhosts.get(&vhost.name).is_some_and(|known| Arc::ptr_eq(known, vhost)) {
             vhosts.remove(&vhost.name);
+            *self.monitor.past_counts.lock() += &vhost.counts().read();
         }
+    }
+
+    /// How many messages have come and gone, in all vhosts that there ever were.
+    pub(crate) fn message_counts(&self) -> MessageCounts {
+        // Locked until the end: a vhost that goes meanwhile would count twice, or not at all.
+        let vhosts = self.vhosts.read();
+        let mut all = *self.monitor.past_counts.lock();
+        vhosts.values().for_each(|vhost| all += &vhost.counts().read());
+        all
     }
 
     /// Switches tracing on or off in a vhost: whether `amq.rabbitmq.trace` gets a copy of every message

@@ -18,6 +18,7 @@ mod broker;
 mod cc;
 mod channels;
 mod checkpoint;
+mod counts;
 mod dead_letter;
 mod deduplication;
 mod definition;

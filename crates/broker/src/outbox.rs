@@ -10,6 +10,7 @@ pub(crate) use channel::{ChannelOut, Slot};
 
 use crate::admin::{Connection, ConnectionState};
 use crate::channels::Channels;
+use crate::counts::ChannelCounts;
 use crate::fault::Fault;
 use crate::memory::Charge;
 use crate::queue::{Polled, Queue};
@@ -49,6 +50,8 @@ pub struct OutboxState {
     closed: bool,
     /// Queues that have more for this connection once it has sent what it has.
     stalled: Vec<Arc<Queue>>,
+    /// What happened on channels that are closed, if anything.
+    closed_counts: Option<Box<ChannelCounts>>,
     /// A delivery that this connection's limits make impossible; ends the connection.
     undeliverable: Option<String>,
     /// Why the connection has to be closed.
@@ -92,6 +95,7 @@ impl Outbox {
                 wake_due: false,
                 closed: false,
                 stalled: Vec::new(),
+                closed_counts: None,
                 undeliverable: None,
                 fault: None,
             }),
@@ -263,7 +267,19 @@ impl OutboxState {
     }
 
     pub(crate) fn close_channel(&mut self, number: u16) -> Option<Box<ChannelOut>> {
-        self.channels.remove(number)
+        let closed = self.channels.remove(number)?;
+        let counted = closed.counted();
+        if counted != ChannelCounts::default() {
+            *self.closed_counts.get_or_insert_default().as_mut() += &counted;
+        }
+        Some(closed)
+    }
+
+    /// What has happened on all its channels, those that are closed included.
+    pub(crate) fn counted(&mut self) -> ChannelCounts {
+        let mut all = self.closed_counts.as_deref().copied().unwrap_or_default();
+        self.channels.iter_mut().for_each(|(_, channel)| all += &channel.counted());
+        all
     }
 
     #[inline]

@@ -10,6 +10,7 @@ use courser_store::{Location, MessageRef, Position, Record, Store, StoreError};
 #[derive(Debug, Default)]
 pub(crate) struct PublishRun<'m> {
     messages: Vec<MessageRef<'m>>,
+    body_bytes: u64,
     /// Places of `messages[first_kept..first_kept + kept.len()]`.
     kept: Vec<Location>,
     first_kept: usize,
@@ -31,6 +32,17 @@ impl<'m> PublishRun<'m> {
         self.messages.len()
     }
 
+    /// How long the bodies of its messages are, from that at `index` on.
+    pub fn body_lens(&self, index: usize) -> impl ExactSizeIterator<Item = usize> {
+        self.messages.get(index..).unwrap_or_default().iter().map(|message| message.body.len())
+    }
+
+    /// Bytes of the bodies of its messages.
+    #[inline]
+    pub fn body_bytes(&self) -> u64 {
+        self.body_bytes
+    }
+
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
@@ -41,6 +53,7 @@ impl<'m> PublishRun<'m> {
         if message.published_ms != 0 {
             self.may_expire |= has_expiration(message.header);
         }
+        self.body_bytes += message.body.len() as u64;
         self.messages.push(message);
     }
 
@@ -139,6 +152,7 @@ impl<'m> PublishRun<'m> {
     pub fn one(&self, index: usize) -> Self {
         PublishRun {
             messages: self.message(index).into_iter().collect(),
+            body_bytes: self.message(index).map_or(0, |message| message.body.len() as u64),
             kept: self.held(index).into_iter().collect(),
             spilled: self.spilled,
             may_expire: self.may_expire,
@@ -175,6 +189,7 @@ impl<'m> PublishRun<'m> {
     /// Empties it for the next run.
     pub fn clear(&mut self) {
         self.messages.clear();
+        self.body_bytes = 0;
         self.kept.clear();
         self.spilled = false;
         self.may_expire = false;

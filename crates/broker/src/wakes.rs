@@ -1,9 +1,11 @@
 //! What is to be done once no lock is held: connections to wake, and dead letters to post.
 
+use crate::counts::Tally;
 use crate::outbox::Outbox;
 use crate::queue::Queue;
 use crate::trace::Traced;
-use std::sync::Arc;
+use crate::vhost::Vhost;
+use std::sync::{Arc, Weak};
 
 /// Collects, while locks are held, what has to wait until none is.
 #[derive(Debug, Default)]
@@ -14,6 +16,8 @@ pub(crate) struct Wakes {
     posting: bool,
     /// Copies of messages that were delivered while that is traced.
     traced: Vec<Traced>,
+    /// There once something has been counted.
+    tally: Option<Box<Tally>>,
 }
 
 impl Wakes {
@@ -49,6 +53,19 @@ impl Wakes {
         std::mem::take(&mut self.traced)
     }
 
+    /// Where to count what happens in a vhost. It is added up when all connections are woken.
+    #[inline]
+    pub fn tally(&mut self, vhost: &Weak<Vhost>) -> &mut Tally {
+        let tally = self.tally.get_or_insert_default();
+        tally.turn_to(vhost);
+        tally
+    }
+
+    /// Gives back the memory that an idle connection need not hold.
+    pub fn release_memory(&mut self) {
+        self.tally = None;
+    }
+
     /// Whether letters are being posted: each may come to a queue with any number of messages that
     /// are to leave, and these must not all become letters in the same go.
     #[inline]
@@ -61,6 +78,9 @@ impl Wakes {
         debug_assert!(self.lettered.is_empty(), "dead letters were left lying");
         for outbox in self.due.drain(..) {
             outbox.wake();
+        }
+        if let Some(tally) = &mut self.tally {
+            tally.add_up();
         }
     }
 }

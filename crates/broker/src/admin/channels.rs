@@ -1,5 +1,6 @@
 //! Channels and consumers as an operator sees them.
 
+use crate::counts::ChannelCounts;
 use crate::outbox::{ChannelOut, Outbox, Slot};
 use crate::queue::{ConsumerStanding, Queue};
 use courser_codec::ShortString;
@@ -28,6 +29,10 @@ pub struct ChannelView {
     pub global_prefetch: u32,
     /// Deliveries that wait for an acknowledgement.
     pub unacked: usize,
+    /// Publishes that wait for their confirmation.
+    pub unconfirmed: u64,
+    /// What has happened on it.
+    pub counts: ChannelCounts,
     /// Whether the client takes deliveries (`channel.flow`).
     pub flow_active: bool,
 }
@@ -74,6 +79,8 @@ pub(super) fn of_connection(outbox: &Outbox) -> Vec<ChannelView> {
 impl ChannelView {
     fn of(outbox: &Outbox, number: u16, channel: &ChannelOut) -> Self {
         let connection = &outbox.connection;
+        let counts = channel.counted();
+        let answered = counts.publishes.confirmed + counts.publishes.refused;
         ChannelView {
             connection: connection.name().to_owned(),
             number,
@@ -85,6 +92,8 @@ impl ChannelView {
             prefetch: channel.prefetch_each,
             global_prefetch: channel.prefetch,
             unacked: channel.unacked.len(),
+            unconfirmed: counts.publishes.to_confirm.saturating_sub(answered),
+            counts,
             flow_active: channel.flow_active,
         }
     }

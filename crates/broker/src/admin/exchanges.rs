@@ -2,6 +2,7 @@
 
 use super::ordered::Named;
 use super::page::View;
+use crate::counts::ExchangeCounts;
 use crate::exchange::Exchange;
 use crate::vhost::Vhost;
 use courser_codec::{FieldTable, ShortString};
@@ -32,6 +33,8 @@ pub struct ExchangeView {
     pub alternate_exchange: Option<ShortString>,
     /// Bindings that it is the source of; the default exchange has none of its own.
     pub bindings: usize,
+    /// How many messages have passed through it.
+    pub counts: ExchangeCounts,
 }
 
 impl Named for Exchange {
@@ -58,6 +61,7 @@ impl View for ExchangeView {
             policy: vhost.policy_of_exchange(exchange),
             alternate_exchange: exchange.alternate().map(|name| ShortString::clone(&name)),
             bindings: exchange.binding_count(),
+            counts: exchange.counts.read(),
         }
     }
 }

@@ -36,6 +36,11 @@ pub(crate) use registry::Connection;
 pub use registry::{ConnectionDetails, ConnectionState, ConnectionView};
 pub use vhosts::{MessageTotals, VhostView};
 
+pub use crate::counts::{
+    COUNTED_TYPES, ChannelCounts, DeadCounts, DeliveryCounts, ExchangeCounts, MessageCounts,
+    MessageSizes, PublishCounts, QueueCounts, SIZE_LIMITS, TypeCounts,
+};
+
 use crate::broker::Broker;
 use crate::exchange::Exchange;
 use crate::fault::Fault;
@@ -75,6 +80,16 @@ impl Admin {
     /// When there is no such vhost.
     pub fn message_totals(&self, vhost: &str) -> Result<MessageTotals, Fault> {
         Ok(MessageTotals::of(&self.known_vhost(vhost)?))
+    }
+
+    /// How many messages have come and gone, in all vhosts that there ever were.
+    pub fn message_counts(&self) -> MessageCounts {
+        self.broker.message_counts()
+    }
+
+    /// How large the messages were that clients have published.
+    pub fn message_sizes(&self) -> MessageSizes {
+        self.broker.monitor.sizes.read()
     }
 
     /// The queues of a vhost, or of all.

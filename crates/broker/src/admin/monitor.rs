@@ -3,8 +3,10 @@
 use super::events::{Event, EventKind, Events};
 use super::ordered::Named;
 use super::registry::Registry;
+use crate::counts::{MessageCounts, SharedSizes};
 use crate::fault::Fault;
 use crate::outbox::Outbox;
+use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +17,10 @@ pub(crate) struct Monitor {
     pub registry: Registry,
     pub events: Arc<Events>,
     pub churn: ChurnCounters,
+    /// How large the messages were that clients have published.
+    pub sizes: SharedSizes,
+    /// What has happened in vhosts that are not there any more.
+    pub past_counts: Mutex<MessageCounts>,
 }
 
 impl Monitor {

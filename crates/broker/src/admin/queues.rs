@@ -3,6 +3,7 @@
 use super::ordered::Named;
 use super::page::View;
 use crate::arguments::QueueType;
+use crate::counts::QueueCounts;
 use crate::queue::{ConnectionId, Queue, QueueStatus};
 use crate::vhost::Vhost;
 use courser_codec::{FieldTable, ShortString};
@@ -39,6 +40,8 @@ pub struct QueueView {
     pub consumers: usize,
     /// What is there of a stream.
     pub stream: Option<StreamView>,
+    /// How many messages have come and gone.
+    pub counts: QueueCounts,
 }
 
 /// What a stream holds.
@@ -78,6 +81,7 @@ impl View for QueueView {
             ready,
             unacked,
             consumers,
+            counts: queue.counts(),
             stream: queue.stream().map(|stream| StreamView {
                 first_offset: stream.first_offset(),
                 next_offset: stream.next_offset(),

@@ -5,6 +5,7 @@
 
 use super::ordered::{Named, Ordered};
 use super::page::View;
+use crate::counts::ChannelCounts;
 use crate::outbox::Outbox;
 use crate::queue::ConnectionId;
 use crate::vhost::VhostLabel;
@@ -117,6 +118,8 @@ pub struct ConnectionView {
     pub sends: u64,
     /// Bytes that wait to be sent.
     pub pending_bytes: usize,
+    /// What has happened on its channels, those that are closed included.
+    pub counts: ChannelCounts,
 }
 
 impl Connection {
@@ -240,7 +243,7 @@ impl View for ConnectionView {
         let connection = &outbox.connection;
         let traffic = &connection.traffic;
         let (peer, local) = connection.addresses();
-        let state = outbox.lock();
+        let mut state = outbox.lock();
         ConnectionView {
             id: connection.id,
             name: connection.name.to_string(),
@@ -263,6 +266,7 @@ impl View for ConnectionView {
             sent_bytes: traffic.sent_bytes.load(Ordering::Relaxed),
             sends: traffic.sends.load(Ordering::Relaxed),
             pending_bytes: state.pending_bytes(),
+            counts: state.counted(),
         }
     }
 }

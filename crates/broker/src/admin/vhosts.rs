@@ -1,5 +1,6 @@
 //! Vhosts as an operator sees them.
 
+use crate::counts::MessageCounts;
 use crate::vhost::{Vhost, VhostLimits};
 use std::sync::Arc;
 
@@ -18,6 +19,8 @@ pub struct VhostView {
     pub exchanges: usize,
     /// How many bindings it has, those by name at the default exchange not counted.
     pub bindings: usize,
+    /// How many messages have come and gone.
+    pub counts: MessageCounts,
 }
 
 /// What the queues of a vhost hold together.
@@ -38,6 +41,7 @@ impl VhostView {
             queues: vhost.ordered_queues().len(),
             exchanges: vhost.ordered_exchanges().len(),
             bindings: vhost.binding_count(),
+            counts: vhost.counts().read(),
         }
     }
 }

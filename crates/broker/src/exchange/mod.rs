@@ -20,6 +20,7 @@ pub use kind::ExchangeKind;
 pub(crate) use retention::{Arrival, Context, Retention};
 
 use crate::arguments::ALTERNATE_EXCHANGE;
+use crate::counts::SharedExchangeCounts;
 use crate::deduplication::Deduplication;
 use crate::delay::Delay;
 use crate::memory::{Charge, Use, named_bytes};
@@ -64,6 +65,7 @@ pub struct Exchange {
     /// The exchanges that it is bound to.
     pub(crate) sources: Sources,
     bindings: RwLock<Bindings>,
+    pub(crate) counts: SharedExchangeCounts,
     /// What it uses without its bindings.
     _charge: Charge,
 }
@@ -195,6 +197,7 @@ impl Exchange {
             deduplication,
             sources: Sources::default(),
             bindings: RwLock::new(bindings),
+            counts: SharedExchangeCounts::default(),
             _charge: charge,
         });
         exchange.give_alternate(None);

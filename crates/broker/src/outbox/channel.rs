@@ -1,6 +1,7 @@
 //! The deliveries of one open channel: its consumers, their credit, and what is unacknowledged.
 
 use super::Blocked;
+use crate::counts::ChannelCounts;
 use crate::fault::Fault;
 use crate::memory::Charge;
 use crate::queue::Queue;
@@ -39,6 +40,8 @@ pub(crate) struct ChannelOut {
     charge: Charge,
     /// How much consumers may leave unacknowledged, whatever the limit of the client.
     unacked_max: u32,
+    /// There once there is anything to count.
+    counts: Option<Box<ChannelCounts>>,
     /// Why its connection has to close it.
     pub(super) fault: Option<Fault>,
 }
@@ -95,6 +98,7 @@ impl ChannelOut {
             next_turn: 1,
             charge,
             unacked_max,
+            counts: None,
             fault: None,
         };
         new.count_memory();
@@ -106,6 +110,17 @@ impl ChannelOut {
         let slots = self.slots.capacity() * (size_of::<Option<Slot>>() + CONSUMER_BYTES);
         let waiting = self.starved.capacity() * size_of::<(u64, u32)>();
         self.charge.set(CHANNEL_BYTES + slots + waiting + self.unacked.used_bytes());
+    }
+
+    /// Where to count what happens on it.
+    #[inline]
+    pub(crate) fn counts(&mut self) -> &mut ChannelCounts {
+        self.counts.get_or_insert_default()
+    }
+
+    /// What has been counted so far.
+    pub(crate) fn counted(&self) -> ChannelCounts {
+        self.counts.as_deref().copied().unwrap_or_default()
     }
 
     #[inline]

@@ -70,7 +70,9 @@ impl Queue {
         wakes: &mut Wakes,
     ) {
         state.leave(&location);
-        if state.traits.as_ref().is_none_or(|traits| traits.dead_letter.is_none()) {
+        let is_letter = state.traits.as_ref().is_some_and(|traits| traits.dead_letter.is_some());
+        self.count_dead(reason, is_letter, wakes);
+        if !is_letter {
             return settling.add(location);
         }
         let number = state.dying.next_number;

@@ -8,6 +8,7 @@ use super::returns::{count_of, put_count};
 use super::settle::Settling;
 use super::source::{Next, Publishing, Source, Waiting};
 use super::{Queue, State};
+use crate::counts::{DeliveryCounts, Handed, QueueCounts};
 use crate::dead_letter::Reason;
 use crate::outbox::{Blocked, Outbox};
 use crate::publish_run::PublishRun;
@@ -20,7 +21,7 @@ use std::sync::atomic::Ordering;
 
 /// What came of a consumer's turn.
 struct Turn {
-    handed: u64,
+    handed: Handed,
     /// It can take no more for now.
     blocked: bool,
 }
@@ -64,7 +65,10 @@ impl Queue {
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
         match self.stream() {
-            Some(stream) => stream.append(run, self.timers.now_ms(), store, wakes),
+            Some(stream) => {
+                self.count_published(&mut self.state.lock(), run, wakes);
+                stream.append(run, self.timers.now_ms(), store, wakes)
+            }
             None => self.publish_apart(run, store, wakes),
         }
     }
@@ -84,12 +88,13 @@ impl Queue {
             drop(state);
             return self.settle(settling, Sync::Later, store);
         }
-        let State { ready, consumers, unacked, .. } = &mut *state;
+        self.count_published(&mut state, run, wakes);
+        let State { ready, consumers, unacked, counts, .. } = &mut *state;
         let mut next = 0;
         if ready.is_empty() {
             let unacked_before = if APART { unacked.len() } else { 0 };
             let mut source = Publishing { run, next, store, ready };
-            self.feed(consumers, &mut source, unacked, &mut settling, wakes)?;
+            self.feed(consumers, &mut source, (unacked, counts), &mut settling, wakes)?;
             next = source.next;
             if APART {
                 state.leave_passed(run, next, unacked_before);
@@ -122,24 +127,29 @@ impl Queue {
         self: &Arc<Self>,
         consumers: &mut Consumers,
         source: &mut impl Source,
-        unacked: &mut HandedOut,
+        (unacked, counts): (&mut HandedOut, &mut Option<Box<QueueCounts>>),
         settling: &mut Settling,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
         let mut handed = 0;
+        let mut deliveries = DeliveryCounts::default();
         while !source.is_empty() {
             let Some((key, alone)) = consumers.next() else { break };
             let Some(consumer) = consumers.get(key) else { break };
             let turn = self.feed_one(consumer, alone, source, unacked, settling, wakes)?;
-            handed += turn.handed;
+            handed += turn.handed.messages;
+            deliveries.add_handed(consumer.no_ack, &turn.handed);
             if turn.blocked {
                 consumers.block_next();
-            } else if turn.handed > 0 {
+            } else if turn.handed.messages > 0 {
                 // Who got nothing, as all has expired, keeps its turn.
                 consumers.rotate();
             }
         }
-        self.consumed.fetch_add(handed, Ordering::Relaxed);
+        if handed > 0 {
+            self.consumed.fetch_add(handed, Ordering::Relaxed);
+            self.count_deliveries(counts, &deliveries, wakes);
+        }
         Ok(())
     }
 
@@ -154,7 +164,7 @@ impl Queue {
         settling: &mut Settling,
         wakes: &mut Wakes,
     ) -> Result<Turn, StoreError> {
-        let mut turn = Turn { handed: 0, blocked: false };
+        let mut turn = Turn { handed: Handed::default(), blocked: false };
         let high_bytes = consumer.outbox.high_bytes();
         let traced = self.is_traced();
         let mut outbox = consumer.outbox.lock();
@@ -188,7 +198,7 @@ impl Queue {
                 turn.blocked = true;
                 break;
             }
-            turn.handed += 1;
+            turn.handed.add(message.body.len(), redelivered);
             if traced {
                 self.trace(&consumer.outbox, consumer.channel, &message, redelivered, wakes);
             }
@@ -203,6 +213,11 @@ impl Queue {
             if !alone {
                 break;
             }
+        }
+        if turn.handed.messages > 0
+            && let Some(channel) = outbox.channel(consumer.channel)
+        {
+            channel.counts().deliveries.add_handed(consumer.no_ack, &turn.handed);
         }
         if outbox.has_news() && outbox.claim_wake() {
             wakes.push(&consumer.outbox);
@@ -237,7 +252,7 @@ impl Queue {
             return Ok(());
         }
         let moment = self.moment(state);
-        let State { ready, reader, consumers, unacked, ready_bytes, notes, .. } = state;
+        let State { ready, reader, consumers, unacked, ready_bytes, notes, counts, .. } = state;
         let open = reader.get_or_insert_with(|| store.reader());
         let mut waiting = Waiting {
             ready,
@@ -249,7 +264,7 @@ impl Queue {
             header: Vec::new(),
             notes: notes.as_deref_mut(),
         };
-        self.feed(consumers, &mut waiting, unacked, settling, wakes)?;
+        self.feed(consumers, &mut waiting, (unacked, counts), settling, wakes)?;
         let expired = waiting.expired;
         if ready.is_empty() {
             *reader = None;
@@ -316,6 +331,7 @@ impl Queue {
         }
         let Some((sequence, location)) = ready.pop() else {
             state.reader = None;
+            self.count_got_empty(&mut state, wakes);
             drop(state);
             self.settle(settling, Sync::Later, store)?;
             return Ok(false);
@@ -359,6 +375,9 @@ impl Queue {
             *ready_bytes = ready_bytes.saturating_sub(size_bytes);
             self.backlog.store(left, Ordering::Relaxed);
             self.consumed.fetch_add(1, Ordering::Relaxed);
+            let mut got = DeliveryCounts::default();
+            got.add_got(taking == Taking::ForGood, redelivered, size_bytes as usize);
+            self.count_deliveries(&mut state.counts, &got, wakes);
             if left == 0 {
                 state.reader = None;
             }

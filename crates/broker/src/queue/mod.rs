@@ -7,6 +7,7 @@
 mod backlog;
 mod bounds;
 mod consumers;
+mod counting;
 mod dead;
 mod effective_settings;
 mod expiry;
@@ -35,7 +36,9 @@ pub(crate) use settle::Settled;
 
 use crate::arguments;
 use crate::arguments::QueueType;
+use crate::counts::{self, QueueCounts};
 use crate::deduplication::Deduplication;
+use crate::direct_reply::is_reply_name;
 use crate::exchange::Sources;
 use crate::fault::Fault;
 use crate::memory::{Charge, Memory, Use, named_bytes};
@@ -97,6 +100,8 @@ pub struct Queue {
     _charge: Charge,
     /// It is a stream, or holds no two messages of the same.
     takes_specially: bool,
+    /// Its type, as messages are counted by it.
+    counted_as: u8,
     state: Mutex<State>,
     /// Held by whoever posts its dead letters. Locked before any queue's state.
     posting: Mutex<()>,
@@ -130,6 +135,8 @@ struct State {
     ready_bytes: u64,
     /// What is known of some messages besides their places.
     notes: Option<Box<MessageNotes>>,
+    /// There once a message has come.
+    counts: Option<Box<QueueCounts>>,
     deleted: bool,
 }
 
@@ -197,13 +204,15 @@ impl Queue {
         let ready = Ready::new(arguments::ranks(&settings.arguments));
         let single = arguments::single_active(&settings.arguments).map(SingleActive::new);
         let consumers = Consumers::new(single);
-        let is_stream = QueueType::of(&settings.arguments) == QueueType::Stream;
+        let queue_type = QueueType::of(&settings.arguments);
+        let is_stream = queue_type == QueueType::Stream;
         let stream = is_stream.then(|| Box::new(Stream::new(id, traits.as_deref())));
         let notes = MessageNotes::of(&settings.arguments);
         let deduplication =
             if notes.is_some() { None } else { Deduplication::of(&settings.arguments) };
         let charge = memory.charge(Use::Definitions, named_bytes(&name, &settings.arguments));
         let unacked = HandedOut::new(memory.charge(Use::Sessions, 0));
+        let is_direct_reply = is_reply_name(name.as_bytes());
         let queue = Arc::new_cyclic(|me| Queue {
             _charge: charge,
             id,
@@ -216,6 +225,10 @@ impl Queue {
             stream,
             deduplication,
             takes_specially: is_stream || notes.is_some(),
+            counted_as: match is_direct_reply {
+                true => counts::VOLATILE,
+                false => counts::place_of(queue_type),
+            },
             state: Mutex::new(State {
                 ready,
                 consumers,
@@ -282,11 +295,6 @@ impl Queue {
 
     pub(crate) fn set_traced(&self, on: bool) {
         self.traced.store(on, Ordering::Relaxed);
-    }
-
-    /// Takes note that messages were handed to consumers.
-    pub(crate) fn count_consumed(&self, handed: u64) {
-        self.consumed.fetch_add(handed, Ordering::Relaxed);
     }
 
     /// Messages waiting, read without the lock: a hint for pacing publishers.

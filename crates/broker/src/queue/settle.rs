@@ -75,6 +75,7 @@ impl Queue {
         let mut acknowledged = Settling::default();
         let mut fed = Settling::default();
         let mut state = self.state.lock();
+        self.count_acknowledged(&mut state, settled.len(), wakes);
         for one in settled {
             if let Some(location) = state.unacked.remove(one.sequence) {
                 acknowledged.add(location);

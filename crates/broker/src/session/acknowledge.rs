@@ -83,6 +83,7 @@ impl Session {
         let mut outbox = self.outbox.lock();
         let Some(channel) = outbox.channel(number) else { return Ok(()) };
         let unacked = channel.unacked.take(tag).ok_or_else(|| unknown_tag(tag))?;
+        channel.counts().deliveries.acknowledged += 1;
         book(channel, unacked, &mut self.settling);
         if channel.starved_len() > 0 {
             note(number, &mut self.resuming);
@@ -115,6 +116,7 @@ impl Session {
     pub(super) fn apply_logged(&mut self, number: u16, taken: &[Unacked]) -> Result<(), Fault> {
         let mut runs = Runs::new();
         if let Some(channel) = self.outbox.lock().channel(number) {
+            channel.counts().deliveries.acknowledged += taken.len() as u64;
             taken.iter().for_each(|unacked| book(channel, *unacked, &mut runs));
             if channel.starved_len() > 0 {
                 note(number, &mut self.resuming);
@@ -145,7 +147,10 @@ impl Session {
             let mut outbox = self.outbox.lock();
             let Some(channel) = outbox.channel(number) else { return Ok(()) };
             let runs = match settlement {
-                Settlement::Done => &mut self.settling,
+                Settlement::Done => {
+                    channel.counts().deliveries.acknowledged += taken.len() as u64;
+                    &mut self.settling
+                }
                 Settlement::Requeue | Settlement::Reject => &mut returned,
             };
             for (_, unacked) in taken {

@@ -1,7 +1,9 @@
 //! What a client is told only when it is durable: publisher confirms and `tx.commit-ok`.
 
 use super::{Batch, Channel, Session};
+use crate::counts::PublishCounts;
 use crate::fault::Fault;
+use crate::outbox::OutboxState;
 use crate::wire::WireBuffer;
 use courser_codec::{basic, tx};
 use courser_store::{Lsn, Waiter};
@@ -40,13 +42,14 @@ impl Run {
         self.count += count;
     }
 
-    /// Confirms the run, and begins another one.
-    fn write(&mut self, number: u16, out: &mut Vec<u8>) {
+    /// Confirms the run, and begins another one. Returns how many publishes that is.
+    fn write(&mut self, number: u16, out: &mut Vec<u8>) -> u64 {
         let Run { through, count } = std::mem::take(self);
         if count > 0 {
             let ack = basic::Ack { delivery_tag: through, multiple: count > 1 };
             ack.write_frame(number, out);
         }
+        count
     }
 }
 
@@ -68,6 +71,7 @@ impl Session {
         let first = channel.unconfirmed_count == 0;
         channel.unconfirmed_through = seq;
         channel.unconfirmed_count += 1;
+        channel.to_confirm += 1;
         if first {
             self.confirming.push(number);
         }
@@ -99,6 +103,7 @@ impl Session {
         let lsn = self.batch_lsn;
         let channel = self.channel(number)?;
         channel.end_run_of_confirms(lsn);
+        channel.to_confirm += 1;
         channel.confirms.push_back(Confirm { lsn, what: Due::Refused(seq) });
         if self.confirming.last() != Some(&number) {
             self.confirming.push(number);
@@ -158,7 +163,7 @@ impl Session {
             return;
         }
         let outbox = Arc::clone(&self.outbox);
-        let next = self.write_due(durable, outbox.lock().wire_mut().bytes_mut());
+        let next = self.write_due(durable, &mut outbox.lock());
         self.wait_for(next);
     }
 
@@ -173,7 +178,7 @@ impl Session {
         let outbox = Arc::clone(&self.outbox);
         let Some(mut state) = outbox.try_lock() else { return false };
         let durable = self.shard.store.durable();
-        let next = self.write_due(durable, state.wire_mut().bytes_mut());
+        let next = self.write_due(durable, &mut state);
         let taken = state.take_plain(wire);
         drop(state);
         self.wait_for(next);
@@ -182,16 +187,20 @@ impl Session {
 
     /// Writes what can be said as the store is durable up to `durable`. Returns the LSN of what comes
     /// next.
-    fn write_due(&mut self, durable: Lsn, out: &mut Vec<u8>) -> Option<Lsn> {
+    fn write_due(&mut self, durable: Lsn, outbox: &mut OutboxState) -> Option<Lsn> {
         let mut next: Option<Lsn> = None;
+        let mut all = PublishCounts::default();
         self.awaiting.retain(|number| {
             let Some(channel) = self.channels.get_mut(*number) else { return false };
             let mut run = Run::default();
+            let mut answered = PublishCounts::default();
+            let out = outbox.wire_mut().bytes_mut();
             while let Some(due) = channel.confirms.pop_front_if(|front| front.lsn <= durable) {
                 match due.what {
                     Due::Publishes { through, count } => run.add(through, count),
                     Due::Refused(seq) => {
-                        run.write(*number, out);
+                        answered.confirmed += run.write(*number, out);
+                        answered.refused += 1;
                         let (multiple, requeue) = (false, false);
                         let nack = basic::Nack { delivery_tag: seq, multiple, requeue };
                         nack.write_frame(*number, out);
@@ -199,11 +208,18 @@ impl Session {
                     Due::CommitOk => tx::CommitOk {}.write_frame(*number, out),
                 }
             }
-            run.write(*number, out);
+            answered.confirmed += run.write(*number, out);
+            if answered != PublishCounts::default() {
+                if let Some(channel) = outbox.channel(*number) {
+                    channel.counts().publishes += &answered;
+                }
+                all += &answered;
+            }
             let front = channel.confirms.front().map(|front| front.lsn);
             next = next.into_iter().chain(front).min();
             front.is_some()
         });
+        self.vhost.counts().publishes.add(&all);
         next
     }
 

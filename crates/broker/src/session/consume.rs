@@ -134,6 +134,10 @@ impl Session {
                 return Taking::Nothing;
             }
             outbox.deliver_get(number, &polled);
+            if let Some(channel) = outbox.channel(number) {
+                let (redelivered, bytes) = (polled.redelivered, polled.message.body.len());
+                channel.counts().deliveries.add_got(get.no_ack, redelivered, bytes);
+            }
             match outbox.channel(number).filter(|_| !get.no_ack) {
                 Some(channel) => {
                     let slot = channel.polled_slot(&queue);
@@ -147,7 +151,11 @@ impl Session {
             return Err(Fault::new(501, "a content header does not fit the negotiated frame_max"));
         }
         if !got.map_err(|error| queue.fault(error))? {
-            basic::GetEmpty {}.write_frame(number, self.outbox.lock().wire_mut().bytes_mut());
+            let mut outbox = self.outbox.lock();
+            if let Some(channel) = outbox.channel(number) {
+                channel.counts().deliveries.got_empty += 1;
+            }
+            basic::GetEmpty {}.write_frame(number, outbox.wire_mut().bytes_mut());
         }
         Ok(())
     }

@@ -24,7 +24,8 @@ impl Session {
                 Sighting::First(key) => remembered.push(exchange, key),
                 // Nobody gets it, and yet it was not lost.
                 Sighting::Again => {
-                    return Ok(Arc::new(Route { answers: true, ..Route::default() }));
+                    let exchange = route.exchange.clone();
+                    return Ok(Arc::new(Route { answers: true, exchange, ..Route::default() }));
                 }
             }
         }

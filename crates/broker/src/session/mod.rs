@@ -7,6 +7,7 @@
 mod acknowledge;
 mod confirm;
 mod consume;
+mod count;
 mod deduplicate;
 mod direct_reply;
 mod pace;
@@ -99,6 +100,8 @@ struct Channel {
     /// The highest confirm sequence number taken in with this batch, and how many there were.
     unconfirmed_through: u64,
     unconfirmed_count: u64,
+    /// Publishes to be confirmed that have not been counted yet.
+    to_confirm: u64,
     /// Earlier batches that are not durable yet, oldest first.
     confirms: VecDeque<Confirm>,
     /// What has been done since the last commit, on a transactional channel.

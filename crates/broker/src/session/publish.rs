@@ -3,6 +3,7 @@
 use super::readdress::says_the_way;
 use super::{LastRoute, ROUTES_MAX, Session, pace::Pace};
 use crate::arguments::MAX_EXPIRY_MS;
+use crate::counts::PublishTally;
 use crate::deduplication::Remembered;
 use crate::exchange::Envelope;
 use crate::fault::Fault;
@@ -53,12 +54,26 @@ pub struct Batch<'m> {
     pub(super) publishers: Vec<(u16, u64)>,
     /// What is remembered of messages in `run` to drop their repetitions.
     remembered: Remembered,
+    /// Messages on the current route that are not in `run`, as no queue gets them now.
+    unrouted: usize,
+    /// Messages in `run` that have been counted, and bytes of their bodies.
+    tallied: (usize, u64),
+    pub(super) tally: PublishTally,
 }
 
 impl Batch<'_> {
     /// Adds what is remembered of the message that was pushed last, or that will be the first.
     pub(super) fn remember(&mut self, of_one: Remembered) {
         self.remembered.add(self.run.len().saturating_sub(1), of_one);
+    }
+
+    /// Counts the messages of the run that have not been counted yet.
+    pub(super) fn tally_run(&mut self) {
+        let (messages, bytes) = self.tallied;
+        if messages < self.run.len() {
+            self.tally.add_all(self.run.body_bytes() - bytes, self.run.body_lens(messages));
+            self.tallied = (self.run.len(), self.run.body_bytes());
+        }
     }
 
     /// How often a queue will get one of the messages.
@@ -75,6 +90,9 @@ impl Batch<'_> {
             persistent: false,
             publishers,
             remembered: self.remembered,
+            unrouted: 0,
+            tallied: (0, 0),
+            tally: self.tally,
         }
     }
 }
@@ -150,6 +168,10 @@ impl Session {
             published_ms: route.stamp(inbound.header, || self.broker.now_ms()),
             recorded_deaths: false,
         };
+        if batch.tally.channel != inbound.channel {
+            self.count_published(batch);
+            batch.tally.channel = inbound.channel;
+        }
         if route.is_traced {
             self.trace_publish(inbound.channel, &message, &route);
             // It may go nowhere, and nothing be flushed after it.
@@ -159,8 +181,12 @@ impl Session {
         }
         if !route.queues.is_empty() {
             batch.run.push(message);
-        } else if inbound.publish.mandatory && route.is_nowhere() {
-            self.return_unroutable(inbound.channel, &message);
+        } else {
+            batch.unrouted += 1;
+            batch.tally.add(inbound.body.len());
+            if route.is_nowhere() {
+                self.pass_by(&message, inbound.publish.mandatory, &mut batch.tally);
+            }
         }
         if route.may_refuse {
             batch.publishers.push((inbound.channel, inbound.confirm_seq));
@@ -175,12 +201,6 @@ impl Session {
     pub(super) fn trace_publish(&mut self, channel: u16, message: &MessageRef<'_>, route: &Route) {
         let copy = Traced::publish(&self.vhost, &self.outbox, channel, message, route);
         copy.into_iter().for_each(|copy| self.wakes.push_traced(copy));
-    }
-
-    pub(super) fn return_unroutable(&self, channel: u16, message: &MessageRef<'_>) {
-        let mut outbox = self.outbox.lock();
-        let frame_max = outbox.frame_max();
-        outbox.wire_mut().put_return(channel, 312, "NO_ROUTE", message, frame_max);
     }
 
     pub(super) fn find_route(
@@ -255,6 +275,8 @@ impl Session {
     /// Puts the collected run into its queues.
     pub(super) fn flush_publishes(&mut self, batch: &mut Batch<'_>) -> Result<(), Fault> {
         let Some(route) = batch.route.take() else { return Ok(()) };
+        batch.tally_run();
+        route.count(batch.run.len() + std::mem::take(&mut batch.unrouted), batch.run.len());
         if batch.run.is_empty() {
             return Ok(());
         }
@@ -291,6 +313,7 @@ impl Session {
         shard.post_dead_letters(&mut self.wakes);
         let confirmed = if route.may_refuse { self.confirm_or_refuse(batch) } else { Ok(()) };
         batch.run.clear();
+        batch.tallied = (0, 0);
         pushed.and(confirmed)
     }
 
@@ -336,14 +359,17 @@ impl Session {
     ) -> Result<(), Fault> {
         self.flush_publishes(batch)?;
         let mut alone = Batch::default();
-        self.publish(&mut alone, inbound)?;
-        self.flush_publishes(&mut alone)
+        let published = self.publish(&mut alone, inbound);
+        let published = published.and_then(|()| self.flush_publishes(&mut alone));
+        self.count_published(&mut alone);
+        published
     }
 
     /// Ends a batch: everything taken in takes effect, publishes are confirmed, and every
     /// connection that got something is woken. Returns with whom this publisher should keep pace.
     pub fn flush(&mut self, batch: &mut Batch<'_>) -> Result<Option<Pace>, Fault> {
         let flushed = self.flush_publishes(batch);
+        self.count_published(batch);
         self.settle_acknowledged();
         self.pump_streams();
         if flushed.is_ok() {

@@ -84,8 +84,10 @@ impl Session {
         let mut alone = Batch::default();
         alone.remember(remembered);
         let inbound = Inbound { header: &header, ..inbound };
-        self.publish_routed(&mut alone, inbound, route, persistent)?;
-        self.flush_publishes(&mut alone)
+        let published = self.publish_routed(&mut alone, inbound, route, persistent);
+        let published = published.and_then(|()| self.flush_publishes(&mut alone));
+        self.count_published(&mut alone);
+        published
     }
 
     /// Has the exchanges that a message passes keep it, after everything before it in the batch.

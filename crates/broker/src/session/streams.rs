@@ -71,6 +71,7 @@ impl Session {
     /// Gives back the memory that an idle connection need not hold.
     pub fn release_memory(&mut self) {
         self.outbox.release_memory();
+        self.wakes.release_memory();
         self.stream_readers.iter_mut().for_each(StreamReader::release_memory);
     }
 

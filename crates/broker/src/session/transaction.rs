@@ -4,6 +4,7 @@ use super::acknowledge::Settlement;
 use super::publish::{is_persistent, malformed};
 use super::readdress::Readdressed;
 use super::{Inbound, Session};
+use crate::counts::PublishTally;
 use crate::deduplication::Remembered;
 use crate::exchange::Arrival;
 use crate::fault::Fault;
@@ -222,10 +223,13 @@ impl Session {
         locations: &mut impl Iterator<Item = Location>,
     ) -> Result<bool, Fault> {
         let mut refused = false;
+        let mut tally = PublishTally::of(number);
         for (pending, header, route, persistent) in routed {
             let message = pending.message(header, route.stamp(header, || self.broker.now_ms()));
-            if route.is_nowhere() && pending.mandatory {
-                self.return_unroutable(number, &message);
+            tally.add(message.body.len());
+            route.count(1, 1);
+            if route.is_nowhere() {
+                self.pass_by(&message, pending.mandatory, &mut tally);
             }
             if route.is_traced {
                 self.trace_publish(number, &message, route);
@@ -239,6 +243,7 @@ impl Session {
             self.push(&mut run, route).map_err(store_fault)?;
             refused |= run.is_refused(0);
         }
+        self.count_tally(number, &mut tally);
         Ok(refused)
     }
 

@@ -2,6 +2,7 @@
 
 use super::Filter;
 use super::content::put_offset;
+use crate::counts::Handed;
 use crate::outbox::{Blocked, ChannelOut, Outbox, OutboxState};
 use crate::queue::Queue;
 use crate::wakes::Wakes;
@@ -175,7 +176,7 @@ impl StreamReader {
         let reader = self.reader.get_or_insert_with(|| store.reader());
         let high_bytes = outbox.high_bytes();
         let mut stop = Stop::Ahead;
-        let mut handed = 0;
+        let mut handed = Handed::default();
         let mut out = outbox.lock();
         while *left > 0
             && let Some(place) = self.ahead.front()
@@ -213,16 +214,23 @@ impl StreamReader {
                 out.channel(self.channel)
                     .into_iter()
                     .for_each(|channel: &mut ChannelOut| channel.await_ack(self.slot, self.offset));
-                handed += 1;
+                handed.add(message.body.len(), false);
             }
             self.ahead.pop_front();
             self.offset += 1;
+        }
+        if handed.messages > 0
+            && let Some(channel) = out.channel(self.channel)
+        {
+            channel.counts().deliveries.add_handed(false, &handed);
         }
         if out.has_news() && out.claim_wake() {
             wakes.push(outbox);
         }
         drop(out);
-        self.queue.count_consumed(handed);
+        if handed.messages > 0 {
+            self.queue.count_read(&handed, wakes);
+        }
         Ok(stop)
     }
 }

@@ -20,6 +20,7 @@ pub(crate) use log::store_fault;
 pub(crate) use route::{Route, lock_streams};
 
 use crate::admin::{Event, EventKind, Monitor};
+use crate::counts::VhostCounts;
 use crate::direct_reply::ReplyQueues;
 use crate::exchange::{Context, Destination, Exchange, ExchangeKind, ExchangeSettings};
 use crate::fault::{Fault, Resource};
@@ -75,6 +76,7 @@ pub struct Vhost {
     pub(crate) replies: ReplyQueues,
     me: Weak<Vhost>,
     pub(crate) monitor: Arc<Monitor>,
+    counts: Box<VhostCounts>,
 }
 
 /// What is known of a vhost where it itself is not.
@@ -146,6 +148,7 @@ impl Vhost {
             label: Arc::new(VhostLabel { name: name.to_owned(), deleted: AtomicBool::new(false) }),
             replies: ReplyQueues::default(),
             me: Weak::clone(me),
+            counts: Box::default(),
         })
     }
 
@@ -172,6 +175,17 @@ impl Vhost {
         self.traced.store(on, Ordering::Relaxed);
         self.queues().iter().for_each(|queue| queue.set_traced(on));
         self.routes_changed();
+    }
+
+    /// Itself, as its queues know it.
+    #[inline]
+    pub(crate) fn place(&self) -> &Weak<Vhost> {
+        &self.me
+    }
+
+    /// How many messages have come and gone.
+    pub(crate) fn counts(&self) -> &VhostCounts {
+        &self.counts
     }
 
     /// The shard that it is on.

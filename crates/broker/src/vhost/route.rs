@@ -33,6 +33,8 @@ pub(crate) struct Route {
     /// It leads to somebody who asked for a direct reply, or who no longer waits for it: nothing
     /// that the one who answers wants to hear of.
     pub answers: bool,
+    /// The exchange that it begins at, if clients publish to that.
+    pub exchange: Option<Arc<Exchange>>,
     /// Exchanges on the way that keep the message, besides.
     pub keepers: Vec<Arc<Exchange>>,
     /// One of them sends it on later.
@@ -53,10 +55,12 @@ impl Vhost {
         let is_traced = self.is_traced();
         let mut route = Route { by_key_alone: true, is_traced, ..Route::default() };
         if exchange.is_empty() {
+            route.exchange = self.exchange(exchange);
             self.route_by_name(envelope, &mut route);
             return route.finish();
         }
         let exchange = self.published_to(exchange)?;
+        route.exchange = Some(Arc::clone(&exchange));
         route.exchange_screen = exchange.deduplication().cloned();
         self.route_from(exchange, envelope, &mut route);
         route.finish()

@@ -3,6 +3,7 @@
 mod bindings;
 mod commands;
 mod connections;
+mod counts;
 mod events;
 mod messages;
 mod paging;
