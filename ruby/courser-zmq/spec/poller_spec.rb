@@ -52,6 +52,12 @@ RSpec.describe ZMQ::Poller do
       expect { Timeout.timeout(0.1) { poller.poll(1 << 40) } }.to raise_error(Timeout::Error)
     end
 
+    it 'refuses a timeout that no 64 bits hold' do
+      poller = described_class.new
+      poller.register_readable(new_socket(ZMQ::PULL))
+      expect { poller.poll(1 << 70) }.to raise_error(RangeError, /1180591620717411303424 ms/)
+    end
+
     it 'asks a pollable for its socket once' do
       pollable = double('pollable')
       expect(pollable).to receive(:socket).once.and_return(FFI::MemoryPointer.new(4))

@@ -75,6 +75,36 @@ RSpec.describe ZMQ::Util do
     end
   end
 
+  describe '.raise_error' do
+    it 'raises what fits the source, whatever the result' do
+      described_class.fail_with(ZMQ::ENOMEM)
+      expect { described_class.raise_error('zmq_msg_init', -1) }.to raise_error(ZMQ::MessageError, /Cannot allocate/)
+    end
+  end
+
+  describe '.context_error?, .message_error?' do
+    it 'tell the kind of a source' do
+      sources = %w[zmq_ctx_set zmq_msg_copy zmq_bind]
+      expect(sources.map { |source| described_class.context_error?(source) }).to eq([true, false, false])
+      expect(sources.map { |source| described_class.message_error?(source) }).to eq([false, true, false])
+    end
+  end
+
+  describe '.eagain?' do
+    it 'tells whether the last call would have had to wait' do
+      described_class.fail_with(ZMQ::EAGAIN)
+      expect(described_class).to be_eagain
+      described_class.fail_with(ZMQ::EFSM)
+      expect(described_class).not_to be_eagain
+    end
+  end
+
+  describe '.random_port' do
+    it 'is one that needs no privileges' do
+      expect(Array.new(50) { described_class.random_port }).to all(be_between(10_000, 65_534))
+    end
+  end
+
   describe '.fail_with' do
     it 'sets the error number for both ways of asking' do
       expect([described_class.fail_with(ZMQ::EFSM), described_class.errno, LibZMQ.zmq_errno])

@@ -56,7 +56,7 @@ module ZMQ
     # @param socket [Socket] the one to watch
     # @param events [Integer] which kinds of event
     # @raise [ZeroMQError]
-    def initialize(socket, events = EVENT_ALL)
+    def initialize(socket, events = EVENT_ALL_V1)
       Util.error_check('zmq_socket_monitor', Util.fail_with(ENOTSOCK)) if socket.closed?
 
       @socket = socket

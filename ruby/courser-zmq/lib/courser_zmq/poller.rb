@@ -8,6 +8,10 @@ module ZMQ
   class Poller
     include Waiting
 
+    # Milliseconds that the C function's type can hold.
+    LONG = (-(1 << 63)..((1 << 63) - 1))
+    private_constant :LONG
+
     # @return [Array] what could be read at the last {#poll}
     attr_reader :readables
     # @return [Array] what could be written at the last {#poll}
@@ -28,11 +32,12 @@ module ZMQ
     #
     # @param timeout [Integer, Symbol] milliseconds; -1 or `:blocking` for ever
     # @return [Integer] how many are ready, 0 when the time was up; -1 for a failure that {Util.errno} explains
+    # @raise [RangeError] when the milliseconds do not fit 64 bits
     def poll(timeout = :blocking)
       return 0 if @poll_items.empty?
       return Util.fail_with(ENOTSOCK) if @poll_items.gone?
 
-      timeout_ms = timeout == :blocking ? -1 : timeout.to_i
+      timeout_ms = milliseconds(timeout)
       rc = poll_now
       rc = wait(Deadline.after_ms(timeout_ms)) if rc.zero? && timeout_ms != 0
       update_selectables unless rc == -1
@@ -103,6 +108,13 @@ module ZMQ
     alias to_s inspect
 
     private
+
+    def milliseconds(timeout)
+      timeout_ms = timeout == :blocking ? -1 : timeout.to_i
+      raise RangeError, "a timeout of #{timeout_ms} ms is beyond 64 bits" unless LONG.cover?(timeout_ms)
+
+      timeout_ms
+    end
 
     def poll_now
       rc = Native.zmq_poll(@poll_items.address, size, 0)

@@ -78,7 +78,7 @@ module ZMQ
     # @yieldparam monitor [Monitor] closed when the block ends
     # @return [Object, Monitor] what the block returned, or the monitor where there is no block
     # @raise [ZeroMQError]
-    def monitor(events = EVENT_ALL)
+    def monitor(events = EVENT_ALL_V1)
       monitor = Monitor.new(self, events)
       return monitor unless block_given?
 

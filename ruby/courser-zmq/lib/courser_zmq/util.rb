@@ -71,9 +71,34 @@ module ZMQ
     # @return [true]
     # @raise [ZeroMQError] of the kind that fits `source` when `result_code` is -1
     def self.error_check(source, result_code)
-      raise error_class(source).new(source, result_code, errno, error_string) if result_code == -1
+      raise_error(source, result_code) if result_code == -1
 
       true
+    end
+
+    # @raise [ZeroMQError] of the kind that fits `source`, with {errno} and its text
+    def self.raise_error(source, result_code)
+      raise error_class(source).new(source, result_code, errno, error_string)
+    end
+
+    # @return [Boolean] whether the last call of this thread failed because it would have had to wait
+    def self.eagain?
+      errno == EAGAIN
+    end
+
+    # @return [Boolean] whether `source` is a function whose failure is a {ContextError}
+    def self.context_error?(source)
+      error_class(source) == ContextError
+    end
+
+    # @return [Boolean] whether `source` is a function whose failure is a {MessageError}
+    def self.message_error?(source)
+      error_class(source) == MessageError
+    end
+
+    # @return [Integer] one of the {RANDOM_PORTS}, which need not be free
+    def self.random_port
+      rand(RANDOM_PORTS)
     end
 
     # Sets what {errno} returns to `code`: for a call that failed before others were needed to clean up.
@@ -94,7 +119,7 @@ module ZMQ
     # @return [Integer, nil] the port, nil when none of those tried was free
     def self.bind_to_random_tcp_port(socket, host = '127.0.0.1', max_tries = 500)
       max_tries.times do
-        port = rand(RANDOM_PORTS)
+        port = random_port
         return port if resultcode_ok?(socket.bind("tcp://#{host}:#{port}"))
         return nil unless errno == EADDRINUSE
       end

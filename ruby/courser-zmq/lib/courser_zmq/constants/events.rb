@@ -17,7 +17,10 @@ module ZMQ
   EVENT_HANDSHAKE_SUCCEEDED = 0x1000
   EVENT_HANDSHAKE_FAILED_PROTOCOL = 0x2000
   EVENT_HANDSHAKE_FAILED_AUTH = 0x4000
-  EVENT_ALL = 0xFFFF
+  # What ffi-rzmq means by it: all that were there before the handshakes' events.
+  EVENT_ALL = 0x07FF
+  # Everything.
+  EVENT_ALL_V1 = 0xFFFF
 
   # The value of an EVENT_HANDSHAKE_FAILED_PROTOCOL.
   PROTOCOL_ERROR_ZMTP_UNSPECIFIED = 0x10000000
