@@ -134,6 +134,18 @@ RSpec.describe "the files" do
     expect([AMQ::Protocol::PREAMBLE, AMQ::Protocol::DEFAULT_PORT, AMQ::Protocol::TLS_PORT, AMQ::Protocol::SSL_PORT])
       .to eq(["AMQP\0\0\x09\x01", 5672, 5671, 5671])
     expect([AMQ::Protocol::PROTOCOL_VERSION, AMQ::Protocol::EMPTY_STRING, AMQ::Protocol::VERSION]).to eq(["0.9.1", "", "2.8.0"])
+    expect([AMQ::Protocol::PREAMBLE, AMQ::Protocol::TypeConstants::TYPE_STRING].map(&:encoding)).to all(eq(Encoding::BINARY))
+    expect(AMQ::Settings::AMQPS).to eq("amqps")
+  end
+
+  it "formats for pack are there, and are what they are called" do
+    expect([-2].pack(AMQ::Pack::INT16_BE)).to eq("\xff\xfe".b)
+    expect([258].pack(AMQ::Pack::UINT16_BE)).to eq("\x01\x02".b)
+    expect([[-2].pack(AMQ::Pack::INT64_BE), [1].pack(AMQ::Pack::UINT64_BE)]).to eq(["\xff".b * 7 + "\xfe".b, "\0".b * 7 + "\x01".b])
+    decoder = AMQ::Protocol::TableValueDecoder
+    formats = [decoder::PACK_INT16_BE, decoder::PACK_INT64_BE, decoder::PACK_UINT32_BE, decoder::PACK_UINT64_BE, decoder::PACK_FLOAT64]
+    expect([1].product(formats).map { |number, format| [number].pack(format).bytesize }).to eq([2, 8, 4, 8, 8])
+    expect([AMQ::Protocol::Frame::PACK_UINT64_BE, AMQ::Protocol::Table::PACK_UINT32_BE]).to eq(%w[Q> N])
   end
 end
 
@@ -160,5 +172,26 @@ RSpec.describe "Ractors" do
     RUBY
     output = IO.popen([RbConfig.ruby, "-I", File.expand_path("../lib", __dir__), "-e", script], err: %i[child out], &:read)
     expect(output).to eq("256")
+  end
+end
+
+RSpec.describe "the patch of Bunny" do
+  it "leaves a Bunny alone that it does not know, and says so" do
+    program = <<~RUBY
+      module Bunny
+        VERSION = "99.0"
+        class Session; end
+        class Channel; end
+        class Transport; end
+        class ReaderLoop; end
+      end
+      $LOADED_FEATURES << "bunny.rb"
+      def require(name) = name == "bunny" ? true : super
+      require "amq-protocol-native/bunny"
+      puts Bunny::Transport.ancestors.first
+    RUBY
+    lib = File.expand_path("../lib", __dir__)
+    output = IO.popen([RbConfig.ruby, "-I", lib, "-e", program, err: %i[child out]], &:read)
+    expect(output).to match(/does not know Bunny 99\.0/).and end_with("Bunny::Transport\n")
   end
 end

@@ -13,6 +13,8 @@ module AMQ
       # Bytes that are read at once, at most.
       READ_SIZE = 64 * 1024
 
+      # Versions of Bunny that read and send frames as this file does in their place.
+      KNOWN = ::Gem::Requirement.new(">= 2.19", "< 4")
       # Versions of Bunny whose `basic_publish` does nothing that {Channel} does not do.
       PUBLISHES_KNOWN = ::Gem::Requirement.new(">= 2.19", "< 2.20")
 
@@ -142,10 +144,22 @@ module AMQ
         end
       end
 
-      ::Bunny::Session.prepend(Session)
-      ::Bunny::Channel.prepend(Channel) if PUBLISHES_KNOWN.satisfied_by?(::Gem::Version.new(::Bunny::VERSION))
-      ::Bunny::Transport.prepend(Transport)
-      ::Bunny::ReaderLoop.prepend(ReaderLoop)
+      # Changes what of Bunny is known in this version.
+      #
+      # @private
+      def self.patch(version)
+        unless KNOWN.satisfied_by?(version)
+          return warn("amq-protocol-native/bunny does not know Bunny #{version} (it knows #{KNOWN}): Bunny stays as it is, " \
+                      "on the native codec")
+        end
+
+        ::Bunny::Session.prepend(Session)
+        ::Bunny::Channel.prepend(Channel) if PUBLISHES_KNOWN.satisfied_by?(version)
+        ::Bunny::Transport.prepend(Transport)
+        ::Bunny::ReaderLoop.prepend(ReaderLoop)
+      end
+
+      patch(::Gem::Version.new(::Bunny::VERSION))
     end
   end
 end

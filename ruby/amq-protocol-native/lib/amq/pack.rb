@@ -6,8 +6,9 @@ module AMQ
   # Integers in the order of the wire, the highest byte first.
   module Pack
     UINT64_BE = "Q>"
+    INT64_BE = "q>"
     INT16_BE = "s>"
-    private_constant :UINT64_BE, :INT16_BE
+    UINT16_BE = "n"
 
     # @return [String] Eight bytes.
     def self.pack_uint64_big_endian(integer)

@@ -6,6 +6,9 @@ require "amq/uri"
 module AMQ
   # Settings of a connection: what a program says, over what holds otherwise.
   module Settings
+    # The scheme of addresses with TLS.
+    AMQPS = "amqps"
+
     # @return [Hash{Symbol => Object}] What holds when nobody says anything else.
     def self.default
       @default ||= {

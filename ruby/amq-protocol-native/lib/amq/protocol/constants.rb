@@ -4,9 +4,9 @@ module AMQ
   # AMQP 0-9-1: frames, methods, properties and field tables.
   module Protocol
     # Version of the protocol.
-    PROTOCOL_VERSION = "0.9.1"
+    PROTOCOL_VERSION = "0.9.1".b.freeze
     # What a client sends first.
-    PREAMBLE = "AMQP\x00\x00\x09\x01"
+    PREAMBLE = "AMQP\x00\x00\x09\x01".b.freeze
     # TCP port of a server.
     DEFAULT_PORT = 5672
     # TCP port of a server that speaks TLS.

@@ -14,6 +14,7 @@ module AMQ
       TYPES_OPTIONS = TYPES.keys.freeze
       CHANNEL_RANGE = (0..65_535).freeze
       FINAL_OCTET = "\xCE".b.freeze
+      PACK_UINT64_BE = "Q>"
 
       class << self
         alias __new__ new unless method_defined?(:__new__)

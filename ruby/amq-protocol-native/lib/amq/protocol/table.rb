@@ -24,6 +24,9 @@ module AMQ
     # The other integers (`b` `B` `s` `u` `I` `i` `L`) and `x` are read, too. Strings that are read have the encoding of
     # what they were read from; keys are frozen. Tables and arrays nest at most 64 deep.
     class Table
+      # A format for `String#unpack`. Nothing here uses it; programs may.
+      PACK_UINT32_BE = "N"
+
       include TypeConstants
 
       # A value that no table can hold.

@@ -12,6 +12,15 @@ module AMQ
     class TableValueDecoder
       include TypeConstants
 
+      # Formats for `String#unpack`. Nothing here uses them; programs may.
+      PACK_INT16_BE = "s>"
+      PACK_INT64_BE = "q>"
+      PACK_UINT32_BE = "N"
+      PACK_UINT64_BE = "Q>"
+      PACK_UCHAR_UINT32 = "CN"
+      PACK_FLOAT32 = "f"
+      PACK_FLOAT64 = "G"
+
       # @!method self.decode_value_type(data, offset)
       #   @return [Array(String, Integer)] The letter of a type, and the offset of the value.
 

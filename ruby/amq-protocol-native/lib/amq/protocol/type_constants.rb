@@ -1,3 +1,4 @@
+# encoding: binary
 # frozen_string_literal: true
 
 module AMQ
