@@ -2,11 +2,13 @@
 //!
 //! An exchange or a queue that is to do so remembers the values of that header, the last so many and
 //! each for some time. What could not be kept after all is forgotten again, so that a publisher who
-//! repeats it is heard. A restart forgets everything.
+//! repeats it is heard. A restart forgets everything. All of them together use a quarter of the memory
+//! from which on there is an alarm: with more to remember, each forgets its oldest sooner.
 //!
 //! A queue that is not told how much to remember goes by the messages that it has (see
 //! `queue::beside`), also after a restart.
 
+use crate::memory::Charge;
 use courser_codec::{
     DecodeError, FieldTable, FieldValue, RawProperties, ShortStr, ShortString, Table,
 };
@@ -53,6 +55,35 @@ struct Cache {
     until_ms: FxHashMap<Key, u64>,
     /// The oldest first; no more than may be remembered.
     order: VecDeque<Key>,
+    /// For how many values memory is counted.
+    room: usize,
+    charge: Charge,
+}
+
+/// What a value uses: in a table of which an eighth stays free, and in the line.
+const VALUE_BYTES: usize = (size_of::<(Key, u64)>() + 1) * 8 / 7 + size_of::<Key>();
+/// Room that there is for the values of each, however little memory is left.
+const ROOM_LEAST: usize = 16;
+
+impl Cache {
+    /// Whether one more may be remembered without forgetting another.
+    fn has_room(&mut self) -> bool {
+        self.order.len() < self.room || self.grow()
+    }
+
+    /// Makes room for twice as many, unless all caches together use what they may.
+    #[cold]
+    fn grow(&mut self) -> bool {
+        let room = (self.room * 2).max(ROOM_LEAST);
+        let more = (room - self.room) * VALUE_BYTES;
+        let admitted = self.charge.memory().is_none_or(|memory| memory.admits_deduplication(more));
+        if self.room >= ROOM_LEAST && !admitted {
+            return false;
+        }
+        self.room = room;
+        self.charge.set(room * VALUE_BYTES);
+        true
+    }
 }
 
 /// What is known of a message.
@@ -100,13 +131,14 @@ fn is_wanted(arguments: &FieldTable) -> bool {
 }
 
 impl Deduplication {
-    /// What these arguments, which have been found good, ask for.
-    pub fn of(arguments: &FieldTable) -> Option<Arc<Self>> {
-        is_wanted(arguments).then(|| Self::with(arguments))
+    /// What these arguments, which have been found good, ask for. What it remembers is counted by
+    /// `charge`.
+    pub fn of(arguments: &FieldTable, charge: Charge) -> Option<Arc<Self>> {
+        is_wanted(arguments).then(|| Self::with(arguments, charge))
     }
 
     /// As the arguments around it say, whether they ask for it or not.
-    pub fn with(arguments: &FieldTable) -> Arc<Self> {
+    pub fn with(arguments: &FieldTable, charge: Charge) -> Arc<Self> {
         let number = |name| {
             let number = arguments.get(name).and_then(FieldValue::as_integer)?;
             u64::try_from(number).ok()
@@ -116,7 +148,7 @@ impl Deduplication {
             marker: Marker::of(arguments),
             size: size.clamp(1, CACHE_SIZE_MAX as usize),
             ttl_ms: number(CACHE_TTL),
-            cache: Mutex::default(),
+            cache: Mutex::new(Cache { charge, ..Cache::default() }),
         })
     }
 
@@ -135,7 +167,7 @@ impl Deduplication {
             *known = until_ms;
             return Ok(Sighting::First(key));
         }
-        while cache.order.len() >= self.size {
+        while cache.order.len() >= self.size || !cache.has_room() {
             let Some(oldest) = cache.order.pop_front() else { break };
             cache.until_ms.remove(&oldest);
         }

@@ -22,16 +22,26 @@ pub(crate) enum Use {
     Transactions,
     /// Channels and consumers, remembered routes, and the books of what is unacknowledged.
     Sessions,
+    /// The places of what waits: in queues, and in exchanges that delay.
+    Places,
+    /// What is remembered of messages to drop their repetitions.
+    Deduplication,
 }
 
-const USES: usize = 3;
+const USES: usize = 5;
+
+/// What definitions may use however early the alarm begins: the exchanges that every vhost has leave
+/// room for some hundred queues.
+const DEFINITIONS_MAX_LEAST: u64 = 1 << 20;
 
 /// Bytes that are used, by their use.
 #[derive(Debug)]
 pub(crate) struct Memory {
     used: [AtomicU64; USES],
     total: AtomicU64,
-    /// The most that definitions, and that transactions may use.
+    /// The most that definitions may use.
+    definitions_max: u64,
+    /// The most that transactions, and that what is remembered to drop repetitions may use.
     share_max: u64,
 }
 
@@ -41,6 +51,7 @@ impl Memory {
         Arc::new(Memory {
             used: Default::default(),
             total: AtomicU64::new(0),
+            definitions_max: (high_bytes / 4).max(DEFINITIONS_MAX_LEAST),
             share_max: high_bytes / 4,
         })
     }
@@ -64,21 +75,26 @@ impl Memory {
 
     /// Refuses a definition of `bytes` when all together have what they may.
     pub fn admit_definition(&self, bytes: usize) -> Result<(), Fault> {
-        self.admit(Use::Definitions, bytes, "queues, exchanges and bindings")
+        let most = self.definitions_max;
+        self.admit(Use::Definitions, bytes, most, "queues, exchanges and bindings")
     }
 
     /// Refuses to let transactions grow by `bytes` when all together have what they may.
     pub fn admit_transaction(&self, bytes: usize) -> Result<(), Fault> {
-        self.admit(Use::Transactions, bytes, "open transactions")
+        self.admit(Use::Transactions, bytes, self.share_max, "open transactions")
     }
 
-    fn admit(&self, by: Use, bytes: usize, what: &str) -> Result<(), Fault> {
-        if self.used(by).saturating_add(bytes as u64) <= self.share_max {
+    /// Whether what is remembered to drop repetitions may grow by `bytes`, all together.
+    pub fn admits_deduplication(&self, bytes: usize) -> bool {
+        self.used(Use::Deduplication).saturating_add(bytes as u64) <= self.share_max
+    }
+
+    fn admit(&self, by: Use, bytes: usize, most: u64, what: &str) -> Result<(), Fault> {
+        if self.used(by).saturating_add(bytes as u64) <= most {
             return Ok(());
         }
         Err(Fault::precondition_failed(format_args!(
-            "memory limit ({} bytes) of {what} reached",
-            self.share_max
+            "memory limit ({most} bytes) of {what} reached"
         )))
     }
 }
@@ -94,6 +110,16 @@ pub(crate) struct Charge {
 impl Charge {
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// The books in which it is counted, if any.
+    pub fn memory(&self) -> Option<&Arc<Memory>> {
+        self.memory.as_ref()
+    }
+
+    /// Another one in the same books, with nothing counted yet.
+    pub fn another(&self) -> Self {
+        Charge { memory: self.memory.clone(), by: self.by, bytes: 0 }
     }
 
     /// Counts this many from now on.

@@ -15,6 +15,7 @@ pub(crate) use header::delay_ms;
 use crate::deduplication::Remembered;
 use crate::exchange::{Context, Exchange};
 use crate::internal_publish::{InternalPublish, post};
+use crate::memory::Use;
 use crate::queue::SPILLED;
 use crate::timers::{Timed, Timer, TimerKind};
 use crate::wakes::Wakes;
@@ -78,13 +79,14 @@ impl Delay {
         exchange: Weak<Exchange>,
         context: Context,
     ) -> Arc<Self> {
+        let wheel = Wheel::new(context.memory.charge(Use::Places, 0));
         Arc::new_cyclic(|me| Delay {
             number,
             durable,
             exchange,
             context,
             me: Weak::clone(me),
-            state: Mutex::default(),
+            state: Mutex::new(State { wheel, ..State::default() }),
         })
     }
 

@@ -6,6 +6,7 @@
 //! most however long it waits, and costs a few bytes as long as it lies in a bucket.
 
 use super::bucket::{Bucket, PackedPairs};
+use crate::memory::Charge;
 use courser_store::{Location, Position};
 use std::collections::BTreeMap;
 
@@ -21,7 +22,13 @@ pub(super) struct Wheel {
     /// By the time at which they begin, in spans.
     levels: [BTreeMap<u64, Bucket>; 3],
     len: usize,
+    charge: Charge,
 }
+
+/// What a message is taken to use, wherever it lies.
+const PLACE_BYTES: usize = 16;
+/// Memory is counted anew when so many have come or gone.
+const COUNTED_AT_ONCE: usize = 1024;
 
 /// What is in the log of all messages in a wheel.
 #[derive(Debug, Default)]
@@ -31,6 +38,17 @@ pub(super) struct Logged {
 }
 
 impl Wheel {
+    /// An empty one. What it uses is counted by `charge`.
+    pub fn new(charge: Charge) -> Self {
+        Wheel { charge, ..Wheel::default() }
+    }
+
+    fn count_memory(&mut self) {
+        if self.len.is_multiple_of(COUNTED_AT_ONCE) {
+            self.charge.set(self.len * PLACE_BYTES);
+        }
+    }
+
     pub fn len(&self) -> usize {
         self.len
     }
@@ -38,6 +56,7 @@ impl Wheel {
     /// Adds a message. `now_ms` decides only how it is kept.
     pub fn insert(&mut self, due_ms: u64, location: Location, now_ms: u64) {
         self.len += 1;
+        self.count_memory();
         self.place(due_ms, location, now_ms);
     }
 
@@ -92,6 +111,7 @@ impl Wheel {
         let first = self.soon.first_entry().filter(|first| first.key().0 <= now_ms)?;
         let ((due_ms, _), location) = first.remove_entry();
         self.len -= 1;
+        self.count_memory();
         Some((due_ms, location))
     }
 

@@ -175,9 +175,12 @@ impl Exchange {
         let charge = context.memory.charge(Use::Definitions, bytes);
         let index = Index::new(settings.kind, &settings.arguments);
         let bindings = Bindings { by_destination: FxHashMap::default(), index, count: 0 };
+        let remembered = context.memory.charge(Use::Deduplication, 0);
         let deduplication = match settings.kind {
-            ExchangeKind::Deduplicating => Some(Deduplication::with(&settings.arguments)),
-            _ => Deduplication::of(&settings.arguments),
+            ExchangeKind::Deduplicating => {
+                Some(Deduplication::with(&settings.arguments, remembered))
+            }
+            _ => Deduplication::of(&settings.arguments, remembered),
         };
         let exchange = Arc::new_cyclic(|me| Exchange {
             id,

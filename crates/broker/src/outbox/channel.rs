@@ -46,8 +46,8 @@ pub(crate) struct ChannelOut {
     pub(super) fault: Option<Fault>,
 }
 
-/// What an open channel uses here and in its session.
-const CHANNEL_BYTES: usize = 768;
+/// What an open channel uses here and in its session, with the address that it published to last.
+const CHANNEL_BYTES: usize = 1280;
 /// What a consumer uses here and in its queue, its tag not counted.
 const CONSUMER_BYTES: usize = 256;
 

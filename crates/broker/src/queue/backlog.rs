@@ -1,6 +1,7 @@
 //! Messages that wait, oldest first: a queue's, or those of one priority.
 
 use super::packed::Packed;
+use crate::memory::Charge;
 use courser_store::{Location, Position};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,6 +12,9 @@ pub(crate) const SPILLED: u16 = 2;
 
 /// Locations that are packed together once neither end of the queue needs them.
 const PAGE_LOCATIONS: usize = 1024;
+
+/// What one that came back uses: number, place, and its part of a tree's nodes that are half full.
+const RETURNED_BYTES: usize = 2 * (size_of::<(u64, Location)>() + 8);
 
 /// Every message that has to wait gets the next sequence number. What has never been
 /// delivered lies in one line with consecutive numbers, which therefore need not be kept; what came
@@ -29,12 +33,27 @@ pub(super) struct Backlog {
     len: usize,
     first: u64,
     next_sequence: u64,
+    /// Bytes of what is packed.
+    packed_bytes: usize,
+    /// How many in `returned` are counted.
+    returned_charged: usize,
+    charge: Charge,
 }
 
 impl Backlog {
     /// An empty line whose numbers begin here.
-    pub fn starting_at(sequence: u64) -> Self {
-        Backlog { next_sequence: sequence, ..Backlog::default() }
+    pub fn starting_at(sequence: u64, charge: Charge) -> Self {
+        Backlog { next_sequence: sequence, charge, ..Backlog::default() }
+    }
+
+    /// Counts what it uses. To be called when some of its parts grow or shrink, not for each message.
+    #[cold]
+    #[inline(never)]
+    fn count_memory(&mut self) {
+        let open = self.oldest.capacity() + self.newest.capacity();
+        let packed = self.packed.capacity() * size_of::<Packed>() + self.packed_bytes;
+        let returned = self.returned_charged * RETURNED_BYTES;
+        self.charge.set(open * size_of::<Location>() + packed + returned);
     }
 
     /// The number of the next message.
@@ -68,12 +87,19 @@ impl Backlog {
         self.next_sequence += 1;
         self.len += 1;
         if self.packed.is_empty() && self.newest.is_empty() && self.oldest.len() < PAGE_LOCATIONS {
+            let grows = self.oldest.len() == self.oldest.capacity();
             self.oldest.push_back(location);
+            if grows {
+                self.count_memory();
+            }
             return;
         }
         self.newest.push_back(location);
         if self.newest.len() == PAGE_LOCATIONS {
-            self.packed.push_back(Packed::pack(&mut self.newest));
+            let packed = Packed::pack(&mut self.newest);
+            self.packed_bytes += packed.size_bytes();
+            self.packed.push_back(packed);
+            self.count_memory();
         }
     }
 
@@ -81,6 +107,10 @@ impl Backlog {
     pub fn put_back(&mut self, sequence: u64, location: Location) {
         debug_assert!(self.len == 0 || sequence < self.first);
         self.returned.insert(sequence, location);
+        if self.returned.len() > self.returned_charged {
+            self.returned_charged = self.returned.len().next_power_of_two();
+            self.count_memory();
+        }
     }
 
     /// The oldest message and its number.
@@ -96,7 +126,7 @@ impl Backlog {
     #[inline]
     pub fn pop(&mut self) -> Option<(u64, Location)> {
         if !self.returned.is_empty() {
-            return self.returned.pop_first();
+            return self.pop_returned();
         }
         let location = self.oldest.pop_front()?;
         let sequence = self.first;
@@ -108,24 +138,42 @@ impl Backlog {
         Some((sequence, location))
     }
 
+    fn pop_returned(&mut self) -> Option<(u64, Location)> {
+        let popped = self.returned.pop_first();
+        if self.returned.is_empty() {
+            self.returned_charged = 0;
+            self.count_memory();
+        }
+        popped
+    }
+
     /// Keeps the promise that the oldest of the line are open whenever there are any.
     #[cold]
     fn refill(&mut self) {
         match self.packed.pop_front() {
-            Some(packed) => packed.unpack(&mut self.oldest),
+            Some(packed) => {
+                self.packed_bytes -= packed.size_bytes();
+                packed.unpack(&mut self.oldest);
+            }
             None => self.oldest.append(&mut self.newest),
         }
         if self.oldest.is_empty() {
+            if self.oldest.capacity() <= PAGE_LOCATIONS / 16 {
+                // There was no burst.
+                return;
+            }
             // A burst is over; what it needed is given back.
             self.oldest.shrink_to(PAGE_LOCATIONS / 16);
             self.newest.shrink_to(PAGE_LOCATIONS / 16);
             self.packed.shrink_to(0);
         }
+        self.count_memory();
     }
 
     /// Takes everything. The caller drops it, better without the queue's lock.
     pub fn take_all(&mut self) -> Backlog {
-        std::mem::replace(self, Backlog::starting_at(self.next_sequence))
+        let rest = Backlog::starting_at(self.next_sequence, self.charge.another());
+        std::mem::replace(self, rest)
     }
 
     /// Adds the places of the oldest messages behind `skip` others until there are `count` in

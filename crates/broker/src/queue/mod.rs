@@ -201,15 +201,19 @@ impl Queue {
         traits: Option<Arc<EffectiveSettings>>,
         (vhost, timers, memory): (Weak<Vhost>, Arc<Timers>, &Arc<Memory>),
     ) -> Arc<Self> {
-        let ready = Ready::new(arguments::ranks(&settings.arguments));
+        let ranks = arguments::ranks(&settings.arguments);
+        let ready = Ready::new(ranks, memory.charge(Use::Places, 0));
         let single = arguments::single_active(&settings.arguments).map(SingleActive::new);
         let consumers = Consumers::new(single);
         let queue_type = QueueType::of(&settings.arguments);
         let is_stream = queue_type == QueueType::Stream;
         let stream = is_stream.then(|| Box::new(Stream::new(id, traits.as_deref())));
         let notes = MessageNotes::of(&settings.arguments);
-        let deduplication =
-            if notes.is_some() { None } else { Deduplication::of(&settings.arguments) };
+        let remembered = memory.charge(Use::Deduplication, 0);
+        let deduplication = match notes {
+            Some(_) => None,
+            None => Deduplication::of(&settings.arguments, remembered),
+        };
         let charge = memory.charge(Use::Definitions, named_bytes(&name, &settings.arguments));
         let unacked = HandedOut::new(memory.charge(Use::Sessions, 0));
         let is_direct_reply = is_reply_name(name.as_bytes());

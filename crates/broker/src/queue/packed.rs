@@ -37,6 +37,14 @@ impl Packed {
         Packed::Positions(octets.into())
     }
 
+    /// Bytes that it uses besides itself.
+    pub fn size_bytes(&self) -> usize {
+        match self {
+            Packed::Positions(octets) => octets.len(),
+            Packed::Plain(plain) => size_of_val(&**plain),
+        }
+    }
+
     /// Appends what was packed to `locations`.
     pub fn unpack(self, locations: &mut VecDeque<Location>) {
         match self {

@@ -1,6 +1,7 @@
 //! Priorities: messages with a higher one overtake the others, those with the same keep their order.
 
 use super::backlog::{Backlog, Logged};
+use crate::memory::Charge;
 use courser_codec::ContentHeader;
 use courser_store::{Location, MessageRef};
 
@@ -43,11 +44,13 @@ pub(super) struct Levels {
     len: usize,
     /// Above every number given out in any level.
     next_sequence: u64,
+    /// Counts nothing itself; each line has one like it.
+    charge: Charge,
 }
 
 impl Levels {
-    pub fn new(ranks: Ranks) -> Self {
-        Levels { ranks, backlogs: Vec::new(), len: 0, next_sequence: 0 }
+    pub fn new(ranks: Ranks, charge: Charge) -> Self {
+        Levels { ranks, backlogs: Vec::new(), len: 0, next_sequence: 0, charge }
     }
 
     pub fn rank(&self, message: &MessageRef<'_>) -> u8 {
@@ -99,7 +102,8 @@ impl Levels {
     }
 
     pub fn take_all(&mut self) -> Levels {
-        let rest = Levels { next_sequence: self.next_sequence, ..Levels::new(self.ranks) };
+        let rest = Levels::new(self.ranks, self.charge.another());
+        let rest = Levels { next_sequence: self.next_sequence, ..rest };
         std::mem::replace(self, rest)
     }
 
@@ -122,7 +126,8 @@ impl Levels {
         let index = match self.backlogs.binary_search_by_key(&level, |(level, _)| *level) {
             Ok(index) => index,
             Err(index) => {
-                self.backlogs.insert(index, (level, Backlog::starting_at(self.next_sequence)));
+                let backlog = Backlog::starting_at(self.next_sequence, self.charge.another());
+                self.backlogs.insert(index, (level, backlog));
                 index
             }
         };

@@ -2,6 +2,7 @@
 
 use super::backlog::{Backlog, Logged};
 use super::priority::{Levels, Ranks};
+use crate::memory::Charge;
 use courser_store::{Location, MessageRef};
 
 /// What waits: one line, or one for each priority if the queue looks at them.
@@ -13,9 +14,10 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    pub fn new(ranks: Option<Ranks>) -> Self {
-        let levels = ranks.map(|ranks| Box::new(Levels::new(ranks)));
-        Ready { backlog: Backlog::default(), levels }
+    /// Nothing waits. What it uses is counted by `charge`.
+    pub fn new(ranks: Option<Ranks>, charge: Charge) -> Self {
+        let levels = ranks.map(|ranks| Box::new(Levels::new(ranks, charge.another())));
+        Ready { backlog: Backlog::starting_at(0, charge), levels }
     }
 
     /// Whether the place of a message depends on its priority.

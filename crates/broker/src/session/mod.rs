@@ -95,7 +95,8 @@ struct Channel {
     last_queue: Option<ShortString>,
     /// `basic.qos` with global=false: for consumers made from now on.
     prefetch: u32,
-    /// The last publish routed, because the next one mostly goes the same way.
+    /// The last publish routed, because the next one mostly goes the same way. The cache has this route
+    /// too, and counts it.
     last_route: Option<LastRoute>,
     /// The highest confirm sequence number taken in with this batch, and how many there were.
     unconfirmed_through: u64,
@@ -129,25 +130,18 @@ const ROUTES_MAX: usize = 1024;
 const ROUTES_MAX_BYTES: usize = 4 << 20;
 
 impl RouteCache {
-    fn get(&mut self, address: &[u8], generation: u64) -> Option<Arc<Route>> {
-        if self.generation != generation {
-            self.by_address.clear();
-            self.charge.set(0);
-            self.generation = generation;
-        }
-        self.by_address.get(address).cloned()
+    /// Whether a route may be remembered at all.
+    fn takes(address: &[u8], route: &Route) -> bool {
+        address.len() + route.used_bytes() <= ROUTES_MAX_BYTES
+    }
+
+    fn has_room_for(&self, address: &[u8], route: &Route) -> bool {
+        let bytes = self.charge.bytes() + address.len() + route.used_bytes();
+        self.by_address.len() < ROUTES_MAX && bytes <= ROUTES_MAX_BYTES
     }
 
     fn put(&mut self, address: &[u8], route: &Arc<Route>) {
-        let bytes = address.len() + route.used_bytes();
-        if self.by_address.len() >= ROUTES_MAX || self.charge.bytes() + bytes > ROUTES_MAX_BYTES {
-            self.by_address.clear();
-            self.charge.set(0);
-        }
-        if bytes > ROUTES_MAX_BYTES {
-            return;
-        }
-        self.charge.set(self.charge.bytes() + bytes);
+        self.charge.set(self.charge.bytes() + address.len() + route.used_bytes());
         self.by_address.insert(address.into(), Arc::clone(route));
     }
 }

@@ -1,7 +1,7 @@
 //! Publishing: the path of most of the broker's work.
 
 use super::readdress::says_the_way;
-use super::{LastRoute, ROUTES_MAX, Session, pace::Pace};
+use super::{LastRoute, ROUTES_MAX, RouteCache, Session, pace::Pace};
 use crate::arguments::MAX_EXPIRY_MS;
 use crate::counts::PublishTally;
 use crate::deduplication::Remembered;
@@ -216,16 +216,28 @@ impl Session {
         {
             return Ok(Arc::clone(&last.route));
         }
-        let route = match self.routes.get(inbound.address, generation) {
-            Some(route) => route,
+        if self.routes.generation != generation {
+            self.forget_routes(generation);
+        }
+        let route = match self.routes.by_address.get(inbound.address) {
+            Some(route) => Arc::clone(route),
             None => self.make_route(inbound, properties)?,
         };
-        if route.by_key_alone {
+        if route.by_key_alone && RouteCache::takes(inbound.address, &route) {
             let channel = self.channel(inbound.channel)?;
             let address = inbound.address.into();
             channel.last_route = Some(LastRoute { address, generation, route: Arc::clone(&route) });
         }
         Ok(route)
+    }
+
+    /// Forgets all routes; the next ones are those of this generation.
+    #[cold]
+    fn forget_routes(&mut self, generation: u64) {
+        self.routes.by_address.clear();
+        self.routes.charge.set(0);
+        self.routes.generation = generation;
+        self.channels.iter_mut().for_each(|(_, channel)| channel.last_route = None);
     }
 
     #[cold]
@@ -239,7 +251,10 @@ impl Session {
         self.permit_publish(exchange.as_bytes(), &keys)?;
         let envelope = Envelope { keys: &keys, properties };
         let route = Arc::new(self.vhost.route(exchange.as_bytes(), &envelope)?);
-        if route.by_key_alone {
+        if route.by_key_alone && RouteCache::takes(inbound.address, &route) {
+            if !self.routes.has_room_for(inbound.address, &route) {
+                self.forget_routes(self.routes.generation);
+            }
             self.routes.put(inbound.address, &route);
         }
         debug_assert!(self.routes.by_address.len() <= ROUTES_MAX);

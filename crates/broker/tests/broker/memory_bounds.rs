@@ -1,8 +1,9 @@
 //! What clients make the broker hold besides waiting messages: it is counted, bounded and given back.
 
-use crate::support::{Client, Message, World, declare_with, short};
+use crate::support::{Client, Message, Step, World, declare_with, short};
 use courser_broker::Limits;
 use courser_codec::{FieldTable, Table, basic, exchange, queue};
+use std::sync::Arc;
 
 fn world_of(memory_high_bytes: u64) -> World {
     World::with(Limits { memory_high_bytes, ..Limits::default() })
@@ -113,7 +114,7 @@ fn the_transactions_of_a_connection_are_bounded_together() {
     client.call_on(2, courser_codec::tx::Select {});
     client.tx_select();
     for _ in 0..5 {
-        client.read(&[crate::support::Step::Publish(2, kilobyte())]);
+        client.read(&[Step::Publish(2, kilobyte())]);
     }
     for _ in 0..3 {
         client.send(kilobyte());
@@ -160,7 +161,7 @@ fn queues_exchanges_and_bindings_count_with_their_arguments_until_they_go() {
 
 #[test]
 fn definitions_together_are_bounded_and_may_be_made_again_when_some_have_gone() {
-    let world = world_of(1_000_000);
+    let world = world_of(8_000_000);
     let mut client = world.connect();
     let arguments = with_text(20_000);
     let entries = arguments.to_entries();
@@ -178,10 +179,10 @@ fn definitions_together_are_bounded_and_may_be_made_again_when_some_have_gone() 
             _ => made += 1,
         }
     };
-    assert!((5..12).contains(&made), "{made}");
+    assert!((80..95).contains(&made), "{made}");
     assert_eq!(
         text,
-        "406 PRECONDITION_FAILED - memory limit (250000 bytes) of queues, exchanges and bindings reached"
+        "406 PRECONDITION_FAILED - memory limit (2000000 bytes) of queues, exchanges and bindings reached"
     );
     assert_eq!(world.broker.alarm(), None);
     client.open_channel(1);
@@ -190,6 +191,31 @@ fn definitions_together_are_bounded_and_may_be_made_again_when_some_have_gone() 
     client.tell(queue::Declare { nowait: true, ..declare(&names[made]) });
     let bind = bind_with(&mut client, &with_text(30_000));
     assert!(client.refused(bind).contains("of queues, exchanges and bindings reached"));
+}
+
+#[test]
+fn a_memory_limit_however_small_leaves_room_for_definitions() {
+    let world = world_of(1);
+    let mut client = world.connect();
+    for nth in 0..300 {
+        client.declare(&format!("q{nth}"));
+    }
+    let arguments = with_text(30_000);
+    let refused = (0..40).find_map(|nth| {
+        let name = format!("large{nth}");
+        let entries = arguments.to_entries();
+        let declare = queue::Declare {
+            queue: short(&name),
+            arguments: Table::from_entries(&entries),
+            ..Default::default()
+        };
+        match client.call(declare) {
+            crate::support::Heard::ChannelClosed(text) => Some(text),
+            _ => None,
+        }
+    });
+    let text = refused.expect("a refusal");
+    assert!(text.contains("memory limit (1048576 bytes) of queues"), "{text}");
 }
 
 #[test]
@@ -231,4 +257,85 @@ fn consumers_leave_no_more_unacknowledged_than_a_channel_may() {
     assert_eq!(client.bodies(), ["4"]);
     client.ack_through(0);
     assert_eq!(client.bodies(), ["5"]);
+}
+
+#[test]
+fn the_places_of_waiting_messages_count_and_are_given_back() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    client.fill("q", &["x"]);
+    client.pop("q");
+    let books = |world: &World| world.broker.memory_used_bytes() - world.broker.messages_bytes();
+    let before = books(&world);
+    let bodies = vec!["x"; 20_000];
+    client.fill("q", &bodies);
+    let full = books(&world);
+    assert!((20_000 * 16..20_000 * 32).contains(&(full - before)), "{before}, {full}");
+    for _ in 0..19_000 {
+        client.pop("q").expect("a message");
+    }
+    assert!(books(&world) < before + 60_000, "{before}, {}", books(&world));
+    while client.pop("q").is_some() {}
+    assert!(books(&world) < before + 2000, "{before}, {}", books(&world));
+    client.fill("q", &bodies);
+    client.purge("q");
+    assert!(books(&world) < before + 2000, "{before}, {}", books(&world));
+    declare_with(&mut client, "ranked", false, &FieldTable::new().with("x-max-priority", 3));
+    client.fill("ranked", &bodies);
+    assert!(books(&world) > before + 20_000 * 16);
+    client.delete("ranked");
+    assert!(books(&world) < before + 2000, "{before}, {}", books(&world));
+}
+
+/// Says of itself that it is this one.
+fn marked(number: u32) -> Message {
+    let header = FieldTable::new().with("x-deduplication-header", number.to_string().as_str());
+    Message::new("once", "", "x").headers(header)
+}
+
+#[test]
+fn what_is_remembered_to_drop_repetitions_counts_and_is_bounded_together() {
+    let world = world_of(4_000_000);
+    let mut client = world.connect();
+    let arguments = FieldTable::new().with("x-cache-size", 1_000_000);
+    let entries = arguments.to_entries();
+    let (exchange, kind) = (short("once"), short("x-message-deduplication"));
+    let arguments = Table::from_entries(&entries);
+    let before = world.broker.memory_used_bytes();
+    client.call(exchange::Declare { exchange, kind, arguments, ..Default::default() });
+    declare_with(&mut client, "q", false, &FieldTable::new().with("x-max-length", 1));
+    client.bind("q", "once", "");
+    for number in 0..60_000 {
+        client.send(marked(number));
+    }
+    let full = world.broker.memory_used_bytes() - before;
+    assert!((400_000..1_100_000).contains(&full), "{full}");
+    assert_eq!(world.broker.alarm(), None, "nobody could end it");
+    client.pop("q").expect("the newest");
+    client.send(marked(59_999));
+    assert_eq!(client.pop("q"), None, "the newest are remembered");
+    client.send(marked(0));
+    assert!(client.pop("q").is_some(), "the oldest are forgotten");
+    client.delete("q");
+    client.call(exchange::Delete { exchange, ..Default::default() });
+    // Until then the route is remembered, and with it what it goes through.
+    client.publish("", "nowhere", "x");
+    let after = world.broker.memory_used_bytes();
+    assert!(after < before + 10_000, "{before}, {after}");
+}
+
+#[test]
+fn no_channel_holds_on_to_a_route_that_its_connection_has_forgotten() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.open_channel(2);
+    client.declare("q");
+    client.declare("other");
+    client.read(&[Step::Publish(2, Message::new("", "q", "x"))]);
+    let vhost = world.broker.vhost("/").expect("always there");
+    let queue = Arc::downgrade(&vhost.queue(b"q").expect("declared"));
+    client.delete("q");
+    client.publish("", "other", "x");
+    assert!(queue.upgrade().is_none(), "the other channel remembers its way");
 }
