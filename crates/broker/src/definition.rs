@@ -24,6 +24,7 @@ use crate::policy::{ApplyTo, Policy, PolicyKind};
 use crate::queue::{Queue, QueueSettings};
 use crate::vhost::VhostLimits;
 use courser_codec::{FieldTable, ShortString, Table};
+use courser_store::ShardId;
 
 /// Where a vhost is; see [`crate::scope`] for these.
 pub(crate) const PLACEMENT: u8 = b's';
@@ -135,6 +136,11 @@ pub(crate) fn binding_key(vhost: &str, binding: &DefinedBinding) -> Vec<u8> {
 
 pub(crate) fn placement_key(vhost: &str) -> Vec<u8> {
     [&[PLACEMENT], vhost.as_bytes()].concat()
+}
+
+/// The shard that a placement names.
+pub(crate) fn placed_on(value: &[u8]) -> Option<ShardId> {
+    Some(ShardId(u64::from_le_bytes(value.try_into().ok()?)))
 }
 
 pub(crate) fn vhost_key(vhost: &str) -> Vec<u8> {

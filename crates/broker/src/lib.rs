@@ -58,7 +58,7 @@ pub use queue::{
     Bounds, ConnectionId, DeadLetterTo, EffectiveSettings, Overflow, Queue, QueueSettings,
     QueueStatus,
 };
-pub use restore::{RestoreError, names_in_log};
+pub use restore::{RestoreError, names_in_log, shards_in_log};
 pub use session::{Batch, Inbound, Pace, Session};
 pub use shard::ShardFault;
 pub use vhost::{Admission, Vhost, VhostLimits};

@@ -10,7 +10,7 @@ use crate::scope::{RESTORED, Scope, of_kind};
 use crate::shard::Shard;
 use courser_auth::Record as AccountRecord;
 use courser_store::{Recovered, ShardId};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
@@ -60,6 +60,12 @@ pub fn names_in_log(recovered: &Recovered) -> HashMap<u64, String> {
         _ => None,
     });
     named.collect()
+}
+
+/// The shards that the definitions in the home shard's log name besides itself.
+pub fn shards_in_log(recovered: &Recovered) -> BTreeSet<ShardId> {
+    let placements = recovered.definitions.range(of_kind(definition::PLACEMENT));
+    placements.filter_map(|(_, shard)| definition::placed_on(shard)).collect()
 }
 
 impl Broker {

@@ -109,7 +109,7 @@ impl Broker {
     pub(crate) fn placement(&self, name: &str) -> Option<ShardId> {
         let kept = self.kept.0.lock();
         let value = kept.get(&definition::placement_key(name))?;
-        Some(ShardId(u64::from_le_bytes(value.as_slice().try_into().ok()?)))
+        definition::placed_on(value)
     }
 
     /// Where the vhosts are that are not on the home shard.
@@ -117,7 +117,7 @@ impl Broker {
         let all = self.kept.of_kind(definition::PLACEMENT);
         let read = |(key, value): (Vec<u8>, Vec<u8>)| {
             let name = String::from_utf8(key).ok()?;
-            Some((name, ShardId(u64::from_le_bytes(value.try_into().ok()?))))
+            Some((name, definition::placed_on(&value)?))
         };
         all.into_iter().filter_map(read).collect()
     }

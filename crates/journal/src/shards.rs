@@ -12,6 +12,46 @@ use std::sync::Arc;
 /// Marks a folder whose journal is being removed: what is left in it is none.
 const BEING_REMOVED: &str = "being-removed";
 
+/// A shard's folder in a data folder.
+pub(crate) struct Folder {
+    pub id: ShardId,
+    pub path: PathBuf,
+}
+
+impl Folder {
+    /// What the folder of a shard is called.
+    pub fn name_of(shard: ShardId) -> String {
+        match shard {
+            ShardId::HOME => "journal".to_owned(),
+            other => format!("journal-{other}"),
+        }
+    }
+
+    /// All in a data folder, in the order of their numbers.
+    pub fn all(disk: &dyn Disk, data_dir: &Path) -> io::Result<Vec<Self>> {
+        let mut found = Vec::new();
+        for name in disk.folders(data_dir)? {
+            let number = name.strip_prefix("journal-").and_then(|number| number.parse().ok());
+            let id = ShardId(number.unwrap_or_default());
+            if Self::name_of(id) == name {
+                found.push(Folder { id, path: data_dir.join(name) });
+            }
+        }
+        found.sort_by_key(|folder| folder.id);
+        Ok(found)
+    }
+
+    /// Whether a file in it makes it a journal.
+    pub fn has_journal(&self, disk: &dyn Disk) -> io::Result<bool> {
+        Ok(disk.list(&self.path)?.iter().any(|file| names::parse(&file.name).is_some()))
+    }
+
+    /// Whether what is left in it is none.
+    pub fn is_being_removed(&self, disk: &dyn Disk) -> io::Result<bool> {
+        Ok(disk.list(&self.path)?.iter().any(|file| file.name == BEING_REMOVED))
+    }
+}
+
 /// Shards below one folder: `journal` is the home shard's, `journal-7` that of shard 7.
 pub struct JournalShards {
     folder: PathBuf,
@@ -48,10 +88,7 @@ impl JournalShards {
 
     /// Where a shard's journal is.
     pub fn folder(&self, shard: ShardId) -> PathBuf {
-        match shard {
-            ShardId::HOME => self.folder.join("journal"),
-            other => self.folder.join(format!("journal-{other}")),
-        }
+        self.folder.join(Folder::name_of(shard))
     }
 
     /// The names of the files of a shard; none if there is no folder.

@@ -7,7 +7,7 @@ use clap::Parser;
 use courser::{
     Config, ConfigError, Gather, Inherited, Server, TEMPLATE, banner, raise_open_file_limit,
 };
-use courser_broker::names_in_log;
+use courser_broker::{names_in_log, shards_in_log};
 use courser_journal::tools;
 use logging::Log;
 use sd_notify::NotifyState;
@@ -258,32 +258,32 @@ impl Stops {
 }
 
 fn look_into_journal(command: JournalCommand, config: &Config) -> anyhow::Result<()> {
-    let folder = config.data_dir.join("journal");
+    let data_dir = &config.data_dir;
     anyhow::ensure!(
-        folder.is_dir(),
+        data_dir.join("journal").is_dir(),
         "there is no journal in {}; name the data folder with --data-dir",
-        config.data_dir.display()
+        data_dir.display()
     );
     let disk = config.disk();
+    let meaning = tools::Meaning { names: &names_in_log, shards: &shards_in_log };
     let mut out = std::io::stdout().lock();
     let done = match command {
-        JournalCommand::Inspect => tools::inspect(&folder, disk, &mut out),
+        JournalCommand::Inspect => tools::inspect_all(data_dir, disk, &mut out),
         JournalCommand::Repair => {
             let options = config.journal_options();
-            match tools::repair_store(&folder, options, disk, &names_in_log, &mut out) {
+            match tools::repair_all(data_dir, &options, disk, meaning, &mut out) {
                 Ok(repaired) if repaired.lost => anyhow::bail!(
-                    "the journal starts again, without what is named above. What was taken out is in \
+                    "the broker starts again, without what is named above. What was taken out is in \
                      the files that end in .bad"
                 ),
                 done => done.map(|_| ()),
             }
         }
-        JournalCommand::Verify => match tools::verify_store(&folder, disk, &names_in_log, &mut out)
-        {
+        JournalCommand::Verify => match tools::verify_all(data_dir, disk, meaning, &mut out) {
             Ok(true) => Ok(()),
             Ok(false) => anyhow::bail!(
-                "the journal is damaged; 'courser journal repair' rebuilds what it can, and says what is \
-                 lost. Copy the folder first."
+                "the data folder is damaged; 'courser journal repair' rebuilds what it can, and says \
+                 what is lost. Copy the folder first."
             ),
             Err(error) => Err(error),
         },
@@ -291,7 +291,7 @@ fn look_into_journal(command: JournalCommand, config: &Config) -> anyhow::Result
     match done {
         // Whoever reads the report has seen enough of it.
         Err(tools::ToolError::Io(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        done => done.with_context(|| folder.display().to_string()),
+        done => done.with_context(|| data_dir.display().to_string()),
     }
 }
 

@@ -1,11 +1,11 @@
 //! Shards of one broker: opened, filled, closed, opened again and removed one by one.
 
-use courser_broker::{Broker, Limits, ShardFault};
+use courser_broker::{Broker, Limits, ShardFault, names_in_log, shards_in_log};
 use courser_journal::testing::{FakeDisk, Faults};
-use courser_journal::{JournalShards, Options};
+use courser_journal::{JournalShards, Options, tools};
 use courser_sim::{Client, PLAIN};
 use courser_store::{MemoryGauge, OpenShard, Opening, ShardId, Shards};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const OTHER: ShardId = ShardId(1);
@@ -178,4 +178,118 @@ fn a_shard_that_is_removed_when_the_power_fails_is_whole_or_gone() {
         }
     }
     assert!(whole > 0 && gone > 0, "{whole} whole, {gone} gone");
+}
+
+/// The disk of a broker that was stopped with three messages at home and two on the other shard.
+fn stopped() -> FakeDisk {
+    let disk = FakeDisk::new(8);
+    let world = World::start(&disk);
+    let mut at_home = Client::new(&world.broker);
+    at_home.declare("q", None).expect("declared");
+    publish(&mut at_home, 1..=3);
+    let (shard, _) = world.open(Opening::MakeIfMissing);
+    world.broker.add_vhost_on(VHOST, OTHER).expect("a new vhost");
+    let mut elsewhere = Client::in_vhost(&world.broker, VHOST);
+    elsewhere.declare("q", None).expect("declared");
+    publish(&mut elsewhere, 11..=12);
+    drop((at_home, elsewhere));
+    shard.close().expect("nothing fails");
+    world.home.close().expect("nothing fails");
+    disk.kill();
+    disk
+}
+
+const MEANING: tools::Meaning<'_> = tools::Meaning { names: &names_in_log, shards: &shards_in_log };
+
+fn verify(disk: &FakeDisk) -> (bool, String) {
+    let mut out = Vec::new();
+    let disk = Arc::new(disk.clone());
+    let sound = tools::verify_all(Path::new("data"), disk, MEANING, &mut out);
+    (sound.expect("it can be read"), String::from_utf8(out).expect("text"))
+}
+
+fn repair(disk: &FakeDisk) -> (tools::Repaired, String) {
+    let mut out = Vec::new();
+    let options = Options { segment_bytes: 64 << 10, threads: false, ..Options::default() };
+    let disk = Arc::new(disk.clone());
+    let done = tools::repair_all(Path::new("data"), &options, disk, MEANING, &mut out);
+    (done.expect("it can be mended"), String::from_utf8(out).expect("text"))
+}
+
+fn files_in(disk: &FakeDisk, folder: &str) -> Vec<(PathBuf, Vec<u8>)> {
+    let names = disk.names().into_iter().filter(|path| path.starts_with(folder));
+    names.filter_map(|path| Some((path.clone(), disk.contents(&path)?))).collect()
+}
+
+/// Starts both shards. Returns the messages that wait at home and on the other one.
+fn ready(disk: &FakeDisk) -> (usize, Option<usize>) {
+    let world = World::start(disk);
+    let (_shard, _) = world.open(Opening::Existing);
+    let vhost = world.broker.vhost(VHOST).expect("placed");
+    (world.ready("/"), vhost.queue(b"q").map(|queue| queue.status().ready))
+}
+
+#[test]
+fn the_tools_say_of_each_shard_that_it_is_sound() {
+    let disk = stopped();
+    let (sound, text) = verify(&disk);
+    assert!(sound, "{text}");
+    assert_eq!(
+        text,
+        "data/journal:\nthe journal is sound\ndata/journal-1:\nthe journal is sound\n"
+    );
+    assert_eq!(repair(&disk).0, tools::Repaired::default());
+    let mut out = Vec::new();
+    let inspected = tools::inspect_all(Path::new("data"), Arc::new(disk.clone()), &mut out);
+    inspected.expect("it can be read");
+    let text = String::from_utf8(out).expect("text");
+    assert_eq!(text.matches("replay: ").count(), 2, "{text}");
+    assert_eq!(ready(&disk), (3, Some(2)));
+}
+
+#[test]
+fn the_tools_find_and_mend_what_is_damaged_on_another_shard_and_name_it() {
+    let disk = stopped();
+    let home = files_in(&disk, "data/journal");
+    let (path, mut log) = files_in(&disk, "data/journal-1")
+        .into_iter()
+        .find(|(path, _)| path.extension().is_some_and(|is| is == "log"))
+        .expect("a segment");
+    let body = log.windows(50).position(|bytes| bytes == [12; 50]).expect("the second message");
+    log[body] ^= 1;
+    disk.put(&path, &log);
+    let (sound, text) = verify(&disk);
+    let (at_home, elsewhere) = text.split_once("data/journal-1:\n").expect("a part of its own");
+    assert!(!sound && at_home.ends_with("the journal is sound\n"), "{text}");
+    assert!(elsewhere.contains(path.to_str().expect("text")), "{text}");
+    let (repaired, text) = repair(&disk);
+    assert_eq!(repaired, tools::Repaired { changed: true, lost: true });
+    assert!(text.contains("data/journal-1:\n"), "{text}");
+    assert_eq!(files_in(&disk, "data/journal"), home, "nothing was wrong there");
+    assert!(verify(&disk).0);
+    assert_eq!(ready(&disk), (3, Some(1)));
+}
+
+#[test]
+fn a_shard_that_is_missing_is_told_and_begins_anew_after_a_repair() {
+    let disk = stopped();
+    for marked in [false, true] {
+        let kept = FakeDisk::new(9);
+        for (path, contents) in files_in(&disk, "data/journal") {
+            kept.put(&path, &contents);
+        }
+        if marked {
+            for (path, contents) in files_in(&disk, "data/journal-1") {
+                kept.put(&path, &contents);
+            }
+            kept.put(Path::new("data/journal-1/being-removed"), b"");
+        }
+        let (sound, text) = verify(&kept);
+        assert!(!sound && text.contains("data/journal-1:\nthere is no journal here"), "{text}");
+        let (repaired, text) = repair(&kept);
+        assert_eq!(repaired, tools::Repaired { changed: true, lost: true });
+        assert!(text.contains("everything in it is lost"), "{text}");
+        assert!(verify(&kept).0);
+        assert_eq!(ready(&kept), (3, None));
+    }
 }

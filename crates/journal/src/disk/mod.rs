@@ -32,6 +32,8 @@ pub trait Disk: Send + Sync + 'static {
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
     /// The plain files of a folder, in any order.
     fn list(&self, dir: &Path) -> io::Result<Vec<FileEntry>>;
+    /// The names of the folders in a folder, in any order.
+    fn folders(&self, dir: &Path) -> io::Result<Vec<String>>;
     /// Opens a file.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>>;
     /// Renames a file over whatever is there. Durable only after [`Disk::sync_dir`].

@@ -107,6 +107,18 @@ impl Disk for RealDisk {
         Ok(found)
     }
 
+    fn folders(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            // As for files, but a link to a folder is one.
+            if let (true, Ok(name)) = (entry.path().is_dir(), entry.file_name().into_string()) {
+                found.push(name);
+            }
+        }
+        Ok(found)
+    }
+
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
         OWNER_ONLY.open(path, mode)
     }
@@ -155,6 +167,10 @@ impl Disk for GroupDisk {
 
     fn list(&self, dir: &Path) -> io::Result<Vec<FileEntry>> {
         RealDisk.list(dir)
+    }
+
+    fn folders(&self, dir: &Path) -> io::Result<Vec<String>> {
+        RealDisk.folders(dir)
     }
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {

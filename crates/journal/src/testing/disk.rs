@@ -253,6 +253,17 @@ impl Disk for FakeDisk {
         Ok(found)
     }
 
+    fn folders(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let state = self.0.lock();
+        let paths = state.live_names.keys().filter_map(|path| path.strip_prefix(dir).ok());
+        let folders = paths.filter_map(|path| {
+            let mut parts = path.iter();
+            let first = parts.next()?.to_str()?;
+            parts.next().map(|_| first.to_owned())
+        });
+        Ok(folders.collect::<std::collections::BTreeSet<_>>().into_iter().collect())
+    }
+
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
         let state = &mut *self.0.lock();
         let file = match (mode, state.live_names.get(path)) {

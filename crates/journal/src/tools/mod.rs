@@ -4,6 +4,7 @@
 //! None of them invents a record. A repair keeps every byte that it takes out of the log in a
 //! file beside it, whose name ends in `.bad`.
 
+mod data_folder;
 mod inspect;
 mod mend;
 mod put_back;
@@ -11,12 +12,13 @@ mod repair;
 mod state;
 mod survey;
 
+pub use data_folder::{Meaning, inspect_all, repair_all, verify_all};
 pub use inspect::{inspect, verify};
 pub use repair::{Repaired, repair};
 pub use state::{Names, repair_store, verify_store};
 
 use crate::{OpenError, RecoverError};
-use std::io;
+use std::{io, path::PathBuf};
 
 /// Why a tool gave up.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +32,14 @@ pub enum ToolError {
     /// The report, or what a repair writes, could not be written.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// In one of the journals.
+    #[error("{folder}: {error}")]
+    In {
+        /// Its folder.
+        folder: PathBuf,
+        /// What went wrong there.
+        error: Box<ToolError>,
+    },
     /// Mending one place did not help.
     #[error("this can't be mended: {0}")]
     Stuck(String),

@@ -11,6 +11,7 @@ mod connections;
 mod data_dir;
 mod gateway;
 mod gather;
+mod journal_command;
 mod lifecycle;
 mod log;
 mod open_files;
