@@ -3,7 +3,7 @@
 use super::{Batch, Channel, Session};
 use crate::counts::PublishCounts;
 use crate::fault::Fault;
-use crate::outbox::OutboxState;
+use crate::outbox::{Outbox, OutboxState};
 use crate::wire::WireBuffer;
 use courser_codec::{basic, tx};
 use courser_store::{Lsn, Waiter};
@@ -27,6 +27,8 @@ enum Due {
     /// The publish with this confirm sequence number, which a queue has refused.
     Refused(u64),
     CommitOk,
+    /// A commit of which a queue has refused something; all else has taken effect.
+    CommitInPart,
 }
 
 /// Publishes that one ack confirms.
@@ -51,6 +53,12 @@ impl Run {
         }
         count
     }
+}
+
+/// Has the connection close a channel on which not all of a commit has taken effect.
+#[cold]
+fn fail_commit(outbox: &Outbox, number: u16) {
+    outbox.fail_channel(number, Fault::precondition_failed("partial tx completion"));
 }
 
 impl Channel {
@@ -137,10 +145,12 @@ impl Session {
         self.confirm_durable();
     }
 
-    /// Answers a commit when the store is durable up to `lsn`.
-    pub(super) fn reply_when_durable(&mut self, number: u16, lsn: Lsn) {
+    /// Answers a commit when the store is durable up to `lsn`: that all of it has taken effect, or that
+    /// a queue has refused some.
+    pub(super) fn reply_when_durable(&mut self, number: u16, lsn: Lsn, in_part: bool) {
         let Some(channel) = self.channels.get_mut(number) else { return };
-        channel.confirms.push_back(Confirm { lsn, what: Due::CommitOk });
+        let what = if in_part { Due::CommitInPart } else { Due::CommitOk };
+        channel.confirms.push_back(Confirm { lsn, what });
         if !self.awaiting.contains(&number) {
             self.awaiting.push(number);
         }
@@ -163,7 +173,9 @@ impl Session {
             return;
         }
         let outbox = Arc::clone(&self.outbox);
-        let next = self.write_due(durable, &mut outbox.lock());
+        let mut failed = Vec::new();
+        let next = self.write_due(durable, &mut outbox.lock(), &mut failed);
+        failed.into_iter().for_each(|number| fail_commit(&outbox, number));
         self.wait_for(next);
     }
 
@@ -178,16 +190,24 @@ impl Session {
         let outbox = Arc::clone(&self.outbox);
         let Some(mut state) = outbox.try_lock() else { return false };
         let durable = self.shard.store.durable();
-        let next = self.write_due(durable, &mut state);
+        let mut failed = Vec::new();
+        let next = self.write_due(durable, &mut state, &mut failed);
         let taken = state.take_plain(wire);
         drop(state);
+        let has_failed = !failed.is_empty();
+        failed.into_iter().for_each(|number| fail_commit(&outbox, number));
         self.wait_for(next);
-        taken
+        taken && !has_failed
     }
 
     /// Writes what can be said as the store is durable up to `durable`. Returns the LSN of what comes
-    /// next.
-    fn write_due(&mut self, durable: Lsn, outbox: &mut OutboxState) -> Option<Lsn> {
+    /// next. Adds to `failed` the channels that have to be closed for a commit.
+    fn write_due(
+        &mut self,
+        durable: Lsn,
+        outbox: &mut OutboxState,
+        failed: &mut Vec<u16>,
+    ) -> Option<Lsn> {
         let mut next: Option<Lsn> = None;
         let mut all = PublishCounts::default();
         self.awaiting.retain(|number| {
@@ -206,6 +226,7 @@ impl Session {
                         nack.write_frame(*number, out);
                     }
                     Due::CommitOk => tx::CommitOk {}.write_frame(*number, out),
+                    Due::CommitInPart => failed.push(*number),
                 }
             }
             answered.confirmed += run.write(*number, out);

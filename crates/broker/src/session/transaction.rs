@@ -179,10 +179,16 @@ impl Session {
         }
         self.settle_acknowledged();
         if refused {
-            // All else has taken effect; the publisher has to hear that not everything has.
+            // All else has taken effect; the publisher has to hear that not everything has, when what
+            // was refused can't come back after a crash.
+            lsn = self.shard.store.end();
+            if lsn > self.shard.store.durable() {
+                self.reply_when_durable(number, lsn, true);
+                return Ok(());
+            }
             return Err(Fault::precondition_failed("partial tx completion"));
         }
-        self.reply_when_durable(number, lsn);
+        self.reply_when_durable(number, lsn, false);
         Ok(())
     }
 

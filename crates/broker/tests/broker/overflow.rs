@@ -302,3 +302,25 @@ fn a_commit_says_when_a_queue_has_refused_some_of_it() {
         client.delete("q");
     }
 }
+
+#[test]
+fn a_commit_in_part_is_answered_when_what_was_refused_cannot_come_back() {
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "q", true, &refusing(1, "reject-publish"));
+    world.sync();
+    client.tx_select();
+    for text in ["fits", "too many"] {
+        client.send(
+            Message::new("", "q", text)
+                .with_properties(|properties| properties.delivery_mode = Some(2)),
+        );
+    }
+    client.tell(tx::Commit {});
+    assert_eq!(client.heard(), [], "nothing says yet what was refused");
+    world.sync();
+    let answer = Heard::ChannelClosed("406 PRECONDITION_FAILED - partial tx completion".to_owned());
+    assert_eq!(client.heard(), [answer]);
+    world.crash(|| client.disconnect());
+    assert_eq!(world.connect().pop_all("q"), ["fits"]);
+}

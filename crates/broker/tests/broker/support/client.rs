@@ -146,14 +146,14 @@ impl Client {
 
     /// Takes what is to be sent, and lets the queues that waited for that go on.
     fn take(&mut self) {
-        for (number, fault) in self.outbox.take_faults() {
-            self.fail(number, &fault, &mut Batch::default());
-        }
         // A wake uses up what was registered.
         self.woken.0.store(false, Ordering::SeqCst);
         self.outbox.register(&Waker::from(Arc::clone(&self.woken)));
         if let Some(session) = &mut self.session {
             session.confirm_durable();
+        }
+        for (number, fault) in self.outbox.take_faults() {
+            self.fail(number, &fault, &mut Batch::default());
         }
         let mut wire = WireBuffer::default();
         while self.session.is_some() {
