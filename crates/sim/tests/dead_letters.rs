@@ -4,14 +4,13 @@ mod support;
 
 use courser_broker::{Broker, Limits};
 use courser_codec::{FieldTable, Method, ShortStr, basic};
-use courser_journal::testing::FakeDisk;
+use courser_journal::testing::{FakeDisk, WatchedStore};
 use courser_journal::{JournalStore, Options};
 use courser_sim::{Client, PLAIN, Start, checkpoint, state};
-use courser_store::ShardState;
+use courser_store::{ShardState, Store};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use support::Watched;
 
 type Files = BTreeMap<PathBuf, Vec<u8>>;
 
@@ -143,7 +142,7 @@ fn a_checkpoint_keeps_letters_whose_queue_is_full() {
 fn a_checkpoint_keeps_letters_that_are_on_their_way() {
     let disk = FakeDisk::new(1);
     let (journal, recovered, gauge) = support::open(&disk);
-    let store = Arc::new(Watched::new(Arc::clone(&journal)));
+    let store = Arc::new(WatchedStore::new(Arc::clone(&journal) as Arc<dyn Store>));
     let broker = Broker::new(Arc::clone(&store) as _, gauge, Limits::default(), 1);
     broker.restore(recovered).expect("nothing is there");
     let mut client = Client::new(&broker);

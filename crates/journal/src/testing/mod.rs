@@ -1,4 +1,4 @@
-//! A disk that crashes and fails as a seed says.
+//! A disk that crashes and fails as a seed says, and a store at which a test can look.
 //!
 //! [`FakeDisk`] keeps two images of every file and of the folder: the live one, which a running
 //! process sees, and the durable one, which a loss of power leaves. A sync carries changes from
@@ -11,7 +11,9 @@ pub use crate::log::pace::Pace;
 mod disk;
 mod file;
 mod rng;
+mod watched;
 
 pub use crate::log::{Outlook, Turn};
 pub use disk::{FakeDisk, Faults};
 pub use rng::Rng;
+pub use watched::WatchedStore;

@@ -158,14 +158,19 @@ fn read_all_of(mut log: PipeReader) -> std::thread::JoinHandle<String> {
     })
 }
 
-#[tokio::test]
-async fn a_reader_of_the_log_that_stalls_holds_nobody_up() {
-    let folder = tempfile::tempdir().expect("a folder");
+/// A broker that writes its log into a pipe, which nobody reads yet.
+fn start_with_pipe(folder: &TempDir) -> (Process, PipeReader) {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     let mut command = Process::command();
     command.args(["--listen", "127.0.0.1:0"]).current_dir(folder.path());
     command.env("COURSER_LOG_LEVEL", "debug").stderr(writer);
-    let mut broker = Process::start_with(command);
+    (Process::start_with(command), reader)
+}
+
+#[tokio::test]
+async fn a_reader_of_the_log_that_stalls_holds_nobody_up() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut broker, reader) = start_with_pipe(&folder);
     // More than pipe and queue hold.
     knock_many(broker.address, 5600).await;
     let mut client = Client::connect(broker.address).await;
@@ -184,11 +189,7 @@ async fn a_reader_of_the_log_that_stalls_holds_nobody_up() {
 #[tokio::test]
 async fn a_broker_whose_log_is_not_read_stops_all_the_same() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (reader, writer) = std::io::pipe().expect("a pipe");
-    let mut command = Process::command();
-    command.args(["--listen", "127.0.0.1:0"]).current_dir(folder.path());
-    command.env("COURSER_LOG_LEVEL", "debug").stderr(writer);
-    let mut broker = Process::start_with(command);
+    let (mut broker, reader) = start_with_pipe(&folder);
     knock_many(broker.address, 1600).await;
     broker.signal("TERM");
     assert!(broker.wait().success());
