@@ -43,18 +43,21 @@ class Queue:
     `drops_head` says that messages may go from its head without the test seeing each: by a consumer without
     acknowledgements, or by a purge. Such a queue is looked at after every restart. Queues of one `group` are looked
     at together. `recreated` stands for one that is deleted and declared again, with a publisher of its own each time.
-    `delayed` is one whose messages wait elsewhere before they come to it, each for another time.
+    `delayed` is one whose messages wait elsewhere before they come to it, each for another time. After a while in
+    one with `expires_to` messages go to the queue of that name.
     """
 
     def __init__(
-        self, name, *, group=None, durable=True, drops_head=False, purged=None, recreated=False, delayed=False
-    ):
+        self, name, *, group=None, durable=True, drops_head=False, purged=None, recreated=False, delayed=False,
+        expires_to=None,
+    ):  # fmt: skip
         self.name = name
         self.group = group or name
         self.drops_head = drops_head
         self.durable = durable
         self.recreated = recreated
         self.delayed = delayed
+        self.expires_to = expires_to
         # None: it was being declared or deleted when the broker stopped, or deleted before a crash.
         self.exists = True
         self.states = {}
@@ -92,7 +95,7 @@ class Model:
         # The broker closes one connection after the other: what the first held goes to the others, also where it
         # has not read the acknowledgement.
         self.stopping = False
-        self.delivered_count = self.confirmed_count = 0
+        self.delivered_count = self.confirmed_count = self.refused_count = 0
 
     def add_queue(self, name, **settings):
         self.queues[name] = Queue(name, **settings)
@@ -118,6 +121,11 @@ class Model:
                 queue.gone.pop(message, None)
                 if transient or not queue.durable:
                     queue.transient.add(message)
+                if queue.expires_to:
+                    # Nobody says when it moves on, so until they are looked at it may be in either queue.
+                    queue.states[message] = State.MAYBE
+                    self.moves[message] = name, queue.expires_to, False
+                    self.published([queue.expires_to], message)
 
     def confirmed(self, queues, message):
         with self.lock:
@@ -127,6 +135,14 @@ class Model:
                 queue.unconfirmed.discard(message)
                 if queue.states.get(message) is State.UNSURE:
                     queue.states[message] = State.SURE
+                if queue.expires_to and message in self.moves:
+                    self.moves[message] = name, queue.expires_to, True
+
+    def refused(self, queues, message):
+        """The broker has said that it does not take the message."""
+        with self.lock:
+            self.refused_count += 1
+            self.never_published(queues, message, "was refused with a nack")
 
     def waits(self, message, delay_ms):
         """To be called before the message is sent."""

@@ -10,10 +10,10 @@ import time
 from broker import BrokerError
 from messages import read_body
 from model import Model
-from support.wire import METHOD, longlong, longstr, octet, opened, short, shortstr, table
+from support.wire import METHOD, long, longlong, longstr, octet, opened, short, shortstr, table
 from workers import (
-    DURABLE, AutoConsumer, Consumer, DelayedConsumer, DelayedPublisher, Publisher, Purger, Recreator, Rejecter, TxMover,
-    TxPublisher,
+    DURABLE, AutoConsumer, Consumer, DelayedConsumer, DelayedPublisher, Publisher, Purger, Recreator, RefusedPublisher,
+    Rejecter, TxMover, TxPublisher,
 )  # fmt: skip
 
 PASSIVE = 1
@@ -21,8 +21,19 @@ WAIT_S = 3
 FANOUT = ["fan.kept", "fan.acked", "fan.auto"]
 TX_GROUP = "transactions"
 DEAD_GROUP = "dead letters"
+EXPIRED_GROUP = "expired"
 LATE_S = 15
-DYING = [("x-dead-letter-exchange", b"S", longstr("")), ("x-dead-letter-routing-key", b"S", longstr("dead"))]
+
+
+def letters_to(queue):
+    return [("x-dead-letter-exchange", b"S", longstr("")), ("x-dead-letter-routing-key", b"S", longstr(queue))]
+
+
+ARGUMENTS = {
+    "dying": letters_to("dead"),
+    "expiring": [*letters_to("expired"), ("x-message-ttl", b"I", long(150))],
+    "refusing": [("x-max-length", b"I", long(10)), ("x-overflow", b"S", longstr("reject-publish"))],
+}
 
 STOPS = ("kill", "kill", "kill", "kill in a checkpoint", "kill at a new segment", "kill while stopping", "stop", "stop")
 """How a round ends; a `stop` is the polite one."""
@@ -45,7 +56,7 @@ class Rounds:
         """An empty data folder with the queues in it."""
         self.broker.start_over()
         self.model = Model()
-        for name in ("work", "backlog", "fan.kept", "fan.acked"):
+        for name in ("work", "backlog", "fan.kept", "fan.acked", "refusing"):
             self.model.add_queue(name)
         self.model.add_queue("fan.auto", drops_head=True)
         self.model.add_queue("purged", drops_head=True, purged=set())
@@ -56,12 +67,14 @@ class Rounds:
             self.model.add_queue(name, group=TX_GROUP)
         for name in ("dying", "dead"):
             self.model.add_queue(name, group=DEAD_GROUP)
+        self.model.add_queue("expiring", group=EXPIRED_GROUP, expires_to="expired")
+        self.model.add_queue("expired", group=EXPIRED_GROUP)
         self.broker.configure()
         self.broker.start()
         with opened() as wire:
             for queue in self.model.queues.values():
                 if queue.durable:
-                    wire.declare(1, queue.name, DURABLE, DYING if queue.name == "dying" else ())
+                    wire.declare(1, queue.name, DURABLE, ARGUMENTS.get(queue.name, ()))
             routes = [("fan", "fanout", FANOUT), ("tx", "fanout", ["tx.in", "tx.beside"])]
             for exchange, kind, names in [*routes, ("later", "x-delayed-message", ["delayed"])]:
                 extra = [("x-delayed-type", b"S", longstr("fanout"))] if exchange == "later" else []
@@ -78,7 +91,7 @@ class Rounds:
         """One round; raises Failed or BrokerError. Gives a line about it."""
         rng = random.Random(f"{self.seed}/{number}")
         how = rng.choice(STOPS)
-        before = self.model.delivered_count, self.model.confirmed_count
+        before = self.model.delivered_count, self.model.confirmed_count, self.model.refused_count
         ended = threading.Event()
         workers = self.workers(rng, ended)
         self.declare_volatile()
@@ -100,9 +113,10 @@ class Rounds:
         if self.model.problems:
             raise Failed("\n".join(self.model.problems))
         delivered, confirmed = self.model.delivered_count - before[0], self.model.confirmed_count - before[1]
+        refused = self.model.refused_count - before[2]
         again = f", killed {kills} times while starting" if kills else ""
         started_ms = round(self.broker.ready_s * 1000)
-        return f"{how}{again}: {confirmed} confirmed, {delivered} delivered, {found} found, start in {started_ms} ms"
+        return f"{how}{again}: {confirmed} confirmed, {refused} refused, {delivered} delivered, {found} found, start in {started_ms} ms"
 
     def workers(self, rng, ended):
         def common(name):
@@ -118,6 +132,9 @@ class Rounds:
             Publisher(*common("publisher 3"), number=3, targets=[fan], transient=0.2),
             Publisher(*common("publisher 4"), number=4, targets=[to("backlog"), to("purged"), to("volatile"), to("dying")]),
             DelayedPublisher(*common("delayed publisher"), number=6, targets=[("later", "", ["delayed"])]),
+            RefusedPublisher(*common("refused publisher"), number=7, targets=[to("refusing")]),
+            Consumer(*common("consumer of what is not refused"), queue="refusing"),
+            Publisher(*common("publisher of what expires"), number=8, targets=[to("expiring")]),
             DelayedConsumer(*common("delayed consumer"), queue="delayed", requeues=0.05),
             TxPublisher(*common("tx publisher"), number=5, targets=[tx, tx, to("tx.beside")]),
             TxMover(*common("tx mover"), queue="tx.in", target="tx.out"),
@@ -201,6 +218,8 @@ class Rounds:
             for queue in queues:
                 if queue.delayed:
                     self.wait_for_delayed(queue)
+                if queue.expires_to:
+                    self.wait_until_empty(queue)
             drained = any(queue.drops_head or queue.recreated for queue in queues) or rng.random() < 0.6
             counts = {queue.name: self.count(queue) for queue in queues}
             total += sum(count or 0 for count in counts.values())
@@ -221,6 +240,16 @@ class Rounds:
                     return
                 before = count
                 time.sleep(0.1)
+
+    def wait_until_empty(self, queue):
+        """Until everything has expired."""
+        deadline = time.monotonic() + LATE_S
+        with opened() as wire:
+            while wire.declare(1, queue.name, PASSIVE | DURABLE)[1]:
+                if time.monotonic() > deadline:
+                    self.model.problem(f"{queue.name}: there are messages long after they should have expired")
+                    return
+                time.sleep(0.02)
 
     def count(self, queue):
         """How many messages declare-ok says are there; None if the queue does not exist."""

@@ -110,12 +110,36 @@ class Publisher(Worker):
         """None for the usual ones."""
 
     def on_method(self, frame):
-        assert frame.method == "basic.ack", f"expected a confirm, got {frame.method}"
-        tag, multiple = struct.unpack(">QB", frame.arguments)
-        tags = [each for each in self.outstanding if each <= tag] if multiple else [tag]
-        for each in tags:
+        assert frame.method in self.answers, f"expected a confirm, got {frame.method}"
+        tag, bits = struct.unpack(">QB", frame.arguments)
+        for each in self.answered(tag, bits & 1):
             assert each in self.outstanding, f"tag {each} was confirmed twice"
-            self.model.confirmed(*self.outstanding.pop(each))
+            queues, message = self.outstanding.pop(each)
+            if frame.method == "basic.ack":
+                self.model.confirmed(queues, message)
+            else:
+                self.refused_tag = each
+                self.model.refused(queues, message)
+
+    answers = ("basic.ack",)
+    refused_tag = 0
+
+    def answered(self, tag, multiple):
+        """The tags that a confirm of this one, or of all up to it, is about."""
+        return [each for each in self.outstanding if each <= tag] if multiple else [tag]
+
+
+class RefusedPublisher(Publisher):
+    """Publishes to a queue that refuses what it has no room for."""
+
+    answers = ("basic.ack", "basic.nack")
+
+    def answered(self, tag, multiple):
+        tags = super().answered(tag, multiple)
+        # Clients that take a confirm of many for all tags below it would take the refusal back.
+        if multiple and tags and min(tags) < self.refused_tag < tag:
+            self.model.problem(f"{self.name}: a confirm of {min(tags)} to {tag} covers {self.refused_tag}, which was refused")
+        return tags
 
 
 class DelayedPublisher(Publisher):

@@ -18,6 +18,8 @@ pub const TX: u16 = 2;
 pub enum Received {
     /// Publishes up to this number are confirmed.
     Confirmed(u64),
+    /// The publish with this number is refused.
+    Refused(u64),
     /// A message, with its delivery tag and the queue it was in.
     Message {
         /// The channel.
@@ -236,6 +238,7 @@ fn decode(octets: &[u8]) -> Vec<Received> {
         match frame.kind {
             FrameKind::Method => match Method::decode(frame.payload).expect("a method") {
                 Method::BasicAck(ack) => received.push(Received::Confirmed(ack.delivery_tag)),
+                Method::BasicNack(nack) => received.push(Received::Refused(nack.delivery_tag)),
                 Method::BasicDeliver(deliver) => {
                     pending = Some((frame.channel, deliver.delivery_tag));
                 }

@@ -84,9 +84,7 @@ impl World {
         let now_ms = self.now_ms;
         let running = self.running();
         running.delayed = running.delayed.split_off(&(now_ms + 1));
-        while running.broker.tick(now_ms).is_some_and(|next_ms| next_ms <= now_ms)
-            && running.store.failure().is_none()
-        {}
+        self.do_what_is_due();
         let state = self.history.now();
         let waiting = state.delayed.iter();
         let mut due: Vec<(u64, u64)> =

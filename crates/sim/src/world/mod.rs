@@ -1,5 +1,6 @@
 //! One random history of a broker, over several lives.
 
+mod bounded;
 mod delays;
 mod operations;
 
@@ -20,6 +21,8 @@ const QUEUES: [&str; 4] = ["a", "b", "c", "../../d"];
 const DYING: &str = "b";
 const DEAD: &str = "a";
 const FANOUT: &str = "amq.fanout";
+/// The time at which a world begins.
+const BEGIN_MS: u64 = 1_000_000;
 
 /// The world of one seed.
 pub struct World {
@@ -31,6 +34,9 @@ pub struct World {
     history: History,
     next_id: u64,
     now_ms: u64,
+    /// There is a queue whose messages expire; nothing is delayed then, and the disk is never full, so
+    /// that one thing happens at a time.
+    expires: bool,
     /// The disk has been filled.
     is_full: bool,
     /// The end of the log before this step.
@@ -45,6 +51,8 @@ struct Running {
     client: Client,
     /// Publishes that wait for their confirm: number, end of the log behind them.
     unconfirmed: VecDeque<(u64, u64)>,
+    /// Of these the ones that a queue has refused, by number.
+    refused: BTreeSet<u64>,
     /// Commits that wait for their answer.
     uncommitted: VecDeque<u64>,
     /// Deliveries that wait for an acknowledgement: tag, queue, number, whether it survives.
@@ -68,6 +76,7 @@ impl World {
             ..Options::default()
         };
         let spill_bytes = [0, 4096, u64::MAX][rng.below(3) as usize];
+        let expires = rng.one_in(2);
         World {
             rng,
             disk,
@@ -76,7 +85,8 @@ impl World {
             broker: None,
             history: History::default(),
             next_id: 1,
-            now_ms: 1_000_000,
+            now_ms: BEGIN_MS,
+            expires,
             is_full: false,
             end_before: 0,
             verbose,
@@ -118,13 +128,24 @@ impl World {
 
     /// Starts the broker and compares what it has with what it may have.
     fn start(&mut self) {
+        self.start_and_look();
+        if self.expires {
+            // What is too old by now goes on its way.
+            self.do_what_is_due();
+            self.note_expired();
+        }
+    }
+
+    fn start_and_look(&mut self) {
+        // Before anything expires, so that what was there can be seen.
+        let now_ms = if self.expires { BEGIN_MS } else { self.now_ms };
         self.disk.set_capacity(u64::MAX);
         self.is_full = false;
         let start = Start {
             options: self.options.clone(),
             spill_bytes: self.spill_bytes,
             seed: self.rng.number(),
-            now_ms: self.now_ms,
+            now_ms,
         };
         let (store, broker, client) = start.on(&self.disk);
         self.broker = Some(Running {
@@ -132,6 +153,7 @@ impl World {
             broker,
             client,
             unconfirmed: VecDeque::new(),
+            refused: BTreeSet::new(),
             uncommitted: VecDeque::new(),
             unacked: Vec::new(),
             delayed: BTreeSet::new(),
@@ -195,9 +217,11 @@ impl World {
 
     fn step(&mut self) {
         self.end_before = self.running().store.end().0;
-        match self.rng.below(102) {
+        match self.rng.below(106) {
+            100 | 39..=42 if self.expires => self.pass_time(),
             100 => self.fill_the_disk(),
             101 => self.give_room(),
+            102..=105 => self.publish_to_refusing(),
             // What waits for room is not what is looked at here.
             39..=44 | 67..=69 | 74..=79 if self.is_full => {}
             0..=7 => self.declare(),
@@ -218,6 +242,7 @@ impl World {
             83..=86 => self.running().store.journal().maintain_once(),
             _ => drop(self.running().store.journal().flush_once()),
         }
+        self.note_expired();
         self.receive();
     }
 
@@ -272,7 +297,11 @@ impl World {
         let mut others = Vec::new();
         for received in running.client.receive() {
             match received {
-                Received::Confirmed(through) => {
+                Received::Confirmed(through) | Received::Refused(through) => {
+                    let refused = running.refused.remove(&through);
+                    assert_eq!(refused, matches!(received, Received::Refused(_)), "{through}");
+                    let covered = running.refused.first().is_some_and(|first| *first < through);
+                    assert!(!covered, "a confirm of {through} is about what was refused");
                     while let Some((_, end)) =
                         running.unconfirmed.pop_front_if(|(number, _)| *number <= through)
                     {
@@ -306,7 +335,7 @@ impl World {
         }
         self.broker = None;
         // It may be due while nobody is there.
-        self.now_ms += self.rng.below(3000);
+        self.now_ms += if self.expires { 0 } else { self.rng.below(3000) };
         self.restart_and_compare(durable);
     }
 
@@ -324,7 +353,7 @@ impl World {
 
     fn restart_and_compare(&mut self, durable: u64) {
         let history = std::mem::take(&mut self.history);
-        self.start();
+        self.start_and_look();
         let found = self.history.now().clone();
         if let Err(difference) = history.check(durable, &found) {
             panic!("{difference}");

@@ -1,5 +1,6 @@
 //! What the clients of a world do.
 
+use super::bounded::{EXPIRED, EXPIRING, REFUSING, takes_letters_only};
 use super::{DEAD, DYING, FANOUT, QUEUES, World, survives};
 use crate::client::{PLAIN, Received, TX, short};
 use crate::history::Op;
@@ -13,7 +14,17 @@ impl World {
         names.get(index).cloned()
     }
 
+    /// A queue that takes whatever a client publishes.
+    fn pick_target(&mut self) -> Option<String> {
+        self.pick_queue().filter(|name| name != REFUSING && !takes_letters_only(name))
+    }
+
     pub(super) fn declare(&mut self) {
+        match self.rng.below(6) {
+            0 => return self.declare_refusing(),
+            1 if self.expires => return self.declare_expiring(),
+            _ => {}
+        }
         let name = QUEUES[self.rng.below(QUEUES.len() as u64) as usize];
         let dead_letters = (name == DYING).then_some(DEAD);
         if self.running().client.declare(name, dead_letters).is_ok() {
@@ -23,6 +34,10 @@ impl World {
 
     pub(super) fn delete(&mut self) {
         let Some(name) = self.pick_queue() else { return };
+        if name == EXPIRING || name == EXPIRED {
+            // Letters would go nowhere.
+            return;
+        }
         let delete = queue::Delete { queue: short(&name), ..Default::default() };
         if self.running().client.request(PLAIN, &Method::QueueDelete(delete)).is_ok() {
             self.running().unacked.retain(|(_, queue, _)| *queue != name);
@@ -31,7 +46,7 @@ impl World {
     }
 
     pub(super) fn bind(&mut self) {
-        let Some(name) = self.pick_queue() else { return };
+        let Some(name) = self.pick_target().filter(|name| name != EXPIRING) else { return };
         let bind =
             queue::Bind { queue: short(&name), exchange: short(FANOUT), ..Default::default() };
         if self.running().client.request(PLAIN, &Method::QueueBind(bind)).is_ok() {
@@ -63,8 +78,9 @@ impl World {
     }
 
     pub(super) fn publish(&mut self) {
-        let persistent = !self.rng.one_in(5);
         let fanout = self.rng.one_in(4);
+        let target = if fanout { None } else { self.pick_target() };
+        let persistent = !self.rng.one_in(5) || target.as_deref() == Some(EXPIRING);
         let mut messages = Vec::new();
         // What is refused is refused as a whole.
         let most = if self.is_full { 1 } else { 6 };
@@ -79,19 +95,13 @@ impl World {
             let bound = queues.filter(|(_, queue)| queue.bound).map(|(name, _)| name.clone());
             (FANOUT, String::new(), bound.collect::<Vec<_>>())
         } else {
-            let Some(name) = self.pick_queue() else { return };
+            let Some(name) = target else { return };
             ("", name.clone(), vec![name])
         };
         let published = self.running().client.publish(PLAIN, exchange, &key, &messages, persistent);
         let Ok(confirm) = published else {
             // That ends the connection.
-            let running = self.running();
-            running.client.reopen();
-            running.unconfirmed.clear();
-            running.unacked.clear();
-            let select = Method::ConfirmSelect(Default::default());
-            running.client.request(PLAIN, &select).expect("confirms are supported");
-            return;
+            return self.reconnect();
         };
         let end = self.running().store.end().0;
         // Only what went into the log has to be durable for its confirm.
@@ -145,8 +155,9 @@ impl World {
             && survives(id)
         {
             let mut ops = vec![Op::Settle(queue.clone(), id)];
-            if queue == DYING {
-                ops.push(Op::Publish(DEAD.to_owned(), id));
+            let letters = [(DYING, DEAD), (EXPIRING, EXPIRED)];
+            if let Some((_, dead)) = letters.into_iter().find(|(dying, _)| *dying == queue) {
+                ops.push(Op::Publish(dead.to_owned(), id));
             }
             self.note(ops);
         }
@@ -156,6 +167,10 @@ impl World {
         let recover = Method::BasicRecover(basic::Recover { requeue: true });
         if self.running().client.request(PLAIN, &recover).is_ok() {
             self.running().unacked.clear();
+            if self.expires {
+                // They may be too old by now.
+                self.do_what_is_due();
+            }
         }
     }
 
@@ -178,10 +193,10 @@ impl World {
             }
         }
         for _ in 0..self.rng.below(4) {
-            let Some(target) = self.pick_queue() else { return };
+            let Some(target) = self.pick_target() else { continue };
             let id = self.next_id * 2 + 1;
             self.next_id += 1;
-            if self.rng.one_in(4) {
+            if !self.expires && self.rng.one_in(4) {
                 let delay_ms = self.pick_delay_ms();
                 if self.publish_delayed(TX, (id, 30), delay_ms).is_none() {
                     return;
