@@ -15,6 +15,8 @@ if gem_name == "native"
   $LOAD_PATH.unshift(File.expand_path("../amq-protocol-native/lib", __dir__))
   require "amq-protocol-native"
 else
+  # A folder that has another release than the one that is installed.
+  $LOAD_PATH.unshift(File.expand_path(ENV["PURE_LIB"])) if ENV["PURE_LIB"]
   require "bigdecimal"
   require "amq/protocol"
 end
