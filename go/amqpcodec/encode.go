@@ -9,8 +9,9 @@ import (
 )
 
 // AppendMap appends a map as a field table, its length before it. Besides the types that [TableView.Map] gives, it takes
-// int and uint, uint64 (all as 64 signed bits), []string, [Value], [TableView], [ArrayView], and named types of maps
-// from string to any and of slices of any. The order of the entries is the map's, that is, none.
+// int and uint, uint64 (all as 64 signed bits), [Value], [TableView], [ArrayView], maps from strings to any of these and
+// slices and arrays of them (of bytes: as bytes), and named types of all. The order of the entries is the map's, that is,
+// none.
 //
 // An error is an [EncodeError]: a type without a form, a key of more than 255 bytes, a number that does not fit, or
 // nesting deeper than [MaxNesting], which a map that contains itself has. dst is then returned as it was.
@@ -190,13 +191,58 @@ func appendView(dst []byte, v Value, level int) ([]byte, error) {
 	return v.AppendTo(dst), nil
 }
 
-// appendNamed appends named types of maps and slices, such as other packages have for tables.
+// basics are the types that a named one may have underneath it.
+var basics = map[reflect.Kind]reflect.Type{
+	reflect.String: reflect.TypeFor[string](), reflect.Bool: reflect.TypeFor[bool](),
+	reflect.Int: reflect.TypeFor[int](), reflect.Int8: reflect.TypeFor[int8](), reflect.Int16: reflect.TypeFor[int16](),
+	reflect.Int32: reflect.TypeFor[int32](), reflect.Int64: reflect.TypeFor[int64](),
+	reflect.Uint: reflect.TypeFor[uint](), reflect.Uint8: reflect.TypeFor[uint8](), reflect.Uint16: reflect.TypeFor[uint16](),
+	reflect.Uint32: reflect.TypeFor[uint32](), reflect.Uint64: reflect.TypeFor[uint64](),
+	reflect.Float32: reflect.TypeFor[float32](), reflect.Float64: reflect.TypeFor[float64](),
+}
+
+// appendNamed appends maps from strings, slices and arrays of any type, and named types of what has a form.
 func appendNamed(dst []byte, value any, level int) ([]byte, error) {
 	reflected := reflect.ValueOf(value)
-	for _, form := range []reflect.Type{reflect.TypeFor[map[string]any](), reflect.TypeFor[[]any]()} {
-		if reflected.Kind() == form.Kind() && reflected.CanConvert(form) {
-			return appendAny(dst, reflected.Convert(form).Interface(), level)
+	switch kind := reflected.Kind(); kind {
+	case reflect.Map:
+		if reflected.Type().Key().Kind() == reflect.String {
+			return appendAnyMap(dst, reflected, level)
+		}
+	case reflect.Slice, reflect.Array:
+		if reflected.Type().Elem().Kind() != reflect.Uint8 {
+			return appendAnySlice(dst, reflected, level)
+		}
+		if kind == reflect.Slice {
+			return appendTagged(dst, TagBytes, reflected.Bytes())
+		}
+		bytes := make([]byte, reflected.Len())
+		for i := range bytes {
+			bytes[i] = byte(reflected.Index(i).Uint())
+		}
+		return appendTagged(dst, TagBytes, bytes)
+	default:
+		if basic, found := basics[kind]; found {
+			return appendAny(dst, reflected.Convert(basic).Interface(), level)
 		}
 	}
 	return dst, &EncodeError{Cause: ErrUnsupportedType, Type: fmt.Sprintf("%T", value)}
+}
+
+// appendAnyMap appends a map whose keys are strings.
+func appendAnyMap(dst []byte, table reflect.Value, level int) ([]byte, error) {
+	entries := make(map[string]any, table.Len())
+	for entry := table.MapRange(); entry.Next(); {
+		entries[entry.Key().String()] = entry.Value().Interface()
+	}
+	return appendMap(append(dst, byte(TagTable)), entries, level)
+}
+
+// appendAnySlice appends a slice or an array.
+func appendAnySlice(dst []byte, list reflect.Value, level int) ([]byte, error) {
+	elements := make([]any, list.Len())
+	for i := range elements {
+		elements[i] = list.Index(i).Interface()
+	}
+	return appendArray(append(dst, byte(TagArray)), elements, level)
 }

@@ -3,6 +3,7 @@ package amqpcodec_test
 import (
 	"bytes"
 	"encoding"
+	"encoding/json"
 	"errors"
 	"math"
 	"strings"
@@ -69,6 +70,37 @@ func TestMapsOfAllTypesComeBack(t *testing.T) {
 	}
 	if back := mustMap(t, octets[4:]); canonical(back) != canonical(want) {
 		t.Errorf("%v instead of %v", back, want)
+	}
+}
+
+func TestTypedMapsAndSlicesAreWritten(t *testing.T) {
+	type key string
+	type level int16
+	type part byte
+	type digest [2]part
+	given := map[string]any{
+		"labels": map[string]string{"a": "b"}, "named": map[key]level{"k": -1}, "numbers": []int32{1, -2},
+		"floats": [2]float64{0.5, 2}, "tables": []map[string]bool{{"t": true}}, "digest": digest{1, 255},
+		"levels": []level{7}, "raw": json.RawMessage("{}"), "times": []time.Time{time.Unix(5, 0).UTC()}, "none": []int(nil),
+	}
+	want := map[string]any{
+		"labels": map[string]any{"a": "b"}, "named": map[string]any{"k": int16(-1)}, "numbers": []any{int32(1), int32(-2)},
+		"floats": []any{0.5, 2.0}, "tables": []any{map[string]any{"t": true}}, "digest": []byte{1, 255},
+		"levels": []any{int16(7)}, "raw": []byte("{}"), "times": []any{time.Unix(5, 0).UTC()}, "none": []any{},
+	}
+	octets, err := amqp.AppendMap(nil, given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back := mustMap(t, octets[4:]); canonical(back) != canonical(want) {
+		t.Errorf("%v instead of %v", back, want)
+	}
+	for name, value := range map[string]any{
+		"map[int]string": map[int]string{1: "a"}, "chan int": make(chan int), "*int": new(int), "complex128": []complex128{1i},
+	} {
+		if _, err := amqp.AppendMap(nil, map[string]any{"x": value}); err == nil || !strings.HasSuffix(err.Error(), "for the type "+name) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
