@@ -279,6 +279,11 @@ class Model:
         with self.lock:
             self.stopping = True
 
+    def sure_to_come(self, name):
+        """How many confirmed messages are on their way to the queue, or have come."""
+        with self.lock:
+            return sum(target == name and was_sure for _, target, was_sure in self.moves.values())
+
     def counts(self, name):
         """(least, most) messages that the queue can have after a restart."""
         states = self.queues[name].states
