@@ -13,6 +13,12 @@ pub fn banner(server: &Server, config: &Config) -> String {
     for address in server.tls_addresses() {
         let _ = writeln!(text, "              amqps://{address}");
     }
+    for address in server.http_addresses() {
+        let _ = writeln!(text, "  HTTP API    http://{address}/api/");
+    }
+    for address in server.https_addresses() {
+        let _ = writeln!(text, "  HTTP API    https://{address}/api/");
+    }
     for (endpoint, address) in server.gateway().iter().flat_map(|gateway| gateway.addresses()) {
         let socket = endpoint.split(' ').next().unwrap_or_default();
         let _ = writeln!(text, "  ZeroMQ      {socket} {address}");

@@ -22,6 +22,7 @@ mod gateway;
 mod gather;
 mod listener;
 mod login;
+mod management;
 mod open_files;
 mod peer;
 mod places;
@@ -34,14 +35,18 @@ mod tls;
 pub use banner::banner;
 pub use clock::Clock;
 pub use config::{
-    Amqp, Auth, ClientCertificates, Config, ConfigError, ExternalName, Gateway, LimitSettings, Log,
-    PolicySettings, TEMPLATE, Tls, TlsHost, TlsVersion, VhostSettings,
+    Amqp, Auth, ClientCertificates, Config, ConfigError, ExternalName, Gateway, HttpListen,
+    LimitSettings, Log, Management, PolicySettings, TEMPLATE, Tls, TlsHost, TlsVersion,
+    VhostSettings,
 };
 pub use gather::Gather;
 pub use listener::Inherited;
 pub use open_files::raise_limit as raise_open_file_limit;
 pub use server::{Server, StartError};
 pub use tls::TlsError;
+
+/// The name that brokers have where nobody gives them another.
+pub(crate) const CLUSTER_NAME: &str = "courser";
 
 /// The version of this build.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -19,10 +19,10 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 
 /// Connections that may wait to be accepted.
-const LISTEN_BACKLOG: u32 = 4096;
+pub(crate) const LISTEN_BACKLOG: u32 = 4096;
 /// How long to wait where a connection could not be accepted: some time has to pass before a descriptor is
 /// free.
-const RETRY_INTERVAL: Duration = Duration::from_millis(50);
+pub(crate) const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Addresses that are taken; nobody is served at them yet.
 pub(crate) struct Bound {
@@ -120,7 +120,7 @@ fn take(
     addresses.iter().map(bind).collect()
 }
 
-fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
+pub(crate) fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;

@@ -51,6 +51,11 @@ impl Logins {
         Logins { accounts, slots: Arc::new(Semaphore::new((processors / 2).max(1))) }
     }
 
+    /// One permit for each password that may be checked at the same time, whoever brings it.
+    pub fn slots(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.slots)
+    }
+
     /// Begins to check credentials that came from `peer`.
     pub fn begin(&self, credentials: &Credentials, peer: &Peer, now_ms: u64) -> Begun {
         let (user, password) = match credentials {

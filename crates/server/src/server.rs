@@ -1,6 +1,5 @@
 //! A running broker: its listeners and its end.
 
-use crate::VERSION;
 use crate::accounts;
 use crate::clock::Clock;
 use crate::config::{ClientCertificates, Config, ConfigError};
@@ -9,12 +8,14 @@ use crate::driver::Shared;
 use crate::gateway;
 use crate::listener::{Bound, Inherited};
 use crate::login::Logins;
+use crate::management::{HttpAddresses, HttpBound};
 use crate::open_files::OpenFiles;
 use crate::places::Places;
 use crate::storage;
 use crate::throttle::Throttles;
 use crate::timers;
 use crate::tls::{Acceptor, Certificates, TlsError};
+use crate::{CLUSTER_NAME, VERSION};
 use courser_auth::AccountError;
 use courser_broker::admin::Admin;
 use courser_broker::{AccountsError, Broker, PolicyError, RestoreError, ShardFault};
@@ -90,6 +91,7 @@ fn listen_hint(error: &io::Error) -> &'static str {
 pub struct Server {
     addresses: Vec<SocketAddr>,
     tls_addresses: Vec<SocketAddr>,
+    http: HttpAddresses,
     certificates: Option<Arc<Certificates>>,
     stop: watch::Sender<bool>,
     failure: watch::Receiver<Option<String>>,
@@ -132,7 +134,8 @@ impl Server {
     ) -> Result<Server, StartError> {
         // What is wrong with these is said before a long journal is replayed.
         let bound = Bound::new(&config, inherited)?;
-        let acceptor = match bound.wants_tls() {
+        let http = HttpBound::new(&config)?;
+        let acceptor = match bound.wants_tls() || http.wants_tls() {
             true => Some(Arc::new(Acceptor::new(&config.tls)?)),
             false => None,
         };
@@ -164,7 +167,10 @@ impl Server {
         let gateway = gateway::start(&config, &shared, &stopping).await?;
         let certificates =
             acceptor.as_ref().map(|acceptor| Certificates::watch(acceptor, stopping.clone()));
-        let (addresses, tls_addresses) = bound.serve(&shared, acceptor, open_files, &stopping)?;
+        let (addresses, tls_addresses) =
+            bound.serve(&shared, acceptor.clone(), open_files, &stopping)?;
+        let amqp = (&*addresses, &*tls_addresses);
+        let http = http.serve(&config, &shared, amqp, acceptor, open_files, &stopping);
         timers::start(&shared.broker, clock, stopping);
         let checkpoints = storage.start_checkpoints();
         let broker = Arc::clone(&shared.broker);
@@ -172,6 +178,7 @@ impl Server {
         Ok(Server {
             addresses,
             tls_addresses,
+            http,
             certificates,
             stop,
             failure,
@@ -207,6 +214,16 @@ impl Server {
     /// Where it listens with TLS.
     pub fn tls_addresses(&self) -> &[SocketAddr] {
         &self.tls_addresses
+    }
+
+    /// Where it serves the HTTP API.
+    pub fn http_addresses(&self) -> &[SocketAddr] {
+        &self.http.plain
+    }
+
+    /// Where it serves the HTTP API with TLS.
+    pub fn https_addresses(&self) -> &[SocketAddr] {
+        &self.http.tls
     }
 
     /// The gateway to ZeroMQ, if it has endpoints.
@@ -276,7 +293,7 @@ fn connection_config(config: &Config) -> ConnectionConfig {
         .with("platform", "Rust")
         .with("copyright", "Copyright (c) 2026 The Courser authors")
         .with("information", "Licensed under the MIT License")
-        .with("cluster_name", "courser")
+        .with("cluster_name", CLUSTER_NAME)
         .with("capabilities", capabilities());
     ConnectionConfig {
         server_properties: properties,

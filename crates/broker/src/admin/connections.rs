@@ -37,6 +37,26 @@ impl Admin {
         Listing::new([(String::new(), (), connections)])
     }
 
+    /// The connections of a vhost, or all, that are of a user, or anybody's, by name.
+    ///
+    /// # Errors
+    /// When there is no such vhost.
+    pub fn connections_of(
+        &self,
+        vhost: Option<&str>,
+        user: Option<&str>,
+    ) -> Result<Listing<ConnectionView>, Fault> {
+        let Some(user) = user else { return self.connections(vhost) };
+        let vhost = vhost.map(|name| self.known_vhost(name)).transpose()?;
+        let connections = self.broker.monitor.registry.snapshot().only(|one| {
+            let connection = &one.connection;
+            let is_there =
+                vhost.as_ref().is_none_or(|vhost| Arc::ptr_eq(&connection.vhost, &vhost.label));
+            is_there && connection.user().as_bytes() == user.as_bytes()
+        });
+        Ok(Listing::new([(String::new(), (), connections)]))
+    }
+
     /// One connection.
     ///
     /// # Errors

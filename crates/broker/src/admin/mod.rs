@@ -16,6 +16,7 @@ mod messages;
 mod monitor;
 mod ordered;
 mod page;
+mod publish;
 mod queues;
 mod registry;
 mod vhosts;
@@ -31,20 +32,24 @@ pub use monitor::Churn;
 pub(crate) use monitor::{Monitor, count, vhost_deleted};
 pub(crate) use ordered::{Ordered, Snapshot};
 pub use page::{Listing, PAGE_MAX, Page, PageRequest, Start, View};
+pub use publish::{NewMessage, Published, Publishing};
 pub use queues::{QueueView, StreamView};
 pub(crate) use registry::Connection;
 pub use registry::{ConnectionDetails, ConnectionState, ConnectionView};
 pub use vhosts::{MessageTotals, VhostView};
 
+pub use crate::accounts::AccountsError;
 pub use crate::counts::{
     COUNTED_TYPES, ChannelCounts, DeadCounts, DeliveryCounts, ExchangeCounts, MessageCounts,
     MessageSizes, PublishCounts, QueueCounts, SIZE_LIMITS, TypeCounts,
 };
+pub use crate::exchange::{ExchangeKind, ExchangeSettings};
+pub use crate::fault::Fault;
+pub use crate::policy::{ApplyTo, Policy, PolicyError, PolicyKind};
+pub use crate::vhost::VhostLimits;
 
 use crate::broker::Broker;
 use crate::exchange::Exchange;
-use crate::fault::Fault;
-use crate::policy::{Policy, PolicyKind};
 use crate::queue::Queue;
 use crate::vhost::Vhost;
 use std::fmt;

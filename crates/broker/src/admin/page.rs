@@ -89,6 +89,14 @@ impl<V: View<Item: Named>> Listing<V> {
         Listing { groups, len }
     }
 
+    /// What is left of it with the vhosts that are wanted.
+    #[must_use]
+    pub fn within(mut self, mut is_wanted: impl FnMut(&str) -> bool) -> Self {
+        self.groups.retain(|group| is_wanted(&group.name));
+        self.len = self.groups.iter().map(|group| group.items.len()).sum();
+        self
+    }
+
     /// How many items there are.
     pub fn len(&self) -> usize {
         self.len

@@ -30,6 +30,8 @@ pub struct MessageTotals {
     pub ready: u64,
     /// Messages delivered and not acknowledged.
     pub unacked: u64,
+    /// Consumers, blocked ones included.
+    pub consumers: u64,
 }
 
 impl VhostView {
@@ -54,6 +56,7 @@ impl MessageTotals {
             let status = queue.status();
             totals.ready += status.ready as u64;
             totals.unacked += status.unacked as u64;
+            totals.consumers += status.consumers as u64;
         }
         totals
     }

@@ -44,6 +44,11 @@ impl ExchangeKind {
         Self::Deduplicating,
     ];
 
+    /// All kinds.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter()
+    }
+
     /// The kind with this name, if it is one.
     pub fn parse(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name().as_bytes() == name)

@@ -3,10 +3,12 @@
 //! Defaults come first, a YAML file goes over them, the environment over both. The tree of the
 //! defaults is also the list of what exists: a key that is not in it is an error.
 
+mod management;
 mod merge;
 mod policies;
 mod tls;
 
+pub use management::{HttpListen, Management};
 pub use merge::ConfigError;
 pub use policies::{PolicySettings, VhostSettings};
 pub use tls::{ClientCertificates, ExternalName, Tls, TlsHost, TlsVersion};
@@ -56,6 +58,8 @@ pub struct Config {
     pub operator_policies: Vec<PolicySettings>,
     /// How messages are kept on the disk.
     pub journal: JournalSettings,
+    /// The HTTP API.
+    pub management: Management,
     /// What ZeroMQ programs can reach.
     pub gateway: Gateway,
     /// What is written to standard error.
@@ -254,6 +258,7 @@ impl Default for Config {
                 dead_bytes: journal.dead_bytes,
                 spare_segments: journal.spare_segments,
             },
+            management: Management::default(),
             gateway: Gateway::default(),
             log: Log { level: "info".into() },
         }
@@ -291,7 +296,8 @@ impl Config {
         if self.listen.is_empty() && self.tls.listen.is_empty() {
             return wrong("listen", "needs at least one address, such as 127.0.0.1:5672");
         }
-        self.tls.check()?;
+        self.management.check()?;
+        self.tls.check(!self.management.tls_listen.is_empty())?;
         if self.amqp.frame_max < 4096 {
             return wrong("amqp.frame_max", "must be at least 4096");
         }

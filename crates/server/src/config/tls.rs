@@ -105,18 +105,20 @@ impl Default for Tls {
 }
 
 impl Tls {
-    /// Refuses settings that contradict each other, or that would do nothing.
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+    /// Refuses settings that contradict each other, or that would do nothing. `for_http` says that HTTP
+    /// is served with these certificates.
+    pub(super) fn check(&self, for_http: bool) -> Result<(), ConfigError> {
+        let is_used = for_http || !self.listen.is_empty();
         let wrong = |key: &str, why: &str| Err(ConfigError::invalid(key, why));
         let is_set = |path: &Path| !path.as_os_str().is_empty();
         let pair = [&self.certificate, &self.key];
-        if self.listen.is_empty() && pair.iter().any(|path| is_set(path)) {
+        if !is_used && pair.iter().any(|path| is_set(path)) {
             return wrong("tls.listen", "names no address, but a certificate is there");
         }
-        if !self.listen.is_empty() && !is_set(&self.certificate) {
+        if is_used && !is_set(&self.certificate) {
             return wrong("tls.certificate", "is needed to listen with TLS");
         }
-        if !self.listen.is_empty() && !is_set(&self.key) {
+        if is_used && !is_set(&self.key) {
             return wrong("tls.key", "is needed to listen with TLS");
         }
         let asks = self.client_certificates != ClientCertificates::None;

@@ -8,7 +8,7 @@ pub use certificates::{Authority, Issued};
 pub use client::{Client, Heard, short};
 pub use process::Process;
 
-use courser::{Clock, Config, Server};
+use courser::{Clock, Config, HttpListen, Management, Server};
 use courser_broker::admin::Admin;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -84,6 +84,7 @@ pub fn config_in(folder: &TempDir) -> Config {
     Config {
         listen: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
         data_dir: folder.path().join("data"),
+        management: Management { listen: HttpListen::none(), ..Management::default() },
         ..Config::default()
     }
 }

@@ -1,0 +1,170 @@
+//! Bindings, and the keys that name them in a path.
+
+use super::get;
+use crate::call::{Call, Outcome};
+use crate::json::{Fields, from_table, name};
+use crate::list::{Items, whole};
+use crate::path::encode_form;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::routes::{Needs, Route};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use courser_broker::admin::BindingView;
+use sha2::{Digest, Sha256};
+
+pub(crate) const ROUTES: &[Route] = &[
+    get("/api/bindings", Needs::Login, bindings, "The bindings that the caller may see."),
+    get("/api/bindings/{vhost}", Needs::Vhost, bindings, "The bindings of a vhost."),
+    get(
+        "/api/bindings/{vhost}/e/{exchange}/q/{queue}",
+        Needs::Vhost,
+        between,
+        "The bindings from an exchange to a queue.",
+    ),
+    get(
+        "/api/bindings/{vhost}/e/{exchange}/e/{destination}",
+        Needs::Vhost,
+        between,
+        "The bindings from an exchange to another one.",
+    ),
+    get(
+        "/api/bindings/{vhost}/e/{exchange}/q/{queue}/{props}",
+        Needs::Vhost,
+        binding,
+        "A binding to a queue.",
+    ),
+    get(
+        "/api/bindings/{vhost}/e/{exchange}/e/{destination}/{props}",
+        Needs::Vhost,
+        binding,
+        "A binding to an exchange.",
+    ),
+    get(
+        "/api/queues/{vhost}/{queue}/bindings",
+        Needs::Vhost,
+        to_queue,
+        "The bindings to a queue, the one by its name included.",
+    ),
+    get(
+        "/api/exchanges/{vhost}/{exchange}/bindings/source",
+        Needs::Vhost,
+        from_exchange,
+        "The bindings from an exchange.",
+    ),
+    get(
+        "/api/exchanges/{vhost}/{exchange}/bindings/destination",
+        Needs::Vhost,
+        to_exchange,
+        "The bindings to an exchange.",
+    ),
+];
+
+/// Characters of the sum over arguments.
+const SUM_CHARS: usize = 6;
+
+fn bindings(call: &Call) -> Outcome {
+    let mut found = Vec::new();
+    for vhost in call.vhosts()? {
+        call.admin().for_each_binding(&vhost, &mut |binding| found.push(binding))?;
+    }
+    list(call, found)
+}
+
+fn list(call: &Call, bindings: Vec<BindingView>) -> Outcome {
+    whole(call, Items::unnamed(bindings), |(_, binding), fields| render(binding, fields))
+}
+
+fn to_queue(call: &Call) -> Outcome {
+    list(call, call.admin().bindings_to_queue(call.text("vhost")?, call.bytes("queue"))?)
+}
+
+fn from_exchange(call: &Call) -> Outcome {
+    list(call, call.admin().bindings_from(call.text("vhost")?, call.exchange("exchange"))?)
+}
+
+fn to_exchange(call: &Call) -> Outcome {
+    list(call, call.admin().bindings_to_exchange(call.text("vhost")?, call.exchange("exchange"))?)
+}
+
+/// The bindings between the two ends in the path.
+pub(super) fn of_path(call: &Call) -> Result<Vec<BindingView>, Refusal> {
+    let (admin, vhost) = (call.admin(), call.text("vhost")?);
+    let source = call.exchange("exchange");
+    admin.exchange(vhost, source)?;
+    let mut found = match call.has("queue") {
+        true => admin.bindings_to_queue(vhost, call.bytes("queue"))?,
+        false => admin.bindings_to_exchange(vhost, call.exchange("destination"))?,
+    };
+    found.retain(|binding| binding.source.as_bytes() == source);
+    Ok(found)
+}
+
+fn between(call: &Call) -> Outcome {
+    list(call, of_path(call)?)
+}
+
+/// The binding that the path names with its key.
+pub(super) fn known(call: &Call) -> Result<BindingView, Refusal> {
+    let key = call.text("props")?;
+    let found = of_path(call)?.into_iter().find(|binding| properties_key(binding) == key);
+    found.ok_or_else(Refusal::not_found)
+}
+
+fn binding(call: &Call) -> Outcome {
+    let mut fields = Fields::new(&call.columns());
+    render(&known(call)?, &mut fields);
+    Ok(Reply::object(fields))
+}
+
+fn render(binding: &BindingView, fields: &mut Fields) {
+    fields
+        .put("source", name(&binding.source))
+        .put("vhost", binding.vhost.as_str())
+        .put("destination", name(&binding.destination))
+        .put("destination_type", if binding.to_queue { "queue" } else { "exchange" })
+        .put("routing_key", name(&binding.routing_key))
+        .put_with("arguments", || from_table(&binding.arguments))
+        .put_with("properties_key", || properties_key(binding).into());
+}
+
+/// What tells a binding from others between the same two ends: its routing key, and a sum over its
+/// arguments if it has any.
+pub(super) fn properties_key(binding: &BindingView) -> String {
+    let key = encode_form(&name(&binding.routing_key));
+    if binding.arguments.is_empty() {
+        return if key.is_empty() { "~".to_owned() } else { key };
+    }
+    let sum = Sha256::digest(binding.arguments.to_entries());
+    let mut sum = URL_SAFE_NO_PAD.encode(sum);
+    sum.truncate(SUM_CHARS);
+    format!("{key}~{sum}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use courser_codec::FieldTable;
+
+    fn key(routing_key: &str, arguments: FieldTable) -> String {
+        properties_key(&BindingView {
+            vhost: "/".into(),
+            source: "x".try_into().expect("short"),
+            destination: "q".try_into().expect("short"),
+            to_queue: true,
+            routing_key: routing_key.try_into().expect("short"),
+            arguments,
+        })
+    }
+
+    #[test]
+    fn a_binding_is_named_by_its_key_and_a_sum_over_its_arguments() {
+        assert_eq!(key("", FieldTable::new()), "~");
+        assert_eq!(key("x.*", FieldTable::new()), "x.%2A");
+        assert_eq!(key("a b~", FieldTable::new()), "a+b%7E");
+        let one = key("k", FieldTable::new().with("a", 1_i64));
+        let other = key("k", FieldTable::new().with("a", 2_i64));
+        assert!(one.starts_with("k~") && one.len() == 2 + SUM_CHARS, "{one}");
+        assert_ne!(one, other);
+    }
+}

@@ -1,0 +1,68 @@
+//! Consumers.
+
+use super::channels::{channel_name, peer};
+use super::get;
+use crate::call::{Call, Outcome};
+use crate::json::{Columns, Fields, name};
+use crate::list::{Items, whole};
+use crate::routes::{Needs, Route};
+use courser_broker::admin::ConsumerView;
+use serde_json::{Value, json};
+
+pub(crate) const ROUTES: &[Route] = &[
+    get("/api/consumers", Needs::Login, consumers, "The consumers that the caller may see."),
+    get("/api/consumers/{vhost}", Needs::Vhost, consumers, "The consumers in a vhost."),
+];
+
+fn consumers(call: &Call) -> Outcome {
+    let caller = call.caller()?;
+    let mut found = Vec::new();
+    for vhost in call.vhosts()? {
+        call.admin().for_each_consumer(Some(&vhost), &mut |consumer| {
+            if caller.is_monitor() || consumer.user.as_bytes() == caller.name().as_bytes() {
+                found.push(consumer);
+            }
+        })?;
+    }
+    let later = call.later();
+    whole(call, Items::unnamed(found), move |(_, consumer), fields| {
+        render(&later, consumer, fields);
+    })
+}
+
+/// A consumer with all of its members.
+pub(super) fn object(call: &Call, consumer: &ConsumerView) -> Value {
+    let mut fields = Fields::new(&Columns::all());
+    render(call, consumer, &mut fields);
+    fields.finish()
+}
+
+fn render(call: &Call, consumer: &ConsumerView, fields: &mut Fields) {
+    let (peer_host, peer_port) = peer(&consumer.connection);
+    let arguments = match consumer.priority {
+        0 => json!({}),
+        priority => json!({ "x-priority": priority }),
+    };
+    fields
+        .put("arguments", arguments)
+        .put("ack_required", consumer.ack_required)
+        .put("active", consumer.active)
+        .put("activity_status", if consumer.active { "up" } else { "waiting" })
+        .put("consumer_tag", name(&consumer.tag))
+        .put("consumer_timeout", 0)
+        .put("exclusive", consumer.exclusive)
+        .put("prefetch_count", consumer.prefetch)
+        .put("queue", json!({ "name": name(&consumer.queue), "vhost": consumer.vhost }))
+        .put(
+            "channel_details",
+            json!({
+                "connection_name": consumer.connection,
+                "name": channel_name(&consumer.connection, consumer.channel),
+                "node": call.api.settings.node.name,
+                "number": consumer.channel,
+                "peer_host": peer_host,
+                "peer_port": peer_port,
+                "user": name(&consumer.user),
+            }),
+        );
+}

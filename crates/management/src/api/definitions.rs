@@ -1,0 +1,138 @@
+//! Exporting and importing definitions.
+
+use super::get;
+use crate::call::{Call, Outcome};
+use crate::definitions::{import, of_broker, of_vhost};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::routes::{Needs, Route, Verb};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hyper::StatusCode;
+use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+pub(crate) const ROUTES: &[Route] = &[
+    get("/api/definitions", Needs::Administrator, export, "What the broker is made of."),
+    get("/api/all-configuration", Needs::Administrator, export, "The same, by its old name."),
+    get("/api/definitions/{vhost}", Needs::Administrator, export_vhost, "What a vhost is made of."),
+    Route {
+        method: Verb::Post,
+        pattern: "/api/definitions",
+        needs: Needs::Administrator,
+        handler: import_all,
+        doc: "Makes what a file describes.",
+    },
+    Route {
+        method: Verb::Post,
+        pattern: "/api/definitions/{vhost}",
+        needs: Needs::Administrator,
+        handler: import_vhost,
+        doc: "Makes what a file describes, in a vhost.",
+    },
+];
+
+fn export(call: &Call) -> Outcome {
+    exported(call, &of_broker(call.admin(), &call.api.settings.node)?)
+}
+
+fn export_vhost(call: &Call) -> Outcome {
+    exported(call, &of_vhost(call.admin(), &call.api.settings.node, call.text("vhost")?)?)
+}
+
+/// The document with a tag that tells it from others, or only that it is still the same.
+fn exported(call: &Call, document: &Value) -> Outcome {
+    let text = serde_json::to_vec(document).map_err(Refusal::internal)?;
+    let tag = format!("\"{}\"", URL_SAFE_NO_PAD.encode(&Sha256::digest(&text)[..12]));
+    let known = call.headers.get(IF_NONE_MATCH).and_then(|tags| tags.to_str().ok());
+    if known.is_some_and(|tags| tags.split(',').any(|one| one.trim() == tag)) {
+        let unchanged = Reply::done().with_status(StatusCode::NOT_MODIFIED);
+        return Ok(unchanged.with_header(ETAG, &tag));
+    }
+    let reply = Reply::text(text, "application/json").with_header(ETAG, &tag);
+    Ok(match call.query("download").filter(|name| is_plain(name)) {
+        Some(name) => {
+            reply.with_header(CONTENT_DISPOSITION, &format!("attachment; filename=\"{name}\""))
+        }
+        None => reply,
+    })
+}
+
+/// Whether a name can stand between quotes in a header.
+fn is_plain(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(&byte))
+}
+
+fn import_all(call: &Call) -> Outcome {
+    imported(call, None)
+}
+
+fn import_vhost(call: &Call) -> Outcome {
+    let vhost = call.text("vhost")?;
+    if call.admin().vhost(vhost).is_none() {
+        return Err(Refusal::not_found());
+    }
+    imported(call, Some(vhost))
+}
+
+fn imported(call: &Call, vhost: Option<&str>) -> Outcome {
+    let content_type = call.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let content_type = content_type.unwrap_or_default();
+    let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let file = match kind.as_str() {
+        "application/json" => &call.body[..],
+        "multipart/form-data" => file_part(content_type, &call.body)
+            .ok_or_else(|| Refusal::bad_request("the form has no part named file"))?,
+        _ => return Err(Refusal::empty(StatusCode::UNSUPPORTED_MEDIA_TYPE)),
+    };
+    let done = import(call.admin(), file, vhost);
+    let done = done.map_err(|error| Refusal::bad_request(error.to_string()))?;
+    tracing::info!(
+        user = call.caller()?.name(),
+        users = done.users,
+        vhosts = done.vhosts,
+        topology = done.topology,
+        skipped = done.skipped,
+        "definitions imported"
+    );
+    Ok(Reply::done())
+}
+
+/// The content of the part `file` of a form.
+fn file_part<'b>(content_type: &str, body: &'b [u8]) -> Option<&'b [u8]> {
+    let boundary =
+        content_type.split(';').find_map(|part| part.trim().strip_prefix("boundary="))?;
+    let delimiter = [b"--", boundary.trim_matches('"').as_bytes()].concat();
+    let mut rest = &body[find(body, &delimiter)? + delimiter.len()..];
+    while let Some(end) = find(rest, &delimiter) {
+        let part = &rest[..end];
+        rest = &rest[end + delimiter.len()..];
+        let head_end = find(part, b"\r\n\r\n")?;
+        let head = String::from_utf8_lossy(&part[..head_end]).to_ascii_lowercase();
+        if head.contains("name=\"file\"") || head.contains("name=file") {
+            let content = &part[head_end + 4..];
+            return Some(content.strip_suffix(b"\r\n").unwrap_or(content));
+        }
+    }
+    None
+}
+
+fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
+    text.windows(wanted.len()).position(|window| window == wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_of_a_form_is_found() {
+        let body = b"--x\r\ncontent-disposition: form-data; name=\"redirect\"\r\n\r\n/\r\n--x\r\n\
+                     Content-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n{}\r\n--x--\r\n";
+        assert_eq!(file_part("multipart/form-data; boundary=x", body), Some(&b"{}"[..]));
+        assert_eq!(file_part("multipart/form-data; boundary=\"x\"", body), Some(&b"{}"[..]));
+        assert_eq!(file_part("multipart/form-data; boundary=y", body), None);
+        assert_eq!(file_part("multipart/form-data", body), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! Feature flags, deprecated features, and login counts.
+
+use super::nodes::is_this;
+use super::{connections, get};
+use crate::call::{Call, Outcome};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::routes::{Needs, Route, Verb};
+use serde_json::{Value, json};
+
+pub(crate) const ROUTES: &[Route] = &[
+    get("/api/feature-flags", Needs::Login, connections::none, "Feature flags: there is none."),
+    Route {
+        method: Verb::Put,
+        pattern: "/api/feature-flags/{name}/enable",
+        needs: Needs::Administrator,
+        handler: enable,
+        doc: "Enables a feature flag.",
+    },
+    get("/api/deprecated-features", Needs::Login, connections::none, "There is none."),
+    get("/api/deprecated-features/used", Needs::Login, connections::none, "There is none."),
+    get("/api/auth/attempts/{node}", Needs::Monitoring, attempts, "How many logins there were."),
+    get(
+        "/api/auth/attempts/{node}/source",
+        Needs::Monitoring,
+        sources,
+        "Where logins came from: that is not counted.",
+    ),
+    Route {
+        method: Verb::Delete,
+        pattern: "/api/auth/attempts/{node}",
+        needs: Needs::Administrator,
+        handler: forget,
+        doc: "Begins to count logins anew.",
+    },
+    Route {
+        method: Verb::Delete,
+        pattern: "/api/auth/attempts/{node}/source",
+        needs: Needs::Administrator,
+        handler: forget,
+        doc: "Begins to count logins anew.",
+    },
+];
+
+fn enable(call: &Call) -> Outcome {
+    Err(Refusal::bad_request(format!("The feature flag {} is unsupported", call.text("name")?)))
+}
+
+fn attempts(call: &Call) -> Outcome {
+    is_this(call)?;
+    let (succeeded, failed) = call.api.logins.counts();
+    Ok(Reply::json(&json!([{
+        "protocol": "http",
+        "auth_attempts": succeeded + failed,
+        "auth_attempts_failed": failed,
+        "auth_attempts_succeeded": succeeded,
+    }])))
+}
+
+fn sources(call: &Call) -> Outcome {
+    is_this(call)?;
+    Ok(Reply::json(&Value::Array(Vec::new())))
+}
+
+fn forget(call: &Call) -> Outcome {
+    is_this(call)?;
+    call.api.logins.reset();
+    Ok(Reply::done())
+}

@@ -1,0 +1,185 @@
+//! Whether the broker works, for probes.
+
+use super::get;
+use crate::call::{Call, Outcome};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::routes::{Needs, Route};
+use hyper::StatusCode;
+use serde_json::{Value, json};
+
+pub(crate) const ROUTES: &[Route] = &[
+    get("/health/live", Needs::Nothing, live, "The process answers."),
+    get("/health/ready", Needs::Nothing, ready, "The broker serves clients and holds nobody back."),
+    get("/api/health/checks/alarms", Needs::Login, alarms, "Nothing is short in the cluster."),
+    get("/api/health/checks/local-alarms", Needs::Login, local_alarms, "Nothing is short here."),
+    get(
+        "/api/health/checks/port-listener/{port}",
+        Needs::Login,
+        port_listener,
+        "Something listens on a port.",
+    ),
+    get(
+        "/api/health/checks/protocol-listener/{protocols}",
+        Needs::Login,
+        protocol_listener,
+        "Something listens for one of these protocols.",
+    ),
+    get("/api/health/checks/virtual-hosts", Needs::Login, passed, "All vhosts run."),
+    get(
+        "/api/health/checks/node-is-quorum-critical",
+        Needs::Login,
+        single_node,
+        "Nothing hangs on this node alone.",
+    ),
+    get(
+        "/api/health/checks/quorum-queues-without-elected-leaders/all-vhosts",
+        Needs::Login,
+        passed,
+        "All quorum queues have leaders.",
+    ),
+    get(
+        "/api/health/checks/quorum-queues-without-elected-leaders/vhost/{vhost}",
+        Needs::Vhost,
+        passed,
+        "All quorum queues of a vhost have leaders.",
+    ),
+    get(
+        "/api/health/checks/metadata-store/initialized",
+        Needs::Login,
+        passed,
+        "The definitions have been read.",
+    ),
+    get(
+        "/api/health/checks/metadata-store/initialized/with-data",
+        Needs::Login,
+        passed,
+        "The definitions have been read, and there are some.",
+    ),
+    get("/api/health/checks/is-in-service", Needs::Nothing, in_service, "The broker is up."),
+    get(
+        "/api/health/checks/ready-to-serve-clients",
+        Needs::Nothing,
+        in_service,
+        "The broker takes clients.",
+    ),
+    get(
+        "/api/health/checks/below-node-connection-limit",
+        Needs::Nothing,
+        below_limit,
+        "There is room for more connections.",
+    ),
+    get(
+        "/api/health/checks/reached-target-cluster-size",
+        Needs::Nothing,
+        in_service,
+        "All nodes are there.",
+    ),
+    get("/api/healthchecks/node", Needs::Login, passed, "An old check; it always passes."),
+    get("/api/healthchecks/node/{node}", Needs::Login, passed, "An old check; it always passes."),
+    get("/api/aliveness-test/{vhost}", Needs::Vhost, passed, "A vhost can be used."),
+];
+
+fn ok() -> Value {
+    json!({ "status": "ok" })
+}
+
+fn failed(mut details: Value) -> Reply {
+    details["status"] = "failed".into();
+    Reply::json(&details).with_status(StatusCode::SERVICE_UNAVAILABLE)
+}
+
+fn uncached(mut reply: Reply) -> Reply {
+    reply.no_store = true;
+    reply
+}
+
+fn passed(_: &Call) -> Outcome {
+    Ok(Reply::json(&ok()))
+}
+
+fn live(_: &Call) -> Outcome {
+    Ok(uncached(Reply::json(&ok())))
+}
+
+fn ready(call: &Call) -> Outcome {
+    let alarms = call.admin().alarms();
+    Ok(uncached(match (alarms.memory, alarms.disk) {
+        (false, false) => Reply::json(&ok()),
+        (memory, disk) => failed(json!({ "memory_alarm": memory, "disk_alarm": disk })),
+    }))
+}
+
+fn single_node(_: &Call) -> Outcome {
+    Ok(Reply::json(&json!({ "status": "ok", "reason": "single node cluster" })))
+}
+
+fn alarms(call: &Call) -> Outcome {
+    Ok(check_alarms(call, "There are alarms in effect in the cluster"))
+}
+
+fn local_alarms(call: &Call) -> Outcome {
+    Ok(check_alarms(call, "There are alarms in effect on the node"))
+}
+
+fn check_alarms(call: &Call, reason: &str) -> Reply {
+    let alarms = call.admin().alarms();
+    let raised = [("memory", alarms.memory), ("disk", alarms.disk)];
+    let list: Vec<Value> = raised
+        .iter()
+        .filter(|(_, is_raised)| *is_raised)
+        .map(|(what, _)| json!({ "node": call.api.settings.node.name, "resource": what }))
+        .collect();
+    match list.is_empty() {
+        true => Reply::json(&ok()),
+        false => failed(json!({ "reason": reason, "alarms": list })),
+    }
+}
+
+fn port_listener(call: &Call) -> Outcome {
+    let invalid = |_| Refusal::bad_request("Invalid port");
+    let port: u16 = call.text("port")?.parse().map_err(invalid)?;
+    let listeners = &call.api.settings.node.listeners;
+    let ports: Vec<u16> = listeners.iter().map(|one| one.address.port()).collect();
+    if ports.contains(&port) {
+        return Ok(Reply::json(&json!({ "status": "ok", "port": port })));
+    }
+    let reason = "No active listener";
+    Ok(failed(json!({ "reason": reason, "missing": port, "ports": ports })))
+}
+
+fn protocol_listener(call: &Call) -> Outcome {
+    let asked = call.text("protocols")?.split(',');
+    let wanted: Vec<String> = asked.map(|name| protocol(name.trim())).collect();
+    let listeners = &call.api.settings.node.listeners;
+    let known: Vec<&str> = listeners.iter().map(|one| one.protocol).collect();
+    if wanted.iter().any(|name| known.contains(&name.as_str())) {
+        return Ok(Reply::json(&json!({ "status": "ok", "protocols": wanted })));
+    }
+    let reason = "No active listener";
+    Ok(failed(json!({ "reason": reason, "missing": wanted, "protocols": known })))
+}
+
+/// The name of a protocol as listeners have it.
+fn protocol(name: &str) -> String {
+    match name.to_lowercase().as_str() {
+        "amqp" | "amqp091" | "amqp0.9.1" | "amqp-0-9-1" | "amqp0-9-1" => "amqp".into(),
+        "amqps" | "amqp/ssl" | "amqp091s" => "amqp/ssl".into(),
+        "http" | "http1.1" | "management" | "ui" => "http".into(),
+        "https" | "https1.1" | "management-tls" => "https".into(),
+        other => other.into(),
+    }
+}
+
+fn in_service(_: &Call) -> Outcome {
+    Ok(uncached(Reply::json(&ok())))
+}
+
+fn below_limit(call: &Call) -> Outcome {
+    let most = call.api.settings.node.connections_max;
+    let connections = call.admin().connections(None)?.len();
+    Ok(uncached(match connections < most {
+        true => Reply::json(&ok()),
+        false => failed(json!({ "reason": "node connection limit is reached" })),
+    }))
+}

@@ -1,0 +1,236 @@
+//! Publishing messages and taking them.
+
+use crate::call::{Call, Members, Outcome};
+use crate::json::{Fields, from_table, name, text_or_base64, to_table};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::routes::{Needs, Route, Verb};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use courser_auth::{Resource, Right};
+use courser_broker::admin::{Fault, GetMode, MessageView, NewMessage, Published};
+use courser_codec::{ContentHeader, OwnedProperties, Properties, ShortString};
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+use tokio::runtime::Handle;
+
+pub(crate) const ROUTES: &[Route] = &[
+    Route {
+        method: Verb::Post,
+        pattern: "/api/exchanges/{vhost}/{exchange}/publish",
+        needs: Needs::Vhost,
+        handler: publish,
+        doc: "Publishes a message.",
+    },
+    Route {
+        method: Verb::Post,
+        pattern: "/api/queues/{vhost}/{queue}/get",
+        needs: Needs::Vhost,
+        handler: get,
+        doc: "Takes messages from a queue.",
+    },
+];
+
+/// How long a message may take to be as safe as its properties ask for.
+const CONFIRM_TIMEOUT: Duration = Duration::from_secs(30);
+
+fn publish(call: &Call) -> Outcome {
+    let (vhost, exchange) = (call.text("vhost")?, call.exchange("exchange"));
+    let body = call.object()?;
+    let wanted = ["routing_key", "properties", "payload", "payload_encoding"];
+    let missing: Vec<&str> = wanted.into_iter().filter(|name| !body.contains_key(*name)).collect();
+    if !missing.is_empty() {
+        return Err(Refusal::key_missing(&missing));
+    }
+    if call.admin().exchange(vhost, exchange).is_err() {
+        return Err(Refusal::missing("exchange_not_found"));
+    }
+    let payload = body.required_text("payload")?;
+    let payload = match body.required_text("payload_encoding")? {
+        "string" => Bytes::copy_from_slice(payload.as_bytes()),
+        "base64" => STANDARD
+            .decode(payload)
+            .map_err(|_| Refusal::bad_request(json!(["not_base64", payload])))?
+            .into(),
+        other => return Err(Refusal::bad_request(json!(["unsupported_encoding", other]))),
+    };
+    let message = NewMessage {
+        exchange: short(exchange)?,
+        routing_key: short(body.required_text("routing_key")?.as_bytes())?,
+        properties: properties(&body["properties"])?,
+        body: payload,
+    };
+    let user = call.caller()?.name();
+    let publishing = call.admin().publish(user, vhost, &message).map_err(refused)?;
+    // The timer belongs to the runtime, which has to be entered before it is made.
+    let published = Handle::current()
+        .block_on(async { tokio::time::timeout(CONFIRM_TIMEOUT, publishing).await });
+    match published {
+        Ok(Ok(Published::Routed)) => Ok(Reply::json(&json!({ "routed": true }))),
+        Ok(Ok(Published::Unroutable)) => Ok(Reply::json(&json!({ "routed": false }))),
+        Ok(Ok(Published::Refused)) => {
+            Err(Refusal::bad_request("rejected Unable to publish message. Check queue limits."))
+        }
+        Ok(Err(fault)) => Err(refused(fault)),
+        Err(_) => Err(Refusal::bad_request("confirm_timeout Timed out waiting for a confirm.")),
+    }
+}
+
+/// What a client would hear, with its code.
+fn refused(fault: Fault) -> Refusal {
+    Refusal::bad_request(fault.to_string())
+}
+
+fn short(text: &[u8]) -> Result<ShortString, Refusal> {
+    ShortString::new(text).map_err(|_| Refusal::bad_request("a short string has 255 bytes at most"))
+}
+
+/// The properties of a message, by their names in AMQP.
+fn properties(value: &Value) -> Result<OwnedProperties, Refusal> {
+    let empty = Map::new();
+    let members = match value {
+        Value::Object(members) => members,
+        Value::Array(list) if list.is_empty() => &empty,
+        _ => return Err(Refusal::bad_request("properties is no object")),
+    };
+    let text = |name: &str| match members.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => short(text.as_bytes()).map(Some),
+        Some(_) => Err(Refusal::bad_request(json!(["not_string", name]))),
+    };
+    let byte = |name: &str| {
+        let number = members.integer(name)?.map(u8::try_from).transpose();
+        number.map_err(|_| Refusal::bad_request(json!(["not_int", name])))
+    };
+    let timestamp = members.integer("timestamp")?.map(u64::try_from).transpose();
+    let headers = match members.get("headers") {
+        None | Some(Value::Null) => None,
+        Some(headers) => {
+            let table = to_table(headers);
+            Some(table.ok_or_else(|| {
+                Refusal::bad_request("headers is no object that a table can hold")
+            })?)
+        }
+    };
+    Ok(OwnedProperties {
+        content_type: text("content_type")?,
+        content_encoding: text("content_encoding")?,
+        headers,
+        delivery_mode: byte("delivery_mode")?,
+        priority: byte("priority")?,
+        correlation_id: text("correlation_id")?,
+        reply_to: text("reply_to")?,
+        expiration: text("expiration")?,
+        message_id: text("message_id")?,
+        timestamp: timestamp.map_err(|_| Refusal::bad_request(json!(["not_int", "timestamp"])))?,
+        kind: text("type")?,
+        user_id: text("user_id")?,
+        app_id: text("app_id")?,
+        cluster_id: text("cluster_id")?,
+    })
+}
+
+/// How messages are taken.
+struct Taking {
+    count: usize,
+    mode: GetMode,
+    always_base64: bool,
+    truncate: usize,
+}
+
+impl Taking {
+    fn asked(body: &Map<String, Value>) -> Result<Self, Refusal> {
+        let wanted = ["count", "ackmode", "encoding"];
+        let missing: Vec<&str> =
+            wanted.into_iter().filter(|name| !body.contains_key(*name)).collect();
+        if !missing.is_empty() {
+            return Err(Refusal::key_missing(&missing));
+        }
+        let not_int = |name: &str| Refusal::bad_request(json!(["not_int", name]));
+        let size = |name: &'static str| {
+            body.integer(name)?.map(usize::try_from).transpose().map_err(|_| not_int(name))
+        };
+        let mode = match body.required_text("ackmode")? {
+            "ack_requeue_true" | "reject_requeue_true" => GetMode::Requeue,
+            "ack_requeue_false" => GetMode::Acknowledge,
+            "reject_requeue_false" => GetMode::Reject,
+            other => return Err(Refusal::bad_request(json!(["unknown_ackmode", other]))),
+        };
+        let always_base64 = match body.required_text("encoding")? {
+            "auto" => false,
+            "base64" => true,
+            other => return Err(Refusal::bad_request(json!(["unsupported_encoding", other]))),
+        };
+        let count = size("count")?.ok_or_else(|| not_int("count"))?;
+        let truncate = size("truncate")?.unwrap_or(usize::MAX);
+        Ok(Taking { count, mode, always_base64, truncate })
+    }
+}
+
+fn get(call: &Call) -> Outcome {
+    let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
+    let body = call.object()?;
+    let taking = Taking::asked(&body)?;
+    let checked = call.caller()?.check(vhost, Right::Read, Resource::Queue(queue));
+    checked.map_err(|reason| Refusal::not_authorised(format!("ACCESS_REFUSED - {reason}")))?;
+    let before =
+        call.admin().queue(vhost, queue).map_err(|_| Refusal::missing("queue_not_found"))?;
+    let taken = call.admin().get(vhost, queue, taking.count, taking.mode, taking.truncate)?;
+    let left = before.ready;
+    let shown = taken.iter().enumerate();
+    let list = shown.map(|(nth, message)| object(message, left.saturating_sub(nth + 1), &taking));
+    Ok(Reply::json(&list.collect::<Vec<Value>>()))
+}
+
+fn object(message: &MessageView, left: usize, taking: &Taking) -> Value {
+    let (text, is_text) = match taking.always_base64 {
+        true => (STANDARD.encode(&message.body), false),
+        false => text_or_base64(&message.body),
+    };
+    let properties = ContentHeader::parse(&message.header)
+        .ok()
+        .and_then(|header| header.properties.decode().ok())
+        .map_or_else(|| json!([]), |properties| shown(&properties));
+    json!({
+        "payload_bytes": message.body_bytes,
+        "redelivered": message.redelivered,
+        "exchange": name(&message.exchange),
+        "routing_key": name(&message.routing_key),
+        "message_count": left,
+        "properties": properties,
+        "payload": text,
+        "payload_encoding": if is_text { "string" } else { "base64" },
+    })
+}
+
+/// Properties as an object; none at all are an empty list.
+fn shown(properties: &Properties<'_>) -> Value {
+    let mut fields = Fields::default();
+    let texts = [
+        ("content_type", properties.content_type),
+        ("content_encoding", properties.content_encoding),
+        ("correlation_id", properties.correlation_id),
+        ("reply_to", properties.reply_to),
+        ("expiration", properties.expiration),
+        ("message_id", properties.message_id),
+        ("type", properties.kind),
+        ("user_id", properties.user_id),
+        ("app_id", properties.app_id),
+        ("cluster_id", properties.cluster_id),
+    ];
+    for (member, value) in texts {
+        let text = value.map(|text| String::from_utf8_lossy(text.as_bytes()).into_owned());
+        fields.put_some(member, text);
+    }
+    let headers = properties.headers.and_then(|headers| headers.to_owned().ok());
+    fields
+        .put_some("headers", headers.map(|headers| from_table(&headers)))
+        .put_some("delivery_mode", properties.delivery_mode)
+        .put_some("priority", properties.priority)
+        .put_some("timestamp", properties.timestamp);
+    match fields.finish() {
+        Value::Object(members) if members.is_empty() => json!([]),
+        object => object,
+    }
+}

@@ -1,0 +1,58 @@
+//! What is served, by subject: each module has its part of the table and the handlers for it.
+
+mod accounts;
+mod bind;
+mod bindings;
+mod channels;
+mod close;
+mod connections;
+mod consumers;
+mod declare;
+mod definitions;
+mod exchanges;
+mod features;
+mod general;
+mod health;
+mod messages;
+mod nodes;
+mod overview;
+mod policies;
+mod queues;
+mod settings;
+mod users;
+mod vhost_changes;
+mod vhosts;
+
+pub(crate) use settings::policy;
+
+use crate::routes::{Handler, Needs, Route, Verb};
+
+/// Everything that is served.
+pub(crate) const TABLE: &[&[Route]] = &[
+    general::ROUTES,
+    overview::ROUTES,
+    nodes::ROUTES,
+    health::ROUTES,
+    vhosts::ROUTES,
+    users::ROUTES,
+    connections::ROUTES,
+    channels::ROUTES,
+    consumers::ROUTES,
+    exchanges::ROUTES,
+    queues::ROUTES,
+    bindings::ROUTES,
+    policies::ROUTES,
+    accounts::ROUTES,
+    settings::ROUTES,
+    declare::ROUTES,
+    bind::ROUTES,
+    messages::ROUTES,
+    close::ROUTES,
+    features::ROUTES,
+    definitions::ROUTES,
+    vhost_changes::ROUTES,
+];
+
+const fn get(pattern: &'static str, needs: Needs, handler: Handler, doc: &'static str) -> Route {
+    Route { method: Verb::Get, pattern, needs, handler, doc }
+}

@@ -1,0 +1,162 @@
+//! Queues.
+
+use super::{consumers, get};
+use crate::call::{Call, Outcome};
+use crate::json::{Fields, from_table, name};
+use crate::list::paged;
+use crate::rates::{Range, put_counters};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::routes::{Needs, Route};
+use courser_broker::admin::{Listing, QueueView};
+use serde_json::{Value, json};
+
+pub(crate) const ROUTES: &[Route] = &[
+    get("/api/queues", Needs::Login, queues, "The queues that the caller may see."),
+    get("/api/queues/detailed", Needs::Login, detailed, "The same, with all that is known."),
+    get("/api/queues/{vhost}", Needs::Vhost, queues, "The queues of a vhost."),
+    get("/api/queues/{vhost}/{queue}", Needs::Vhost, queue, "A queue."),
+];
+
+/// Members of the long form that are null where there is nothing to say.
+const NULL_WHEN_UNSET: [&str; 5] = [
+    "policy",
+    "operator_policy",
+    "exclusive_consumer_tag",
+    "single_active_consumer_tag",
+    "head_message_timestamp",
+];
+
+fn queues(call: &Call) -> Outcome {
+    list(call, false)
+}
+
+fn detailed(call: &Call) -> Outcome {
+    list(call, true)
+}
+
+fn list(call: &Call, is_detailed: bool) -> Outcome {
+    let vhosts = call.vhosts()?;
+    let listing = call.admin().queues(None)?;
+    let within = Listing::within(listing, |vhost| vhosts.iter().any(|one| one == vhost));
+    let render = renderer(call, is_detailed)?;
+    paged(call, within, render)
+}
+
+fn queue(call: &Call) -> Outcome {
+    let vhost = call.text("vhost")?;
+    let queue = call.admin().queue(vhost, call.bytes("queue"))?;
+    let mut fields = Fields::new(&call.columns());
+    renderer(call, true)?(&queue, &mut fields);
+    fields.put("incoming", json!([])).put("deliveries", json!([]));
+    let consumers = call.admin().consumers_of(vhost, call.bytes("queue"))?;
+    let active = consumers.iter().find(|one| one.active && is_single_active(&queue));
+    fields.put_some("single_active_consumer_tag", active.map(|one| name(&one.tag)));
+    let exclusive = consumers.iter().find(|one| one.exclusive);
+    fields.put_some("exclusive_consumer_tag", exclusive.map(|one| name(&one.tag)));
+    let details: Vec<Value> = consumers.iter().map(|one| consumers::object(call, one)).collect();
+    fields.put("consumer_details", details);
+    if let Some(owner) = queue.exclusive_owner {
+        let all = call.admin().connections(Some(vhost))?;
+        let owner = all.iter().find(|connection| connection.id == owner);
+        fields.put_some(
+            "owner_pid_details",
+            owner.map(|owner| {
+                json!({
+                    "name": owner.name,
+                    "peer_host": owner.peer.map(|peer| peer.ip().to_string()),
+                    "peer_port": owner.peer.map(|peer| peer.port()),
+                })
+            }),
+        );
+    }
+    Ok(Reply::object(fields))
+}
+
+fn is_single_active(queue: &QueueView) -> bool {
+    let flag = queue.arguments.get("x-single-active-consumer");
+    flag == Some(&courser_codec::FieldValue::Bool(true))
+}
+
+fn renderer(
+    call: &Call,
+    is_detailed: bool,
+) -> Result<impl Fn(&QueueView, &mut Fields) + Send + 'static, Refusal> {
+    let call = call.later();
+    let with_stats = !call.is_set("disable_stats");
+    let with_totals = with_stats || call.is_set("enable_queue_totals");
+    let range = Range::asked(&call, "lengths")?;
+    Ok(move |queue: &QueueView, fields: &mut Fields| {
+        definition(&call, queue, fields);
+        if is_detailed || !with_stats {
+            fields.put_all(&NULL_WHEN_UNSET[..if is_detailed { 5 } else { 2 }], Value::Null);
+        }
+        fields.put_some("policy", queue.policy.as_deref());
+        fields.put_some("operator_policy", queue.operator_policy.as_deref());
+        if with_stats {
+            statistics(&call, queue, fields, range);
+        } else if with_totals {
+            fields
+                .put("messages", queue.ready + queue.unacked)
+                .put("messages_ready", queue.ready)
+                .put("messages_unacknowledged", queue.unacked);
+        }
+    })
+}
+
+fn definition(call: &Call, queue: &QueueView, fields: &mut Fields) {
+    fields
+        .put("name", name(&queue.name))
+        .put("vhost", queue.vhost.as_str())
+        .put("type", queue.queue_type)
+        .put("durable", queue.durable)
+        .put("auto_delete", queue.auto_delete)
+        .put("exclusive", queue.exclusive_owner.is_some())
+        .put("node", call.api.settings.node.name.as_str())
+        .put("state", "running")
+        .put("internal", false)
+        .put("internal_owner", false)
+        .put_with("arguments", || arguments(queue))
+        .put_with("effective_policy_definition", || from_table(&queue.effective_definition));
+}
+
+/// The arguments, which always say the type.
+pub(super) fn arguments(queue: &QueueView) -> Value {
+    let mut arguments = from_table(&queue.arguments);
+    if let Value::Object(members) = &mut arguments {
+        members.entry("x-queue-type").or_insert_with(|| queue.queue_type.into());
+    }
+    arguments
+}
+
+fn statistics(call: &Call, queue: &QueueView, fields: &mut Fields, range: Option<Range>) {
+    fields
+        .put("consumers", queue.consumers)
+        .put("consumer_capacity", 0)
+        .put("consumer_utilisation", 0)
+        .put("memory", 0)
+        .put("reductions", 0);
+    let counters = [
+        ("messages", (queue.ready + queue.unacked) as u64),
+        ("messages_ready", queue.ready as u64),
+        ("messages_unacknowledged", queue.unacked as u64),
+    ];
+    if counters
+        .iter()
+        .any(|(name, _)| fields.wants(name) || fields.wants(&format!("{name}_details")))
+    {
+        let object = format!("queue {} {}", queue.vhost, name(&queue.name));
+        put_counters(call, fields, &object, &counters, range);
+    }
+    match queue.queue_type {
+        "classic" => drop(fields.put("storage_version", 2)),
+        _ => {
+            let node = call.api.settings.node.name.as_str();
+            fields
+                .put("leader", node)
+                .put("members", json!([node]))
+                .put("online", json!([node]))
+                .put("open_files", json!({ node: 0 }));
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Making and changing vhosts, their limits, and policies.
+
+use super::accounts::{erlang, limit_value};
+use crate::call::{Call, Members, Outcome};
+use crate::json::to_table;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::routes::{Needs, Route, Verb};
+use courser_broker::admin::{ApplyTo, Policy, PolicyError, PolicyKind, VhostLimits};
+use serde_json::{Map, Value};
+
+pub(crate) const ROUTES: &[Route] = &[
+    Route {
+        method: Verb::Put,
+        pattern: "/api/vhost-limits/{vhost}/{name}",
+        needs: Needs::Administrator,
+        handler: put_limit,
+        doc: "Sets a limit of a vhost.",
+    },
+    Route {
+        method: Verb::Delete,
+        pattern: "/api/vhost-limits/{vhost}/{name}",
+        needs: Needs::Administrator,
+        handler: delete_limit,
+        doc: "Lifts a limit of a vhost.",
+    },
+    Route {
+        method: Verb::Put,
+        pattern: "/api/policies/{vhost}/{name}",
+        needs: Needs::Policymaker,
+        handler: put_policy,
+        doc: "Sets a policy.",
+    },
+    Route {
+        method: Verb::Delete,
+        pattern: "/api/policies/{vhost}/{name}",
+        needs: Needs::Policymaker,
+        handler: delete_policy,
+        doc: "Removes a policy.",
+    },
+    Route {
+        method: Verb::Put,
+        pattern: "/api/operator-policies/{vhost}/{name}",
+        needs: Needs::Administrator,
+        handler: put_operator_policy,
+        doc: "Sets an operator policy.",
+    },
+    Route {
+        method: Verb::Delete,
+        pattern: "/api/operator-policies/{vhost}/{name}",
+        needs: Needs::Administrator,
+        handler: delete_operator_policy,
+        doc: "Removes an operator policy.",
+    },
+];
+
+fn put_limit(call: &Call) -> Outcome {
+    let name = call.text("name")?;
+    let value = limit_value(call, name)?;
+    // A negative one stands for none.
+    change_limit(call, name, u64::try_from(value).ok())
+}
+
+fn delete_limit(call: &Call) -> Outcome {
+    change_limit(call, call.text("name")?, None)
+}
+
+fn change_limit(call: &Call, name: &str, value: Option<u64>) -> Outcome {
+    let vhost = call.admin().vhost(call.text("vhost")?);
+    let vhost = vhost.ok_or_else(|| Refusal::missing("vhost_not_found"))?;
+    let mut limits: VhostLimits = vhost.limits;
+    match name {
+        "max-connections" => limits.connections_max = value,
+        "max-queues" => limits.queues_max = value,
+        _ => {
+            let value = value.map_or(Value::Null, Value::from);
+            let shown = erlang(&value);
+            let terms = format!("Unrecognised terms [{{<<\"{name}\">>,{shown}}}] in limits");
+            return Err(Refusal::bad_request(format!("Validation failed\n\n{terms}\n")));
+        }
+    }
+    call.admin().put_vhost(&vhost.name, limits)?;
+    Ok(Reply::done())
+}
+
+fn put_policy(call: &Call) -> Outcome {
+    put(call, PolicyKind::User)
+}
+
+fn put_operator_policy(call: &Call) -> Outcome {
+    put(call, PolicyKind::Operator)
+}
+
+fn put(call: &Call, kind: PolicyKind) -> Outcome {
+    let vhost = call.text("vhost")?;
+    let policy = policy(call.text("name")?, &call.object()?)?;
+    let known =
+        call.admin().policies(vhost, kind).map_err(|_| Refusal::missing("vhost_not_found"))?;
+    let is_new = !known.iter().any(|one| one.name == policy.name);
+    call.admin().set_policy(vhost, kind, policy)?;
+    Ok(Reply::put(is_new))
+}
+
+fn invalid(reason: &str) -> Refusal {
+    Refusal::bad_request(format!("Validation failed\n\n{reason}\n"))
+}
+
+/// A policy as a body gives it.
+pub(crate) fn policy(name: &str, body: &Map<String, Value>) -> Result<Policy, Refusal> {
+    super::accounts::need(body, &["pattern", "definition"])?;
+    let definition = to_table(&body["definition"]);
+    let definition = definition.ok_or_else(|| invalid("definition is no object"))?;
+    if definition.is_empty() {
+        return Err(invalid("no policy provided"));
+    }
+    let priority = match body.get("priority") {
+        None | Some(Value::Null) => 0,
+        Some(value) => value.as_i64().ok_or_else(|| {
+            invalid(&format!("priority should be a number, actually was {}", erlang(value)))
+        })?,
+    };
+    let apply_to = match body.get("apply-to").or_else(|| body.get("apply_to")) {
+        None | Some(Value::Null) => ApplyTo::All,
+        Some(value) => value.as_str().and_then(ApplyTo::parse).ok_or_else(|| {
+            let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            invalid(&format!(
+                "apply-to '{shown}' unrecognised; should be one of: 'queues', 'classic_queues',  \
+                 'quorum_queues', 'streams', 'exchanges', or 'all'"
+            ))
+        })?,
+    };
+    let pattern = body.required_text("pattern")?.to_owned();
+    Ok(Policy { name: name.to_owned(), pattern, apply_to, priority, definition })
+}
+
+fn delete_policy(call: &Call) -> Outcome {
+    delete(call, PolicyKind::User)
+}
+
+fn delete_operator_policy(call: &Call) -> Outcome {
+    delete(call, PolicyKind::Operator)
+}
+
+fn delete(call: &Call, kind: PolicyKind) -> Outcome {
+    let cleared = call.admin().clear_policy(call.text("vhost")?, kind, call.text("name")?);
+    match cleared {
+        Ok(true) => Ok(Reply::done()),
+        Ok(false) | Err(PolicyError::NoVhost(_)) => Err(Refusal::not_found()),
+        Err(error) => Err(error.into()),
+    }
+}

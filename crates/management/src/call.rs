@@ -1,0 +1,206 @@
+//! A request on its way to its handler: who asks, what for, and with which words.
+
+use crate::Api;
+use crate::caller::Caller;
+use crate::json::Columns;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use bytes::Bytes;
+use courser_broker::admin::Admin;
+use hyper::{HeaderMap, Method};
+use serde_json::{Map, Value};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// What a handler answers.
+pub(crate) type Outcome = Result<Reply, Refusal>;
+
+/// A request that has found its route and whose sender may use it.
+pub(crate) struct Call {
+    pub api: Arc<Api>,
+    /// Who asks; nobody where no credentials are needed.
+    pub caller: Option<Caller>,
+    pub method: Method,
+    /// What stands in the path for the names in the route's pattern.
+    pub params: Vec<(&'static str, Vec<u8>)>,
+    pub query: Vec<(String, String)>,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+    pub peer: SocketAddr,
+}
+
+impl Call {
+    pub fn admin(&self) -> &Admin {
+        &self.api.admin
+    }
+
+    /// The same question, without what came with it, for who answers it bit by bit.
+    pub fn later(&self) -> Call {
+        Call {
+            api: Arc::clone(&self.api),
+            caller: None,
+            method: self.method.clone(),
+            params: Vec::new(),
+            query: self.query.clone(),
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+            peer: self.peer,
+        }
+    }
+
+    /// Who asks. Where a route needs nobody, this refuses.
+    pub fn caller(&self) -> Result<&Caller, Refusal> {
+        self.caller.as_ref().ok_or_else(Refusal::challenge)
+    }
+
+    /// What stands in the path for a name of the pattern, as the bytes that it is.
+    pub fn bytes(&self, name: &str) -> &[u8] {
+        let found = self.params.iter().find(|(known, _)| *known == name);
+        found.map_or(&[], |(_, value)| value)
+    }
+
+    /// Whether the pattern has this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.params.iter().any(|(known, _)| *known == name)
+    }
+
+    /// As [`Call::bytes`], where only text has a meaning.
+    pub fn text(&self, name: &str) -> Result<&str, Refusal> {
+        std::str::from_utf8(self.bytes(name))
+            .map_err(|_| Refusal::bad_request(format!("{name} is not UTF-8")))
+    }
+
+    /// The name of the exchange in the path: the default one has two names.
+    pub fn exchange(&self, name: &str) -> &[u8] {
+        match self.bytes(name) {
+            b"amq.default" => b"",
+            exchange => exchange,
+        }
+    }
+
+    /// The value of a parameter of the query.
+    pub fn query(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether a parameter of the query says `true`.
+    pub fn is_set(&self, name: &str) -> bool {
+        self.query(name) == Some("true")
+    }
+
+    /// Which members are wanted.
+    pub fn columns(&self) -> Columns {
+        self.query("columns").map_or_else(Columns::all, Columns::parse)
+    }
+
+    /// The one vhost that is asked for, by the path or by the header `x-vhost`.
+    pub fn vhost(&self) -> Result<Option<&str>, Refusal> {
+        if self.has("vhost") {
+            return self.text("vhost").map(Some);
+        }
+        let header = self.headers.get("x-vhost").and_then(|value| value.to_str().ok());
+        Ok(header.filter(|name| !name.is_empty()))
+    }
+
+    /// The vhosts of a list: the one that is asked for, or all that the caller may enter.
+    pub fn vhosts(&self) -> Result<Vec<String>, Refusal> {
+        let caller = self.caller()?;
+        if let Some(vhost) = self.vhost()? {
+            let is_there = self.admin().vhost(vhost).is_some() && caller.may_enter(vhost);
+            return Ok(is_there.then(|| vhost.to_owned()).into_iter().collect());
+        }
+        let all = self.admin().vhosts().into_iter().map(|vhost| vhost.name);
+        Ok(all.filter(|name| caller.may_enter(name)).collect())
+    }
+
+    /// The body as an object. Nothing at all is an empty one.
+    pub fn object(&self) -> Result<Map<String, Value>, Refusal> {
+        object(&self.body)
+    }
+}
+
+fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
+    if matches!(body.trim_ascii(), b"" | b"null" | b"undefined") {
+        return Ok(Map::new());
+    }
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(Value::Array(list)) if list.is_empty() => Ok(Map::new()),
+        Ok(Value::String(_)) => Err(Refusal::bad_request(
+            "The body is a JSON string where an object is expected; was it encoded twice?",
+        )),
+        Ok(_) | Err(_) => Err(Refusal::bad_request("not_json")),
+    }
+}
+
+/// Members of an object, read as leniently as older tools need.
+pub(crate) trait Members {
+    /// A text that has to be there.
+    fn required_text(&self, name: &str) -> Result<&str, Refusal>;
+    /// A flag, also as text; `default` without it.
+    fn flag(&self, name: &str, default: bool) -> Result<bool, Refusal>;
+    /// A whole number, also as text.
+    fn integer(&self, name: &str) -> Result<Option<i64>, Refusal>;
+}
+
+impl Members for Map<String, Value> {
+    fn required_text(&self, name: &str) -> Result<&str, Refusal> {
+        match self.get(name) {
+            Some(Value::String(text)) => Ok(text),
+            Some(other) => Err(Refusal::bad_request(serde_json::json!(["not_string", other]))),
+            None => Err(Refusal::key_missing(&[name])),
+        }
+    }
+
+    fn flag(&self, name: &str, default: bool) -> Result<bool, Refusal> {
+        match self.get(name) {
+            None | Some(Value::Null) => Ok(default),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(Value::String(text)) if text == "true" => Ok(true),
+            Some(Value::String(text)) if text == "false" => Ok(false),
+            Some(other) => Err(Refusal::bad_request(serde_json::json!(["not_boolean", other]))),
+        }
+    }
+
+    fn integer(&self, name: &str) -> Result<Option<i64>, Refusal> {
+        match self.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Number(number)) if number.is_i64() => Ok(number.as_i64()),
+            Some(Value::String(text)) if text.parse::<i64>().is_ok() => Ok(text.parse().ok()),
+            Some(_) => Err(Refusal::bad_request(serde_json::json!(["not_int", name]))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn bodies_that_say_nothing_are_empty_objects() {
+        for body in ["", " ", "null", "undefined", "{}", "[]"] {
+            assert_eq!(object(body.as_bytes()), Ok(Map::new()), "{body:?}");
+        }
+        assert!(object(b"{").is_err());
+        assert!(object(b"\"{}\"").is_err());
+        assert!(object(b"[1]").is_err());
+    }
+
+    #[test]
+    fn flags_and_numbers_may_be_texts() {
+        let Value::Object(members) =
+            json!({ "a": "true", "b": false, "c": "maybe", "d": "12", "e": 1.5, "f": 3 })
+        else {
+            unreachable!("it is an object")
+        };
+        assert_eq!(members.flag("a", false), Ok(true));
+        assert_eq!(members.flag("b", true), Ok(false));
+        assert_eq!(members.flag("none", true), Ok(true));
+        assert_eq!(members.integer("d"), Ok(Some(12)));
+        assert_eq!(members.integer("f"), Ok(Some(3)));
+        assert!(members.integer("e").is_err());
+        let refusal = members.flag("c", true).expect_err("it is neither");
+        assert_eq!(refusal, Refusal::bad_request(json!(["not_boolean", "maybe"])));
+    }
+}

@@ -1,0 +1,103 @@
+//! Who asks, and what that user may see and do.
+
+use crate::refusal::Refusal;
+use courser_auth::{Accounts, Directory, Resource, Right, Tag, User};
+use std::sync::Arc;
+
+/// The texts of refusals, as clients know them.
+const NOT_MANAGEMENT: &str = "Not management user";
+const NOT_MONITOR: &str = "Not monitor user";
+const NOT_ADMINISTRATOR: &str = "Not administrator user";
+const NOT_PERMITTED: &str = "User not authorised to access object";
+
+/// A user who has logged in.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    pub user: Arc<User>,
+    accounts: Arc<Accounts>,
+    directory: Arc<Directory>,
+}
+
+impl Caller {
+    pub fn new(user: Arc<User>, accounts: &Arc<Accounts>) -> Self {
+        Caller { user, accounts: Arc::clone(accounts), directory: accounts.directory() }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.user.name
+    }
+
+    pub fn is_administrator(&self) -> bool {
+        self.user.tags.has(Tag::Administrator)
+    }
+
+    /// Whether it sees everybody's connections.
+    pub fn is_monitor(&self) -> bool {
+        self.is_administrator() || self.user.tags.has(Tag::Monitoring)
+    }
+
+    fn may_log_in(&self) -> bool {
+        self.is_monitor()
+            || self.user.tags.has(Tag::Management)
+            || self.user.tags.has(Tag::Policymaker)
+    }
+
+    /// Whether it may see what is in a vhost.
+    pub fn may_enter(&self, vhost: &str) -> bool {
+        self.is_administrator() || self.directory.permission(self.name(), vhost).is_some()
+    }
+
+    pub fn need_login(&self) -> Result<(), Refusal> {
+        need(self.may_log_in(), NOT_MANAGEMENT)
+    }
+
+    pub fn need_monitor(&self) -> Result<(), Refusal> {
+        need(self.is_monitor(), NOT_MONITOR)
+    }
+
+    pub fn need_administrator(&self) -> Result<(), Refusal> {
+        need(self.is_administrator(), NOT_ADMINISTRATOR)
+    }
+
+    /// For policies and parameters of a vhost, or for global ones.
+    pub fn need_policymaker(&self, vhost: Option<&str>) -> Result<(), Refusal> {
+        let enters = vhost.is_none_or(|vhost| self.may_enter(vhost));
+        let is_permitted =
+            self.is_administrator() || self.user.tags.has(Tag::Policymaker) && enters;
+        need(is_permitted, NOT_PERMITTED)
+    }
+
+    /// For what belongs to a user: everybody who sees it all may look, an administrator may change.
+    pub fn need_ownership(&self, owner: &str, to_change: bool) -> Result<(), Refusal> {
+        let others = if to_change { self.is_administrator() } else { self.is_monitor() };
+        need(others || self.name() == owner, NOT_PERMITTED)
+    }
+
+    /// Whether its permissions in a vhost let it do this; they count for administrators too.
+    ///
+    /// # Errors
+    /// The text that a client hears over AMQP.
+    pub fn check(&self, vhost: &str, right: Right, what: Resource<'_>) -> Result<(), String> {
+        let mut access = self.accounts.access(self.name(), vhost);
+        access
+            .enter()
+            .and_then(|()| access.check(right, what))
+            .map_err(|refusal| refusal.to_string())
+    }
+
+    /// As [`Caller::check`], for the routing keys of a topic exchange.
+    pub fn check_topic(
+        &self,
+        vhost: &str,
+        right: Right,
+        exchange: &[u8],
+        key: &[u8],
+    ) -> Result<(), String> {
+        let mut access = self.accounts.access(self.name(), vhost);
+        access.check_topic(right, exchange, key).map_err(|refusal| refusal.to_string())
+    }
+}
+
+fn need(is_permitted: bool, reason: &str) -> Result<(), Refusal> {
+    if is_permitted { Ok(()) } else { Err(Refusal::not_authorised(reason)) }
+}

@@ -1,0 +1,217 @@
+//! Writing definitions.
+//!
+//! Left out is what a start makes by itself, and what belongs to a connection: predefined exchanges,
+//! the bindings by name, exclusive queues and those that the broker has named.
+
+use crate::API_VERSION;
+use crate::json::{from_table, name};
+use crate::refusal::Refusal;
+use crate::settings::NodeFacts;
+use courser_auth::UserRow;
+use courser_broker::admin::{
+    Admin, BindingView, ExchangeView, Policy, PolicyKind, QueueView, VhostLimits, VhostView,
+};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// How the names of queues begin that the broker has named, and those of exchanges that it has made.
+const RESERVED: &str = "amq.";
+
+/// What lies in vhosts.
+#[derive(Default)]
+struct Topology {
+    exchanges: Vec<Value>,
+    queues: Vec<Value>,
+    bindings: Vec<Value>,
+    policies: Vec<Value>,
+    parameters: Vec<Value>,
+}
+
+/// The definitions of the whole broker.
+pub(crate) fn of_broker(admin: &Admin, node: &NodeFacts) -> Result<Value, Refusal> {
+    let accounts = admin.accounts();
+    let users = accounts.users(None).filter(|user| user.is_kept());
+    let users: Vec<UserRow> = users.map(|user| UserRow::from(&**user)).collect();
+    let vhosts = admin.vhosts();
+    let mut all = Topology::default();
+    for vhost in &vhosts {
+        all.add(admin, vhost)?;
+    }
+    let mut document = head(node, "cluster");
+    document.insert(
+        "explanation".into(),
+        format!("Definitions of cluster '{}'", node.cluster_name).into(),
+    );
+    document.insert("original_cluster_name".into(), node.cluster_name.as_str().into());
+    document.insert("users".into(), json!(users));
+    document.insert("vhosts".into(), vhosts.iter().map(vhost_row).collect());
+    let permissions = accounts.permission_rows().collect::<Vec<_>>();
+    document.insert("permissions".into(), json!(permissions));
+    let topic_permissions = accounts.topic_permission_rows().collect::<Vec<_>>();
+    document.insert("topic_permissions".into(), json!(topic_permissions));
+    document.insert("global_parameters".into(), json!([]));
+    all.put(&mut document);
+    Ok(Value::Object(document))
+}
+
+/// The definitions of a vhost, without its name in every row.
+pub(crate) fn of_vhost(admin: &Admin, node: &NodeFacts, vhost: &str) -> Result<Value, Refusal> {
+    let missing = || Refusal::bad_request("vhost_not_found");
+    let view = admin.vhost(vhost).ok_or_else(missing)?;
+    let mut all = Topology::default();
+    all.add(admin, &view)?;
+    all.forget_vhost();
+    let mut document = head(node, "single_virtual_host");
+    document.insert("explanation".into(), format!("Definitions of virtual host '{vhost}'").into());
+    document.insert("original_vhost_name".into(), vhost.into());
+    document.insert("limits".into(), limits(&view.limits));
+    document.insert("metadata".into(), metadata());
+    document.insert("description".into(), "".into());
+    all.put(&mut document);
+    Ok(Value::Object(document))
+}
+
+fn head(node: &NodeFacts, format: &str) -> Map<String, Value> {
+    let texts = [
+        ("rabbit_version", API_VERSION),
+        ("rabbitmq_version", API_VERSION),
+        ("product_name", "Courser"),
+        ("product_version", &node.version),
+        ("rabbitmq_definition_format", format),
+    ];
+    texts.into_iter().map(|(name, text)| (name.to_owned(), text.into())).collect()
+}
+
+fn metadata() -> Value {
+    json!({ "description": "", "tags": [], "default_queue_type": "classic" })
+}
+
+fn vhost_row(vhost: &VhostView) -> Value {
+    json!({ "name": vhost.name, "limits": limits(&vhost.limits), "metadata": metadata() })
+}
+
+fn limits(limits: &VhostLimits) -> Value {
+    let named = [("max-connections", limits.connections_max), ("max-queues", limits.queues_max)];
+    let set = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into())));
+    Value::Object(set.collect())
+}
+
+impl Topology {
+    fn add(&mut self, admin: &Admin, vhost: &VhostView) -> Result<(), Refusal> {
+        let name = vhost.name.as_str();
+        let exchanges = admin.exchanges(Some(name))?;
+        let own = exchanges.iter().filter(|exchange| !exchange.predefined);
+        self.exchanges.extend(own.map(|exchange| exchange_row(&exchange)));
+        let mut left_out = BTreeSet::new();
+        for queue in admin.queues(Some(name))?.iter() {
+            let is_named = queue.name.as_bytes().starts_with(RESERVED.as_bytes());
+            if queue.exclusive_owner.is_some() || is_named {
+                left_out.insert(queue.name);
+            } else {
+                self.queues.push(queue_row(&queue));
+            }
+        }
+        admin.for_each_binding(name, &mut |binding| {
+            let is_kept = !binding.to_queue || !left_out.contains(&binding.destination);
+            if is_kept && !binding.source.as_bytes().is_empty() {
+                self.bindings.push(binding_row(&binding));
+            }
+        })?;
+        let policies = admin.policies(name, PolicyKind::User)?;
+        self.policies.extend(policies.iter().map(|policy| policy_row(name, policy)));
+        for policy in admin.policies(name, PolicyKind::Operator)? {
+            self.parameters.push(json!({
+                "vhost": name,
+                "component": "operator_policy",
+                "name": policy.name,
+                "value": operator_policy(&policy),
+            }));
+        }
+        if vhost.limits != VhostLimits::default() {
+            self.parameters.push(json!({
+                "vhost": name,
+                "component": "vhost-limits",
+                "name": "limits",
+                "value": limits(&vhost.limits),
+            }));
+        }
+        Ok(())
+    }
+
+    /// Takes the name of the vhost out of every row.
+    fn forget_vhost(&mut self) {
+        let lists = [
+            &mut self.exchanges,
+            &mut self.queues,
+            &mut self.bindings,
+            &mut self.policies,
+            &mut self.parameters,
+        ];
+        for row in lists.into_iter().flatten() {
+            if let Value::Object(members) = row {
+                members.remove("vhost");
+            }
+        }
+    }
+
+    fn put(self, document: &mut Map<String, Value>) {
+        let lists = [
+            ("exchanges", self.exchanges),
+            ("queues", self.queues),
+            ("bindings", self.bindings),
+            ("policies", self.policies),
+            ("parameters", self.parameters),
+        ];
+        document.extend(lists.map(|(name, rows)| (name.to_owned(), Value::Array(rows))));
+    }
+}
+
+fn exchange_row(exchange: &ExchangeView) -> Value {
+    json!({
+        "name": name(&exchange.name),
+        "vhost": exchange.vhost,
+        "type": exchange.kind,
+        "durable": exchange.durable,
+        "auto_delete": exchange.auto_delete,
+        "internal": exchange.internal,
+        "arguments": from_table(&exchange.arguments),
+    })
+}
+
+fn queue_row(queue: &QueueView) -> Value {
+    json!({
+        "name": name(&queue.name),
+        "vhost": queue.vhost,
+        "type": queue.queue_type,
+        "durable": queue.durable,
+        "auto_delete": queue.auto_delete,
+        "arguments": from_table(&queue.arguments),
+    })
+}
+
+fn binding_row(binding: &BindingView) -> Value {
+    json!({
+        "source": name(&binding.source),
+        "vhost": binding.vhost,
+        "destination": name(&binding.destination),
+        "destination_type": if binding.to_queue { "queue" } else { "exchange" },
+        "routing_key": name(&binding.routing_key),
+        "arguments": from_table(&binding.arguments),
+    })
+}
+
+fn policy_row(vhost: &str, policy: &Policy) -> Value {
+    let mut row = operator_policy(policy);
+    row["vhost"] = vhost.into();
+    row["name"] = policy.name.as_str().into();
+    row
+}
+
+fn operator_policy(policy: &Policy) -> Value {
+    json!({
+        "pattern": policy.pattern,
+        "apply-to": policy.apply_to.name(),
+        "definition": from_table(&policy.definition),
+        "priority": policy.priority,
+    })
+}

@@ -1,0 +1,349 @@
+//! Reading definitions: what is in the file is made or overwritten, what is not stays. Queues and
+//! exchanges that are there stay as they are.
+//!
+//! It is done in an order in which everything is there that the next thing needs. It is no
+//! transaction: what comes before a mistake stays.
+
+use crate::json::to_table;
+use crate::refusal::Refusal;
+use courser_auth::{PermissionRow, TopicPermissionRow, User, UserRow};
+use courser_broker::admin::{
+    Admin, ExchangeKind, ExchangeSettings, Fault, NewBinding, NewQueue, PolicyKind, VhostLimits,
+};
+use courser_codec::{FieldTable, ShortString};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// Why definitions are not all made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportError(String);
+
+impl std::fmt::Display for ImportError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ImportError {}
+
+/// How much was in definitions that have been made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Users.
+    pub users: usize,
+    /// Vhosts.
+    pub vhosts: usize,
+    /// Exchanges, queues and bindings.
+    pub topology: usize,
+    /// Rows that have no meaning here; the log names them.
+    pub skipped: usize,
+}
+
+/// What is imported into.
+struct Import<'a> {
+    admin: &'a Admin,
+    /// For definitions of one vhost, that one.
+    vhost: Option<&'a str>,
+    done: Imported,
+}
+
+/// Makes what a file describes: that of a whole broker, or that of one vhost into `vhost`.
+///
+/// # Errors
+/// The first thing that can't be made. What came before it stays.
+pub fn import(admin: &Admin, text: &[u8], vhost: Option<&str>) -> Result<Imported, ImportError> {
+    let document: Value =
+        serde_json::from_slice(text).map_err(|_| ImportError("failed_to_parse_json".into()))?;
+    let Value::Object(document) = document else {
+        return Err(ImportError("failed_to_parse_json".into()));
+    };
+    let mut import = Import { admin, vhost, done: Imported::default() };
+    import.all(&document)?;
+    Ok(import.done)
+}
+
+/// The rows of a list; a list that is not there has none.
+fn rows<'d>(document: &'d Map<String, Value>, list: &str) -> Result<Vec<&'d Value>, ImportError> {
+    match document.get(list) {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(rows)) => Ok(rows.iter().collect()),
+        Some(_) => Err(ImportError(format!("{list} is no list"))),
+    }
+}
+
+fn typed<T: DeserializeOwned>(list: &str, row: &Value) -> Result<T, ImportError> {
+    serde_json::from_value(row.clone()).map_err(|error| ImportError(format!("{list}: {error}")))
+}
+
+fn refused(what: &str, name: &str, why: impl std::fmt::Display) -> ImportError {
+    ImportError(format!("{what} '{name}': {why}"))
+}
+
+impl Import<'_> {
+    fn all(&mut self, document: &Map<String, Value>) -> Result<(), ImportError> {
+        if self.vhost.is_none() {
+            self.each(document, "users", Self::user)?;
+            self.each(document, "vhosts", Self::vhost)?;
+            self.each(document, "permissions", Self::permission)?;
+        }
+        self.each(document, "exchanges", Self::exchange)?;
+        if self.vhost.is_none() {
+            self.each(document, "topic_permissions", Self::topic_permission)?;
+            self.each(document, "global_parameters", Self::global_parameter)?;
+        }
+        self.each(document, "policies", |import, row| import.policy(row, PolicyKind::User))?;
+        self.each(document, "parameters", Self::parameter)?;
+        self.each(document, "queues", Self::queue)?;
+        self.each(document, "bindings", Self::binding)
+    }
+
+    fn each(
+        &mut self,
+        document: &Map<String, Value>,
+        list: &str,
+        mut make: impl FnMut(&mut Self, &Value) -> Result<(), ImportError>,
+    ) -> Result<(), ImportError> {
+        rows(document, list)?.into_iter().try_for_each(|row| make(self, row))
+    }
+
+    fn user(&mut self, row: &Value) -> Result<(), ImportError> {
+        let row: UserRow = typed("users", row)?;
+        let user = User::try_from(&row).map_err(|error| refused("user", &row.name, error))?;
+        self.admin.put_user(user).map_err(|error| refused("user", &row.name, error))?;
+        self.done.users += 1;
+        Ok(())
+    }
+
+    fn vhost(&mut self, row: &Value) -> Result<(), ImportError> {
+        let name = text(row, "name", "vhost")?;
+        let mut limits = self.admin.vhost(name).map(|vhost| vhost.limits).unwrap_or_default();
+        if let Some(given) = row.get("limits") {
+            set_limits(&mut limits, given).map_err(|why| refused("vhost", name, why))?;
+        }
+        self.admin.put_vhost(name, limits).map_err(|error| refused("vhost", name, error))?;
+        self.done.vhosts += 1;
+        Ok(())
+    }
+
+    fn permission(&mut self, row: &Value) -> Result<(), ImportError> {
+        let row: PermissionRow = typed("permissions", row)?;
+        self.known_vhost(&row.vhost)?;
+        let set = self.admin.set_permission(&row.user, &row.vhost, row.permission());
+        set.map_err(|error| refused("permission of user", &row.user, error))
+    }
+
+    fn topic_permission(&mut self, row: &Value) -> Result<(), ImportError> {
+        let row: TopicPermissionRow = typed("topic_permissions", row)?;
+        self.known_vhost(&row.vhost)?;
+        let permission = row.permission();
+        let set = self.admin.set_topic_permission(&row.user, &row.vhost, &row.exchange, permission);
+        set.map_err(|error| refused("topic permission of user", &row.user, error))
+    }
+
+    fn known_vhost(&self, vhost: &str) -> Result<(), ImportError> {
+        match self.admin.vhost(vhost) {
+            Some(_) => Ok(()),
+            None => Err(ImportError(format!(
+                "Please create virtual host \"{vhost}\" prior to importing definitions."
+            ))),
+        }
+    }
+
+    /// The vhost that a row is for.
+    fn vhost_of<'r>(&'r self, row: &'r Value, what: &str) -> Result<&'r str, ImportError> {
+        match self.vhost {
+            Some(vhost) => Ok(vhost),
+            None => text(row, "vhost", what),
+        }
+    }
+
+    fn exchange(&mut self, row: &Value) -> Result<(), ImportError> {
+        let name = text(row, "name", "exchange")?;
+        let vhost = self.vhost_of(row, "exchange")?;
+        self.known_vhost(vhost)?;
+        if name.is_empty() || name.starts_with("amq.") {
+            tracing::warn!(vhost, exchange = name, "not imported: the name is reserved");
+            self.done.skipped += 1;
+            return Ok(());
+        }
+        let kind = text(row, "type", "exchange")?;
+        let unknown = || refused("exchange", name, format_args!("unknown exchange type '{kind}'"));
+        let settings = ExchangeSettings {
+            kind: ExchangeKind::parse(kind.as_bytes()).ok_or_else(unknown)?,
+            durable: flag(row, "durable"),
+            auto_delete: flag(row, "auto_delete"),
+            internal: flag(row, "internal"),
+            arguments: arguments(row).map_err(|why| refused("exchange", name, why))?,
+        };
+        if self.admin.exchange(vhost, name.as_bytes()).is_err() {
+            let declared = self.admin.declare_exchange(vhost, name, &settings);
+            declared.map_err(|error| refused("exchange", name, error.explanation))?;
+        }
+        self.done.topology += 1;
+        Ok(())
+    }
+
+    fn queue(&mut self, row: &Value) -> Result<(), ImportError> {
+        let name = text(row, "name", "queue")?;
+        let vhost = self.vhost_of(row, "queue")?;
+        self.known_vhost(vhost)?;
+        if name.starts_with("amq.") {
+            tracing::warn!(vhost, queue = name, "not imported: the name is reserved");
+            self.done.skipped += 1;
+            return Ok(());
+        }
+        let mut arguments = arguments(row).map_err(|why| refused("queue", name, why))?;
+        let kind = row.get("type").and_then(Value::as_str).filter(|kind| *kind != "classic");
+        if let Some(kind) = kind.filter(|_| arguments.get("x-queue-type").is_none()) {
+            arguments = arguments.with("x-queue-type", kind);
+        }
+        if self.admin.queue(vhost, name.as_bytes()).is_err() {
+            let queue = NewQueue {
+                durable: flag(row, "durable"),
+                auto_delete: flag(row, "auto_delete"),
+                arguments,
+            };
+            let declared = self.admin.declare_queue(vhost, name, queue);
+            declared.map_err(|error| refused("queue", name, error.explanation))?;
+        }
+        self.done.topology += 1;
+        Ok(())
+    }
+
+    fn binding(&mut self, row: &Value) -> Result<(), ImportError> {
+        let vhost = self.vhost_of(row, "binding")?;
+        self.known_vhost(vhost)?;
+        let source = text(row, "source", "binding")?;
+        let destination = text(row, "destination", "binding")?;
+        let key = text(row, "routing_key", "binding")?;
+        let to_queue = match text(row, "destination_type", "binding")? {
+            "queue" => true,
+            "exchange" => false,
+            other => {
+                return Err(refused(
+                    "binding to",
+                    destination,
+                    format_args!("'{other}' is no type of destination"),
+                ));
+            }
+        };
+        if source.is_empty() {
+            // Every queue has it.
+            return Ok(());
+        }
+        let short = |name: &str| {
+            ShortString::try_from(name)
+                .map_err(|_| refused("binding to", destination, "a name is too long"))
+        };
+        let binding = NewBinding {
+            source: short(source)?,
+            destination: short(destination)?,
+            to_queue,
+            routing_key: short(key)?,
+            arguments: arguments(row).map_err(|why| refused("binding to", destination, why))?,
+        };
+        let bound = self.admin.bind(vhost, binding);
+        bound
+            .map_err(|Fault { explanation, .. }| refused("binding to", destination, explanation))?;
+        self.done.topology += 1;
+        Ok(())
+    }
+
+    fn policy(&mut self, row: &Value, kind: PolicyKind) -> Result<(), ImportError> {
+        let name = text(row, "name", "policy")?;
+        let vhost = self.vhost_of(row, "policy")?;
+        self.set_policy(vhost, name, row, kind)
+    }
+
+    fn set_policy(
+        &self,
+        vhost: &str,
+        name: &str,
+        value: &Value,
+        kind: PolicyKind,
+    ) -> Result<(), ImportError> {
+        self.known_vhost(vhost)?;
+        let empty = Map::new();
+        let policy = crate::api::policy(name, value.as_object().unwrap_or(&empty));
+        let policy = policy.map_err(|refusal| refused("policy", name, reason(&refusal)))?;
+        self.admin.set_policy(vhost, kind, policy).map_err(|error| refused("policy", name, error))
+    }
+
+    fn parameter(&mut self, row: &Value) -> Result<(), ImportError> {
+        let (component, name) =
+            (text(row, "component", "parameter")?, text(row, "name", "parameter")?);
+        let vhost = self.vhost_of(row, "parameter")?;
+        let value = row.get("value").unwrap_or(&Value::Null);
+        match component {
+            "operator_policy" => self.set_policy(vhost, name, value, PolicyKind::Operator),
+            "vhost-limits" => {
+                self.known_vhost(vhost)?;
+                let mut limits =
+                    self.admin.vhost(vhost).map(|vhost| vhost.limits).unwrap_or_default();
+                set_limits(&mut limits, value).map_err(|why| refused("vhost", vhost, why))?;
+                let set = self.admin.put_vhost(vhost, limits);
+                set.map(drop).map_err(|error| refused("vhost", vhost, error.explanation))
+            }
+            _ => {
+                tracing::warn!(
+                    vhost,
+                    component,
+                    name,
+                    "not imported: nothing uses such a parameter"
+                );
+                self.done.skipped += 1;
+                Ok(())
+            }
+        }
+    }
+
+    fn global_parameter(&mut self, row: &Value) -> Result<(), ImportError> {
+        let name = text(row, "name", "global parameter")?;
+        tracing::warn!(name, "not imported: nothing uses such a global parameter");
+        self.done.skipped += 1;
+        Ok(())
+    }
+}
+
+fn text<'r>(row: &'r Value, member: &str, what: &str) -> Result<&'r str, ImportError> {
+    let found = row.get(member).and_then(Value::as_str);
+    found.ok_or_else(|| ImportError(format!("a {what} has no text '{member}': {row}")))
+}
+
+fn flag(row: &Value, member: &str) -> bool {
+    let value = row.get(member);
+    value.and_then(Value::as_bool).unwrap_or(value.and_then(Value::as_str) == Some("true"))
+}
+
+fn arguments(row: &Value) -> Result<FieldTable, &'static str> {
+    match row.get("arguments") {
+        None | Some(Value::Null) => Ok(FieldTable::new()),
+        Some(value) => to_table(value).ok_or("arguments is no object that a table can hold"),
+    }
+}
+
+fn set_limits(limits: &mut VhostLimits, value: &Value) -> Result<(), String> {
+    let Value::Object(members) = value else {
+        // Nothing may also be written as an empty list.
+        let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+        return if is_empty { Ok(()) } else { Err("limits is no object".into()) };
+    };
+    for (name, value) in members {
+        let number = value.as_i64().ok_or_else(|| format!("{name} should be a number"))?;
+        let limit = u64::try_from(number).ok();
+        match name.as_str() {
+            "max-connections" => limits.connections_max = limit,
+            "max-queues" => limits.queues_max = limit,
+            other => return Err(format!("'{other}' is not a limit of a vhost")),
+        }
+    }
+    Ok(())
+}
+
+fn reason(refusal: &Refusal) -> String {
+    let reason = refusal.body.as_ref().map(|(_, reason)| reason);
+    reason.map_or_else(String::new, |reason| match reason {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    })
+}

@@ -1,0 +1,7 @@
+//! Definitions: what a broker, or one vhost, is made of, as a JSON file that RabbitMQ reads and writes.
+
+mod export;
+mod import;
+
+pub(crate) use export::{of_broker, of_vhost};
+pub use import::{ImportError, Imported, import};

@@ -1,0 +1,81 @@
+//! Bodies: those of requests, read whole within bounds, and those of answers, whole or in pieces.
+
+use crate::refusal::Refusal;
+use bytes::Bytes;
+use http_body_util::{BodyExt, Limited};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// Bytes of a request's body.
+const BODY_BYTES_MAX: usize = 10_000_000;
+/// How long a body may take to come.
+const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Reads the body of a request.
+pub(super) async fn read(body: Incoming) -> Result<Bytes, Refusal> {
+    if body.is_end_stream() {
+        return Ok(Bytes::new());
+    }
+    let whole = Limited::new(body, BODY_BYTES_MAX).collect();
+    match tokio::time::timeout(BODY_TIMEOUT, whole).await {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
+            Err(Refusal::bad_request("Exceeded HTTP request body size limit"))
+        }
+        Ok(Err(_)) => Err(Refusal::bad_request("The request body ended too early")),
+        Err(_) => Err(Refusal::bad_request("The request body came too slowly")),
+    }
+}
+
+/// The body of an answer.
+#[derive(Debug)]
+pub(crate) enum Outgoing {
+    Whole(Option<Bytes>),
+    /// In pieces, as they are made; an error ends the connection, so that nobody takes what there is
+    /// for all.
+    Pieces(mpsc::Receiver<io::Result<Bytes>>),
+}
+
+impl Outgoing {
+    pub fn empty() -> Self {
+        Outgoing::Whole(None)
+    }
+
+    pub fn whole(bytes: Bytes) -> Self {
+        Outgoing::Whole(Some(bytes).filter(|bytes| !bytes.is_empty()))
+    }
+}
+
+impl Body for Outgoing {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        match &mut *self {
+            Outgoing::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Outgoing::Pieces(pieces) => {
+                pieces.poll_recv(cx).map(|piece| piece.map(|piece| piece.map(Frame::data)))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Outgoing::Whole(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Outgoing::Whole(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+            Outgoing::Pieces(_) => SizeHint::default(),
+        }
+    }
+}

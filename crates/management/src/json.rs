@@ -1,0 +1,249 @@
+//! JSON objects of which only some members may be wanted, and field tables as JSON.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use courser_codec::{Decimal, FieldTable, FieldValue, ShortString};
+use serde_json::{Map, Number, Value};
+
+/// Tables in tables that a client may send as JSON.
+const NESTING_MAX: usize = 32;
+
+/// Which members of objects are wanted (`columns`): paths of names.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Columns(Option<Vec<Vec<String>>>);
+
+impl Columns {
+    /// All members.
+    pub fn all() -> Self {
+        Columns(None)
+    }
+
+    /// Those of a text, `name,message_stats.publish`.
+    pub fn parse(text: &str) -> Self {
+        let paths = text.split(',').filter(|path| !path.is_empty());
+        let split = |path: &str| path.split('.').map(str::to_owned).collect();
+        Columns(Some(paths.map(split).collect()))
+    }
+
+    /// Whether this member or something in it is wanted.
+    pub fn want(&self, name: &str) -> bool {
+        let is_first = |path: &Vec<String>| path.first().is_some_and(|first| first == name);
+        self.0.as_ref().is_none_or(|paths| paths.iter().any(is_first))
+    }
+
+    /// What is left of an object. One without any wanted member is printed as an empty list.
+    fn keep(&self, object: Map<String, Value>) -> Value {
+        match &self.0 {
+            None => Value::Object(object),
+            Some(paths) => {
+                let paths: Vec<&[String]> = paths.iter().map(Vec::as_slice).collect();
+                keep(Value::Object(object), &paths)
+            }
+        }
+    }
+}
+
+fn keep(value: Value, paths: &[&[String]]) -> Value {
+    if paths.iter().any(|path| path.is_empty()) {
+        return value;
+    }
+    match value {
+        Value::Object(object) => {
+            let mut kept = Map::new();
+            for (name, value) in object {
+                let inner: Vec<&[String]> = paths
+                    .iter()
+                    .filter_map(|path| path.split_first())
+                    .filter(|(first, _)| **first == name)
+                    .map(|(_, rest)| rest)
+                    .collect();
+                if !inner.is_empty() {
+                    kept.insert(name, keep(value, &inner));
+                }
+            }
+            if kept.is_empty() { Value::Array(Vec::new()) } else { Value::Object(kept) }
+        }
+        // What has no members has none to choose.
+        other => other,
+    }
+}
+
+/// An object that is being made. A member that nobody wants is not even looked up.
+#[derive(Debug, Default)]
+pub(crate) struct Fields {
+    columns: Columns,
+    object: Map<String, Value>,
+}
+
+impl Fields {
+    /// An object with those members that are wanted.
+    pub fn new(columns: &Columns) -> Self {
+        Fields { columns: columns.clone(), object: Map::new() }
+    }
+
+    /// Adds a member.
+    pub fn put(&mut self, name: &str, value: impl Into<Value>) -> &mut Self {
+        self.put_with(name, || value.into())
+    }
+
+    /// Adds a member that takes time to make.
+    pub fn put_with(&mut self, name: &str, value: impl FnOnce() -> Value) -> &mut Self {
+        if self.columns.want(name) {
+            self.object.insert(name.to_owned(), value());
+        }
+        self
+    }
+
+    /// Adds members, each of the same value.
+    pub fn put_all(&mut self, names: &[&str], value: impl Into<Value> + Clone) -> &mut Self {
+        for name in names {
+            self.put(name, value.clone());
+        }
+        self
+    }
+
+    /// Adds a member if there is a value.
+    pub fn put_some(&mut self, name: &str, value: Option<impl Into<Value>>) -> &mut Self {
+        if let Some(value) = value {
+            self.put(name, value);
+        }
+        self
+    }
+
+    /// Whether a member is wanted.
+    pub fn wants(&self, name: &str) -> bool {
+        self.columns.want(name)
+    }
+
+    /// The object.
+    pub fn finish(self) -> Value {
+        self.columns.keep(self.object)
+    }
+}
+
+/// A name as JSON; bytes that are no text are replaced.
+pub(crate) fn name(name: &ShortString) -> String {
+    String::from_utf8_lossy(name.as_bytes()).into_owned()
+}
+
+/// A table as an object.
+pub(crate) fn from_table(table: &FieldTable) -> Value {
+    let members = table.iter().map(|(key, value)| (name(key), from_value(value)));
+    Value::Object(members.collect())
+}
+
+fn from_value(value: &FieldValue) -> Value {
+    let float = |number: f64| Number::from_f64(number).map_or(Value::Null, Value::Number);
+    match value {
+        FieldValue::Bool(flag) => (*flag).into(),
+        FieldValue::I8(number) => (*number).into(),
+        FieldValue::U8(number) => (*number).into(),
+        FieldValue::I16(number) => (*number).into(),
+        FieldValue::U16(number) => (*number).into(),
+        FieldValue::I32(number) => (*number).into(),
+        FieldValue::U32(number) => (*number).into(),
+        FieldValue::I64(number) => (*number).into(),
+        FieldValue::Timestamp(seconds) => (*seconds).into(),
+        FieldValue::F32(number) => float(f64::from(*number)),
+        FieldValue::F64(number) => float(*number),
+        FieldValue::Decimal(Decimal { scale, digits }) => {
+            float(f64::from(*digits) / 10_f64.powi(i32::from(*scale)))
+        }
+        FieldValue::LongStr(bytes) | FieldValue::Bytes(bytes) => text_or_base64(bytes).0.into(),
+        FieldValue::Array(values) => values.iter().map(from_value).collect(),
+        FieldValue::Table(table) => from_table(table),
+        FieldValue::Void => Value::Null,
+    }
+}
+
+/// Bytes as text, or in base64 if they are none; and whether they are text.
+pub(crate) fn text_or_base64(bytes: &[u8]) -> (String, bool) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => (text.to_owned(), true),
+        Err(_) => (STANDARD.encode(bytes), false),
+    }
+}
+
+/// An object as a table. What is empty may also be an empty list. `None` if a name in it is too
+/// long, or it is nested too deep.
+pub(crate) fn to_table(value: &Value) -> Option<FieldTable> {
+    to_table_within(value, NESTING_MAX)
+}
+
+fn to_table_within(value: &Value, depth: usize) -> Option<FieldTable> {
+    match value {
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| {
+                Some((ShortString::try_from(name.as_str()).ok()?, to_value(value, depth)?))
+            })
+            .collect(),
+        Value::Array(list) if list.is_empty() => Some(FieldTable::new()),
+        _ => None,
+    }
+}
+
+fn to_value(value: &Value, depth: usize) -> Option<FieldValue> {
+    let depth = depth.checked_sub(1)?;
+    Some(match value {
+        Value::Null => FieldValue::Void,
+        Value::Bool(flag) => FieldValue::Bool(*flag),
+        Value::String(text) => FieldValue::LongStr(text.clone().into_bytes()),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(integer), _) => FieldValue::I64(integer),
+            (None, Some(float)) => FieldValue::F64(float),
+            (None, None) => return None,
+        },
+        Value::Array(values) => {
+            FieldValue::Array(values.iter().map(|one| to_value(one, depth)).collect::<Option<_>>()?)
+        }
+        Value::Object(_) => FieldValue::Table(to_table_within(value, depth)?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn kept(columns: &str) -> Value {
+        let mut fields = Fields::new(&Columns::parse(columns));
+        fields.put("name", "q").put("stats", json!({ "in": { "rate": 1 }, "out": 2 }));
+        fields.finish()
+    }
+
+    #[test]
+    fn only_wanted_members_are_kept() {
+        assert_eq!(kept("name"), json!({ "name": "q" }));
+        assert_eq!(kept("stats.in.rate"), json!({ "stats": { "in": { "rate": 1 } } }));
+        assert_eq!(
+            kept("stats.out,stats.in"),
+            json!({ "stats": { "in": { "rate": 1 }, "out": 2 } })
+        );
+    }
+
+    #[test]
+    fn an_object_without_a_wanted_member_is_an_empty_list() {
+        assert_eq!(kept("stats.none,name"), json!({ "name": "q", "stats": [] }));
+        assert_eq!(kept(""), json!([]));
+        assert_eq!(kept("none"), json!([]));
+    }
+
+    #[test]
+    fn tables_survive_the_way_through_json() {
+        let object = json!({ "a": 1, "b": "x", "c": [true, null], "d": { "e": 1.5 } });
+        let table = to_table(&object).expect("a table");
+        assert_eq!(from_table(&table), object);
+        assert_eq!(to_table(&json!([])), Some(FieldTable::new()));
+        assert_eq!(to_table(&json!([1])), None);
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_is_no_table() {
+        let mut deep = json!({});
+        for _ in 0..40 {
+            deep = json!({ "x": deep });
+        }
+        assert_eq!(to_table(&deep), None);
+    }
+}

@@ -1,0 +1,78 @@
+//! The HTTP API of the broker, with the paths, objects and answers that RabbitMQ's tools know.
+//!
+//! [`Api`] answers the requests of connections that somebody else accepts ([`Api::serve`]). One table
+//! says what is served; see `routes`. A request is read and authenticated here, and answered on a
+//! thread that may be blocked, by a handler that asks the broker's `admin` and nothing else. While
+//! nobody asks, nothing runs.
+
+mod api;
+mod call;
+mod caller;
+mod definitions;
+mod http;
+mod json;
+mod list;
+mod login;
+mod openapi;
+mod path;
+mod rates;
+mod refusal;
+mod reply;
+mod routes;
+mod settings;
+mod slow;
+
+pub use definitions::{ImportError, Imported, import};
+pub use settings::{ListenerFacts, NodeFacts, Settings};
+
+use courser_broker::admin::Admin;
+use login::Logins;
+use rates::Rates;
+use routes::Routes;
+use std::fmt;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// The version of RabbitMQ whose API this is.
+pub const API_VERSION: &str = "4.3.6";
+
+/// Requests that are answered at the same time; others wait.
+const ANSWERS_MAX: usize = 32;
+/// Connections at the same time.
+const CONNECTIONS_MAX: usize = 512;
+
+/// The HTTP API of a broker.
+pub struct Api {
+    pub(crate) admin: Admin,
+    pub(crate) settings: Settings,
+    pub(crate) logins: Logins,
+    pub(crate) routes: Routes,
+    pub(crate) rates: Rates,
+    pub(crate) answers: Arc<Semaphore>,
+    pub(crate) places: Arc<Semaphore>,
+}
+
+impl Api {
+    /// The API of the broker that `admin` belongs to.
+    pub fn new(admin: Admin, settings: Settings) -> Arc<Self> {
+        Arc::new(Api {
+            admin,
+            logins: Logins::new(&settings),
+            settings,
+            routes: Routes::new(api::TABLE),
+            rates: Rates::default(),
+            answers: Arc::new(Semaphore::new(ANSWERS_MAX)),
+            places: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+        })
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        (self.settings.now_ms)()
+    }
+}
+
+impl fmt::Debug for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Api").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,204 @@
+//! Lists: pages, filters, order and columns, the same for everything that is listed.
+//!
+//! A whole list is written item by item. A page in the order of vhost and name looks at its own items
+//! only; any other order needs all of them once.
+
+mod order;
+mod page;
+
+use crate::call::{Call, Outcome};
+use crate::json::{Columns, Fields};
+use crate::reply::Reply;
+use courser_broker::admin::{
+    ConnectionView, ExchangeView, Listing, Page, PageRequest, QueueView, Start,
+};
+use order::{Key, Order};
+use page::PageOf;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+/// What can be listed.
+pub(crate) trait Source: Send + 'static {
+    /// An item.
+    type Item;
+
+    fn len(&self) -> usize;
+
+    fn page(&self, request: &PageRequest<'_>) -> Page<Self::Item>;
+
+    /// All items in their own order.
+    fn items(&self) -> Box<dyn Iterator<Item = Self::Item> + '_>;
+
+    /// The name that a filter looks at.
+    fn name(item: &Self::Item) -> String;
+}
+
+macro_rules! source {
+    ($($view:ty: $name:expr,)*) => {
+        $(impl Source for Listing<$view> {
+            type Item = $view;
+
+            fn len(&self) -> usize {
+                Listing::len(self)
+            }
+
+            fn page(&self, request: &PageRequest<'_>) -> Page<$view> {
+                Listing::page(self, request)
+            }
+
+            fn items(&self) -> Box<dyn Iterator<Item = $view> + '_> {
+                Box::new(self.iter())
+            }
+
+            fn name(item: &$view) -> String {
+                let name: fn(&$view) -> String = $name;
+                name(item)
+            }
+        })*
+    };
+}
+
+source! {
+    QueueView: |queue| crate::json::name(&queue.name),
+    ExchangeView: |exchange| crate::json::name(&exchange.name),
+    ConnectionView: |connection| connection.name.clone(),
+}
+
+/// Items that are all there.
+pub(crate) struct Items<T> {
+    items: Vec<T>,
+    name: fn(&T) -> String,
+}
+
+impl<T> Items<T> {
+    pub fn new(items: Vec<T>, name: fn(&T) -> String) -> Self {
+        Items { items, name }
+    }
+
+    /// Items whose names nobody asks for.
+    pub fn unnamed(items: Vec<T>) -> Self {
+        Items { items, name: |_| String::new() }
+    }
+}
+
+impl<T: Clone + Send + 'static> Source for Items<T> {
+    type Item = (String, T);
+
+    fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    fn page(&self, request: &PageRequest<'_>) -> Page<Self::Item> {
+        let named = self.items.iter().map(|item| ((self.name)(item), item.clone()));
+        let wanted = named.filter(|(name, _)| request.filter.is_none_or(|filter| filter(name)));
+        let wanted: Vec<Self::Item> = wanted.collect();
+        let filtered = wanted.len();
+        let skipped = match request.start {
+            Start::Rank(rank) => rank,
+            Start::After { .. } => 0,
+        };
+        let items = wanted.into_iter().skip(skipped).take(request.limit).collect();
+        Page { items, total: self.items.len(), filtered, next: None }
+    }
+
+    fn items(&self) -> Box<dyn Iterator<Item = Self::Item> + '_> {
+        Box::new(self.items.iter().map(|item| ((self.name)(item), item.clone())))
+    }
+
+    fn name(item: &Self::Item) -> String {
+        item.0.clone()
+    }
+}
+
+/// Answers with a list that may be asked for page by page.
+pub(crate) fn paged<S: Source>(
+    call: &Call,
+    source: S,
+    render: impl Fn(&S::Item, &mut Fields) + Send + 'static,
+) -> Outcome
+where
+    S::Item: Send,
+{
+    match PageOf::asked(call)? {
+        None => whole(call, source, render),
+        Some(page) => {
+            let order = Order::asked(call);
+            let chosen = match order {
+                None => page.of(&source)?,
+                Some(order) => {
+                    let filter = page.filter();
+                    let all = source.items();
+                    let wanted =
+                        all.filter(|item| filter.as_ref().is_none_or(|f| f(&S::name(item))));
+                    let sorted = sorted(wanted.collect(), &order, &render);
+                    page.of_sorted(sorted, source.len())?
+                }
+            };
+            let columns = call.columns();
+            let items: Vec<Value> =
+                chosen.items.iter().map(|item| object(item, &columns, &render)).collect();
+            Ok(Reply::json(&json!({
+                "filtered_count": chosen.filtered,
+                "item_count": items.len(),
+                "items": items,
+                "page": page.number,
+                "page_count": chosen.filtered.div_ceil(page.size),
+                "page_size": page.size,
+                "total_count": chosen.total,
+            })))
+        }
+    }
+}
+
+/// Answers with all of a list.
+pub(crate) fn whole<S: Source>(
+    call: &Call,
+    source: S,
+    render: impl Fn(&S::Item, &mut Fields) + Send + 'static,
+) -> Outcome
+where
+    S::Item: Send,
+{
+    let columns = call.columns();
+    match Order::asked(call) {
+        None => Ok(Reply::written(move |out| {
+            write_list(source.items().map(|item| object(&item, &columns, &render)), out)
+        })),
+        Some(order) => {
+            let items = sorted(source.items().collect(), &order, &render);
+            Ok(Reply::written(move |out| {
+                write_list(items.into_iter().map(|item| object(&item, &columns, &render)), out)
+            }))
+        }
+    }
+}
+
+/// Items in another order than their own; those that are equal in it stay as they are.
+fn sorted<T>(items: Vec<T>, order: &Order, render: &impl Fn(&T, &mut Fields)) -> Vec<T> {
+    let columns = Columns::parse(&order.column);
+    let with_keys =
+        items.into_iter().map(|item| (Key::of(object(&item, &columns, render), order), item));
+    let mut with_keys: Vec<(Key, T)> = with_keys.collect();
+    with_keys.sort_by(|(one, _), (other, _)| one.cmp(other));
+    if order.is_reversed {
+        with_keys.reverse();
+    }
+    with_keys.into_iter().map(|(_, item)| item).collect()
+}
+
+fn object<T>(item: &T, columns: &Columns, render: &impl Fn(&T, &mut Fields)) -> Value {
+    let mut fields = Fields::new(columns);
+    render(item, &mut fields);
+    fields.finish()
+}
+
+fn write_list(items: impl Iterator<Item = Value>, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(b"[")?;
+    for (nth, item) in items.enumerate() {
+        if nth > 0 {
+            out.write_all(b",")?;
+        }
+        serde_json::to_writer(&mut *out, &item)?;
+    }
+    out.write_all(b"]")
+}

@@ -1,0 +1,154 @@
+//! Logging in with HTTP Basic: against the accounts that AMQP clients log in with, and with the same
+//! patience for wrong passwords.
+
+use crate::caller::Caller;
+use crate::refusal::Refusal;
+use crate::settings::Settings;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use courser_auth::{Accounts, Attempt, Login, LoginRefused, Step, Verified};
+use courser_broker::admin::Admin;
+use hyper::HeaderMap;
+use hyper::header::AUTHORIZATION;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::Semaphore;
+
+/// Lets users in.
+pub(crate) struct Logins {
+    accounts: Arc<Accounts>,
+    slots: Arc<Semaphore>,
+    succeeded: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// Name and password.
+struct Credentials {
+    user: Vec<u8>,
+    password: Vec<u8>,
+}
+
+impl Logins {
+    pub fn new(settings: &Settings) -> Self {
+        Logins {
+            accounts: Arc::clone(&settings.accounts),
+            slots: Arc::clone(&settings.login_slots),
+            succeeded: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+        }
+    }
+
+    /// How many logins succeeded and failed.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.succeeded.load(Ordering::Relaxed), self.failed.load(Ordering::Relaxed))
+    }
+
+    /// Forgets these counts.
+    pub fn reset(&self) {
+        self.succeeded.store(0, Ordering::Relaxed);
+        self.failed.store(0, Ordering::Relaxed);
+    }
+
+    /// Who sends a request with these headers.
+    pub async fn of_headers(
+        &self,
+        headers: &HeaderMap,
+        peer: SocketAddr,
+        admin: &Admin,
+        now_ms: u64,
+    ) -> Result<Caller, Refusal> {
+        let header = headers.get(AUTHORIZATION).ok_or_else(Refusal::challenge)?;
+        let credentials = basic(header.as_bytes()).ok_or_else(wrong)?;
+        self.check(&credentials.user, &credentials.password, peer, admin, now_ms).await
+    }
+
+    /// Who has this name and password.
+    pub async fn check(
+        &self,
+        user: &[u8],
+        password: &[u8],
+        peer: SocketAddr,
+        admin: &Admin,
+        now_ms: u64,
+    ) -> Result<Caller, Refusal> {
+        let login = match self.accounts.login(user, password, peer.ip(), now_ms) {
+            Step::Done(login) => login,
+            Step::Verify(attempt) => match verify(Arc::clone(&self.slots), attempt).await {
+                Some(verified) => self.accounts.finish(verified, now_ms),
+                None => return Err(Refusal::internal("the password could not be checked")),
+            },
+        };
+        match login {
+            Ok(login) => {
+                self.succeeded.fetch_add(1, Ordering::Relaxed);
+                keep_rehashed(admin, &login);
+                Ok(Caller::new(login.user, &self.accounts))
+            }
+            Err(refused) => {
+                self.failed.fetch_add(1, Ordering::Relaxed);
+                // Guessing must not fill the log: back-off bounds how often this is said.
+                tracing::debug!(%peer, %refused, "HTTP login refused");
+                Err(match refused {
+                    LoginRefused::LoopbackOnly(_) => {
+                        Refusal::not_authorised("User can only log in via localhost")
+                    }
+                    _ => wrong(),
+                })
+            }
+        }
+    }
+}
+
+fn wrong() -> Refusal {
+    Refusal::not_authorized("Not_Authorized")
+}
+
+fn keep_rehashed(admin: &Admin, login: &Login) {
+    if login.rehashed.is_some()
+        && let Err(error) = admin.keep_rehashed(login)
+    {
+        tracing::warn!(user = login.user.name, %error, "a stronger password hash can't be kept");
+    }
+}
+
+/// Waits for a slot, and checks a password on a thread that may be blocked.
+async fn verify(slots: Arc<Semaphore>, attempt: Attempt) -> Option<Verified> {
+    let slot = slots.acquire_owned().await.ok()?;
+    let work = move || {
+        let verified = attempt.verify();
+        drop(slot);
+        verified
+    };
+    tokio::task::spawn_blocking(work).await.ok()
+}
+
+/// The credentials of an `Authorization` header.
+fn basic(header: &[u8]) -> Option<Credentials> {
+    let (scheme, rest) = header.split_at_checked(b"Basic ".len())?;
+    if !scheme.eq_ignore_ascii_case(b"Basic ") {
+        return None;
+    }
+    let decoded = STANDARD.decode(rest.trim_ascii()).ok()?;
+    let colon = decoded.iter().position(|byte| *byte == b':')?;
+    Some(Credentials { user: decoded[..colon].to_vec(), password: decoded[colon + 1..].to_vec() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_split_at_the_first_colon() {
+        let header = format!("basic {}", STANDARD.encode("me:a:b"));
+        let credentials = basic(header.as_bytes()).expect("credentials");
+        assert_eq!((&*credentials.user, &*credentials.password), (&b"me"[..], &b"a:b"[..]));
+    }
+
+    #[test]
+    fn what_is_no_basic_header_has_none() {
+        for header in ["", "Basic", "Basic !!", "Bearer eA==", "Basic bm9jb2xvbg=="] {
+            assert!(basic(header.as_bytes()).is_none(), "{header}");
+        }
+    }
+}

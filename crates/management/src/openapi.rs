@@ -1,0 +1,53 @@
+//! The description of the API (OpenAPI 3.1), made from the table of routes.
+
+use crate::routes::{Needs, Routes};
+use serde_json::{Map, Value, json};
+
+/// The whole document.
+pub(crate) fn document(routes: &Routes, version: &str) -> Value {
+    let mut paths: Map<String, Value> = Map::new();
+    for route in routes.iter() {
+        let path = paths.entry(route.pattern).or_insert_with(|| parameters(route.pattern));
+        path[route.method.name()] = operation(route.pattern, route.doc, route.needs);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Courser HTTP API",
+            "version": version,
+            "description": "Paths, objects and errors are those of RabbitMQ's management API.",
+        },
+        "paths": paths,
+        "components": {
+            "securitySchemes": { "basic": { "type": "http", "scheme": "basic" } },
+        },
+    })
+}
+
+fn parameters(pattern: &str) -> Value {
+    let names = pattern.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let list = names.map(|name| {
+        json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })
+    });
+    let list: Vec<Value> = list.collect();
+    if list.is_empty() { json!({}) } else { json!({ "parameters": list }) }
+}
+
+fn operation(pattern: &str, doc: &str, needs: Needs) -> Value {
+    let tag = pattern.split('/').nth(2).unwrap_or_default();
+    let (security, needed) = match needs {
+        Needs::Nothing => (json!([]), "no credentials"),
+        Needs::Login => (json!([{ "basic": [] }]), "any tag"),
+        Needs::Vhost => (json!([{ "basic": [] }]), "any tag, and access to the vhost"),
+        Needs::Monitoring => (json!([{ "basic": [] }]), "monitoring or administrator"),
+        Needs::Policymaker => (json!([{ "basic": [] }]), "policymaker or administrator"),
+        Needs::Administrator => (json!([{ "basic": [] }]), "administrator"),
+    };
+    json!({
+        "summary": doc,
+        "description": format!("Needs {needed}."),
+        "tags": [tag],
+        "security": security,
+        "responses": { "default": { "description": "See the summary; errors have `error` and `reason`." } },
+    })
+}

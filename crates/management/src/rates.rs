@@ -1,0 +1,260 @@
+//! How fast counters grow, from what was seen of them when somebody asked before.
+//!
+//! Nothing is sampled by itself: each time somebody looks at an object, its counters are noted, and
+//! the rate is what has been added since they were noted last. Whoever polls gets the rate over the
+//! time between two polls; who asks once gets 0.
+
+use crate::call::Call;
+use crate::json::Fields;
+use crate::refusal::Refusal;
+use hyper::StatusCode;
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+use std::collections::{HashMap, VecDeque};
+
+/// Objects whose counters are remembered.
+const OBJECTS_MAX: usize = 20_000;
+/// Samples of an object. What is asked for with a range is kept longer.
+const SAMPLES_MAX: usize = 3;
+const SAMPLES_IN_RANGE_MAX: usize = 130;
+/// The least time between two samples.
+const GAP_MS: u64 = 1_000;
+/// The time after which a sample says nothing any more about now.
+const STALE_MS: u64 = 5 * 60_000;
+/// Samples that a range may ask for.
+const RANGE_MAX: u64 = 500;
+
+/// What was seen of counters.
+#[derive(Default)]
+pub(crate) struct Rates {
+    objects: Mutex<HashMap<String, Seen>>,
+}
+
+#[derive(Default)]
+struct Seen {
+    samples: VecDeque<Sample>,
+    /// Somebody has asked for a range.
+    in_range: bool,
+}
+
+#[derive(Clone)]
+struct Sample {
+    at_ms: u64,
+    values: Box<[u64]>,
+}
+
+/// The samples that are asked for: so many seconds, so many apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Range {
+    age_s: u64,
+    step_s: u64,
+}
+
+impl Range {
+    /// The range of a group of counters (`lengths`, `msg_rates`, `data_rates`, `node_stats`).
+    pub fn asked(call: &Call, group: &str) -> Result<Option<Self>, Refusal> {
+        let read = |what: &str| call.query(&format!("{group}_{what}"));
+        let (Some(age), Some(step)) = (read("age"), read("incr")) else { return Ok(None) };
+        let refuse = || {
+            let reason = format!("Invalid range parameters: age {age}, incr {step}");
+            Refusal::new(StatusCode::BAD_REQUEST, "bad_request", reason)
+        };
+        let (age_s, step_s) = (age.parse::<u64>(), step.parse::<u64>());
+        match (age_s, step_s) {
+            (Ok(age_s), Ok(step_s)) if step_s > 0 && age_s / step_s <= RANGE_MAX => {
+                Ok(Some(Range { age_s, step_s }))
+            }
+            _ => Err(refuse()),
+        }
+    }
+}
+
+impl Rates {
+    /// Notes counters of an object, and says how fast they grow and what they were.
+    pub fn observe(
+        &self,
+        object: &str,
+        now_ms: u64,
+        values: &[u64],
+        range: Option<Range>,
+    ) -> Vec<Value> {
+        let mut objects = self.objects.lock();
+        if !objects.contains_key(object) && objects.len() >= OBJECTS_MAX {
+            objects.retain(|_, seen| seen.is_fresh(now_ms));
+            if objects.len() >= OBJECTS_MAX {
+                return values.iter().map(|_| json!({ "rate": 0.0 })).collect();
+            }
+        }
+        let seen = objects.entry(object.to_owned()).or_default();
+        seen.in_range |= range.is_some();
+        seen.forget(now_ms, values);
+        let details = (0..values.len()).map(|nth| seen.details(nth, now_ms, values, range));
+        let details = details.collect();
+        seen.add(now_ms, values);
+        details
+    }
+
+    /// Forgets everything.
+    pub fn reset(&self) {
+        self.objects.lock().clear();
+    }
+}
+
+impl Seen {
+    fn is_fresh(&self, now_ms: u64) -> bool {
+        self.samples.back().is_some_and(|last| last.at_ms + STALE_MS / 5 >= now_ms)
+    }
+
+    /// Drops what says nothing about these counters: what is old, and what another object of the same
+    /// name had counted.
+    fn forget(&mut self, now_ms: u64, values: &[u64]) {
+        let age_ms = if self.in_range { STALE_MS * 2 } else { STALE_MS };
+        while self.samples.front().is_some_and(|sample| sample.at_ms + age_ms < now_ms) {
+            self.samples.pop_front();
+        }
+        let is_other =
+            |sample: &Sample| sample.values.len() != values.len() || sample.at_ms > now_ms;
+        if self.samples.back().is_some_and(is_other) {
+            self.samples.clear();
+        }
+    }
+
+    fn add(&mut self, now_ms: u64, values: &[u64]) {
+        let is_due = |last: &Sample| last.at_ms + GAP_MS <= now_ms;
+        if self.samples.back().is_none_or(is_due) {
+            let most = if self.in_range { SAMPLES_IN_RANGE_MAX } else { SAMPLES_MAX };
+            while self.samples.len() >= most {
+                self.samples.pop_front();
+            }
+            self.samples.push_back(Sample { at_ms: now_ms, values: values.into() });
+        }
+    }
+
+    fn details(&self, nth: usize, now_ms: u64, values: &[u64], range: Option<Range>) -> Value {
+        let base = self.samples.iter().rev().find(|sample| sample.at_ms + GAP_MS <= now_ms);
+        let rate = base.map_or(0.0, |base| {
+            growth(base.values[nth], values[nth], now_ms.saturating_sub(base.at_ms))
+        });
+        let mut details = Map::new();
+        details.insert("rate".to_owned(), rate.into());
+        if let Some(range) = range {
+            self.add_range(&mut details, nth, now_ms, values[nth], range);
+        }
+        Value::Object(details)
+    }
+
+    fn add_range(
+        &self,
+        details: &mut Map<String, Value>,
+        nth: usize,
+        now_ms: u64,
+        value: u64,
+        range: Range,
+    ) {
+        let step_ms = range.step_s * 1000;
+        let newest_ms = now_ms / step_ms * step_ms;
+        let oldest_known = self.samples.front().map_or(value, |first| first.values[nth]);
+        let value_at = |at_ms: u64| {
+            let known = self.samples.iter().rev().find(|sample| sample.at_ms <= at_ms);
+            known.map_or(oldest_known, |sample| sample.values[nth])
+        };
+        let count = range.age_s / range.step_s + 1;
+        let samples: Vec<(u64, u64)> = (0..count)
+            .map(|back| newest_ms.saturating_sub(back * step_ms))
+            .map(|at_ms| (at_ms, if at_ms == newest_ms { value } else { value_at(at_ms) }))
+            .collect();
+        let (last, first) = (samples.first(), samples.last());
+        let average = last
+            .zip(first)
+            .map_or(0.0, |(last, first)| growth(first.1, last.1, last.0.saturating_sub(first.0)));
+        let sum: f64 = samples.iter().map(|(_, sample)| *sample as f64).sum();
+        details.insert("avg_rate".to_owned(), average.into());
+        details.insert("avg".to_owned(), (sum / samples.len() as f64).into());
+        let list = samples.iter().map(|(at, sample)| json!({ "sample": sample, "timestamp": at }));
+        details.insert("samples".to_owned(), list.collect());
+    }
+}
+
+/// What is added in a second.
+fn growth(before: u64, now: u64, elapsed_ms: u64) -> f64 {
+    if elapsed_ms == 0 {
+        return 0.0;
+    }
+    (now as f64 - before as f64) * 1000.0 / elapsed_ms as f64
+}
+
+/// Adds counters to an object, each with its rate beside it as `_details`.
+pub(crate) fn put_counters(
+    call: &Call,
+    fields: &mut Fields,
+    object: &str,
+    counters: &[(&str, u64)],
+    range: Option<Range>,
+) {
+    let values: Vec<u64> = counters.iter().map(|(_, value)| *value).collect();
+    let details = call.api.rates.observe(object, call.api.now_ms(), &values, range);
+    for ((name, value), details) in counters.iter().zip(details) {
+        fields.put(name, *value);
+        fields.put(&format!("{name}_details"), details);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(details: &[Value]) -> f64 {
+        details[0]["rate"].as_f64().expect("a rate")
+    }
+
+    #[test]
+    fn the_rate_is_what_was_added_since_somebody_looked() {
+        let rates = Rates::default();
+        assert_eq!(rate(&rates.observe("q", 10_000, &[100], None)), 0.0);
+        assert_eq!(rate(&rates.observe("q", 15_000, &[350], None)), 50.0);
+        assert_eq!(rate(&rates.observe("q", 25_000, &[350], None)), 0.0);
+        assert_eq!(rate(&rates.observe("other", 25_000, &[9], None)), 0.0);
+    }
+
+    #[test]
+    fn two_who_ask_at_once_see_the_same_rate() {
+        let rates = Rates::default();
+        rates.observe("q", 10_000, &[100], None);
+        assert_eq!(rate(&rates.observe("q", 15_000, &[350], None)), 50.0);
+        assert_eq!(rate(&rates.observe("q", 15_010, &[351], None)).round(), 50.0);
+    }
+
+    #[test]
+    fn what_was_seen_long_ago_says_nothing() {
+        let rates = Rates::default();
+        rates.observe("q", 10_000, &[100], None);
+        assert_eq!(rate(&rates.observe("q", 10_000 + STALE_MS + 1, &[900], None)), 0.0);
+    }
+
+    #[test]
+    fn a_range_has_samples_at_multiples_of_its_step_newest_first() {
+        let rates = Rates::default();
+        let range = Some(Range { age_s: 10, step_s: 5 });
+        rates.observe("q", 20_000, &[10], range);
+        rates.observe("q", 25_000, &[20], range);
+        let details = rates.observe("q", 30_100, &[40], range);
+        let expected = json!([
+            { "sample": 40, "timestamp": 30_000 },
+            { "sample": 20, "timestamp": 25_000 },
+            { "sample": 10, "timestamp": 20_000 },
+        ]);
+        assert_eq!(details[0]["samples"], expected);
+        assert_eq!(details[0]["avg_rate"], 3.0);
+    }
+
+    #[test]
+    fn there_is_a_bound_to_what_is_remembered() {
+        let rates = Rates::default();
+        for nth in 0..OBJECTS_MAX + 10 {
+            rates.observe(&nth.to_string(), 1_000, &[1], None);
+        }
+        assert_eq!(rates.objects.lock().len(), OBJECTS_MAX);
+        rates.observe("late", 1_000 + STALE_MS, &[1], None);
+        assert_eq!(rates.objects.lock().len(), 1);
+    }
+}

@@ -1,0 +1,126 @@
+//! Why a request is not done: a status, and a body with `error` and `reason`.
+
+use courser_auth::AccountError;
+use courser_broker::admin::{AccountsError, Fault, PolicyError};
+use hyper::StatusCode;
+use serde_json::{Value, json};
+
+/// Why a request is not done.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Refusal {
+    pub status: StatusCode,
+    /// `error` and `reason`; an empty body without them.
+    pub body: Option<(String, Value)>,
+    /// Asks for credentials.
+    pub challenge: bool,
+}
+
+impl Refusal {
+    pub fn new(status: StatusCode, error: &str, reason: impl Into<Value>) -> Self {
+        Refusal { status, body: Some((error.to_owned(), reason.into())), challenge: false }
+    }
+
+    pub fn empty(status: StatusCode) -> Self {
+        Refusal { status, body: None, challenge: false }
+    }
+
+    /// 400 with a text, or with a list as RabbitMQ prints some of its reasons.
+    pub fn bad_request(reason: impl Into<Value>) -> Self {
+        Refusal::new(StatusCode::BAD_REQUEST, "bad_request", reason)
+    }
+
+    /// There is no such object.
+    pub fn not_found() -> Self {
+        Refusal::new(StatusCode::NOT_FOUND, "Object Not Found", "Not Found")
+    }
+
+    /// 404 in the other spelling, as writes and forbidden vhosts have it.
+    pub fn missing(reason: impl Into<Value>) -> Self {
+        Refusal::new(StatusCode::NOT_FOUND, "not_found", reason)
+    }
+
+    /// The user may log in, but not do this.
+    pub fn not_authorised(reason: impl Into<Value>) -> Self {
+        Refusal::new(StatusCode::UNAUTHORIZED, "not_authorised", reason)
+    }
+
+    /// The credentials are wrong.
+    pub fn not_authorized(reason: impl Into<Value>) -> Self {
+        Refusal::new(StatusCode::UNAUTHORIZED, "not_authorized", reason)
+    }
+
+    /// There are no credentials.
+    pub fn challenge() -> Self {
+        Refusal { challenge: true, ..Refusal::empty(StatusCode::UNAUTHORIZED) }
+    }
+
+    /// What a permission for AMQP operations refuses.
+    pub fn access_refused() -> Self {
+        Refusal::not_authorised("Access refused.")
+    }
+
+    /// The broker could not do what was right to ask for.
+    pub fn internal(reason: impl std::fmt::Display) -> Self {
+        let reason = reason.to_string();
+        Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_server_error", reason)
+    }
+
+    /// A member that has to be there.
+    pub fn key_missing(names: &[&str]) -> Self {
+        let missing: Vec<String> =
+            names.iter().map(|name| format!("{{key_missing,{name}}}")).collect();
+        Refusal::bad_request(format!("[{}]", missing.join(",")))
+    }
+
+    /// The body that says it.
+    pub fn to_json(&self) -> Vec<u8> {
+        match &self.body {
+            Some((error, reason)) => json!({ "error": error, "reason": reason }).to_string().into(),
+            None => Vec::new(),
+        }
+    }
+}
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Self {
+        match fault.code {
+            403 => Refusal::access_refused(),
+            404 => Refusal::not_found(),
+            541 => Refusal::internal(fault.explanation),
+            _ => Refusal::bad_request(fault.explanation),
+        }
+    }
+}
+
+impl From<AccountsError> for Refusal {
+    fn from(error: AccountsError) -> Self {
+        match error {
+            AccountsError::Refused(AccountError::NoUser(_)) => Refusal::not_found(),
+            AccountsError::Refused(error) => error.into(),
+            AccountsError::NoVhost(_) => Refusal::bad_request("vhost_or_user_not_found"),
+            AccountsError::Store(error) => Refusal::internal(error),
+        }
+    }
+}
+
+impl From<AccountError> for Refusal {
+    fn from(error: AccountError) -> Self {
+        match error {
+            AccountError::Pattern { error, .. } => {
+                Refusal::bad_request(json!(["invalid_regexp", error.to_string()]))
+            }
+            AccountError::Random => Refusal::internal(AccountError::Random),
+            error => Refusal::bad_request(error.to_string()),
+        }
+    }
+}
+
+impl From<PolicyError> for Refusal {
+    fn from(error: PolicyError) -> Self {
+        match error {
+            PolicyError::NoVhost(_) => Refusal::missing("vhost_not_found"),
+            PolicyError::Store(error) => Refusal::internal(error),
+            error => Refusal::bad_request(format!("Validation failed\n\n{error}\n")),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What is answered.
+
+use crate::json::Fields;
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::{HeaderName, HeaderValue};
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// Writes a body that may be too large for memory.
+pub(crate) type Writer = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send>;
+
+/// What the body of an answer is.
+pub(crate) enum Body {
+    Empty,
+    Json(Bytes),
+    /// JSON that is written as it is made.
+    Written(Writer),
+    Text(Bytes, &'static str),
+}
+
+/// An answer.
+pub(crate) struct Reply {
+    pub status: StatusCode,
+    pub body: Body,
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// No cache may keep it, not even to ask whether it is still good.
+    pub no_store: bool,
+}
+
+impl Reply {
+    fn new(status: StatusCode, body: Body) -> Self {
+        Reply { status, body, headers: Vec::new(), no_store: false }
+    }
+
+    /// 200 with a value.
+    pub fn json(value: &impl Serialize) -> Self {
+        // Maps with texts as keys and numbers that are finite can always be written.
+        let text = serde_json::to_vec(value).unwrap_or_default();
+        Reply::new(StatusCode::OK, Body::Json(text.into()))
+    }
+
+    /// 200 with an object, of which only some members may be wanted.
+    pub fn object(fields: Fields) -> Self {
+        Reply::json(&fields.finish())
+    }
+
+    /// 200 with what `write` writes.
+    pub fn written(write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static) -> Self {
+        Reply::new(StatusCode::OK, Body::Written(Box::new(write)))
+    }
+
+    /// 200 with a text.
+    pub fn text(text: impl Into<Bytes>, content_type: &'static str) -> Self {
+        Reply::new(StatusCode::OK, Body::Text(text.into(), content_type))
+    }
+
+    /// 204.
+    pub fn done() -> Self {
+        Reply::new(StatusCode::NO_CONTENT, Body::Empty)
+    }
+
+    /// 201 for what is new, 204 for what was there.
+    pub fn put(is_new: bool) -> Self {
+        let status = if is_new { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
+        Reply::new(status, Body::Empty)
+    }
+
+    /// Another status.
+    pub fn with_status(mut self, status: StatusCode) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// One more header; one that can't be a header is left out.
+    pub fn with_header(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.push((name, value));
+        }
+        self
+    }
+}

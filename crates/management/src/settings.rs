@@ -1,0 +1,65 @@
+//! What the API is told by whoever starts it.
+
+use courser_auth::Accounts;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// What an API is made with.
+pub struct Settings {
+    /// The users, shared with whoever else lets them in.
+    pub accounts: Arc<Accounts>,
+    /// One permit for each password that may be checked at the same time, shared likewise.
+    pub login_slots: Arc<Semaphore>,
+    /// Milliseconds since 1970.
+    pub now_ms: Arc<dyn Fn() -> u64 + Send + Sync>,
+    /// What is known of the process.
+    pub node: NodeFacts,
+}
+
+/// What is known of the process that the broker runs in.
+#[derive(Clone, Debug, Default)]
+pub struct NodeFacts {
+    /// The name of the node, as `courser@host`.
+    pub name: String,
+    /// The name of the cluster.
+    pub cluster_name: String,
+    /// The version of the broker.
+    pub version: String,
+    /// When it was started, in milliseconds since 1970.
+    pub started_ms: u64,
+    /// The folder that its data is in.
+    pub data_dir: PathBuf,
+    /// Bytes of memory from which on publishers are held back.
+    pub memory_limit_bytes: u64,
+    /// Connections that it takes at the same time.
+    pub connections_max: usize,
+    /// SASL mechanisms that clients may log in with.
+    pub mechanisms: Vec<String>,
+    /// Where it listens.
+    pub listeners: Vec<ListenerFacts>,
+}
+
+/// Where the broker listens, and for what.
+#[derive(Clone, Debug)]
+pub struct ListenerFacts {
+    /// `amqp`, `amqp/ssl`, `http` or `https`.
+    pub protocol: &'static str,
+    /// The address.
+    pub address: SocketAddr,
+}
+
+impl ListenerFacts {
+    /// Whether it is reached with TLS only.
+    pub fn is_tls(&self) -> bool {
+        matches!(self.protocol, "amqp/ssl" | "https")
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings").field("node", &self.node).finish_non_exhaustive()
+    }
+}

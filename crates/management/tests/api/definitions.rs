@@ -1,0 +1,153 @@
+//! Definitions: what is exported can be imported.
+
+use crate::support::{Answer, Broker};
+use serde_json::{Value, json};
+
+async fn import(broker: &Broker, path: &str, document: &Value) -> Answer {
+    let headers = [("content-type", "application/json")];
+    let body = document.to_string();
+    broker.call_with("POST", path, Some("guest:guest"), &headers, body.as_bytes()).await
+}
+
+/// A bit of everything, as RabbitMQ writes it: empty objects as lists, too.
+fn sample() -> Value {
+    json!({
+        "rabbit_version": "4.3.6",
+        "users": [{
+            "name": "app", "password_hash": "9ntkcPhKjJ8pzMXrMYF+8or5CufmJmBMOGieCDECDYQw0CPb",
+            "hashing_algorithm": "rabbit_password_hashing_sha256", "tags": ["management"],
+            "limits": { "max-connections": 5 },
+        }],
+        "vhosts": [{ "name": "/", "limits": [] }, { "name": "other", "limits": { "max-queues": 9 } }],
+        "permissions": [{ "user": "app", "vhost": "other", "configure": "", "write": ".*", "read": "^r" }],
+        "topic_permissions": [{ "user": "app", "vhost": "other", "exchange": "x", "write": "^a", "read": ".*" }],
+        "global_parameters": [{ "name": "cluster_tags", "value": [] }],
+        "parameters": [{
+            "component": "operator_policy", "vhost": "other", "name": "op",
+            "value": { "pattern": "^q", "apply-to": "queues", "definition": { "max-length": 500 }, "priority": 0 },
+        }],
+        "policies": [{
+            "vhost": "other", "name": "p", "pattern": "^q", "apply-to": "queues",
+            "definition": { "max-length": 5 }, "priority": 1,
+        }],
+        "exchanges": [
+            { "name": "x", "vhost": "other", "type": "topic", "durable": true, "auto_delete": false, "arguments": [] },
+            { "name": "amq.reserved", "vhost": "other", "type": "topic", "durable": true, "auto_delete": false, "arguments": {} },
+        ],
+        "queues": [{
+            "name": "q", "vhost": "other", "type": "classic", "durable": true, "auto_delete": false,
+            "arguments": { "x-message-ttl": 600000, "x-queue-type": "classic" },
+        }],
+        "bindings": [{
+            "source": "x", "vhost": "other", "destination": "q", "destination_type": "queue",
+            "routing_key": "a.#", "arguments": { "k": "v" },
+        }],
+    })
+}
+
+#[tokio::test]
+async fn what_is_imported_is_there_and_exported_again() {
+    let broker = Broker::start().await;
+    assert_eq!(import(&broker, "/api/definitions", &sample()).await.status, 204);
+    let queue = broker.get("/api/queues/other/q").await.json();
+    assert_eq!((&queue["policy"], &queue["operator_policy"]), (&json!("p"), &json!("op")));
+    let exported = broker.get("/api/definitions").await.json();
+    for list in ["queues", "bindings", "policies"] {
+        assert_eq!(exported[list], sample()[list], "{list}");
+    }
+    assert_eq!(exported["exchanges"].as_array().map(Vec::len), Some(1));
+    assert_eq!(exported["topic_permissions"], sample()["topic_permissions"]);
+    let users = exported["users"].as_array().expect("users");
+    let app = users.iter().find(|user| user["name"] == "app").expect("the user");
+    assert_eq!(app, &sample()["users"][0]);
+    let guest = users.iter().find(|user| user["name"] == "guest").expect("the user");
+    let algorithm = guest["hashing_algorithm"].as_str().expect("a name");
+    assert!(!algorithm.starts_with("rabbit_"), "argon2 under a foreign name: {guest}");
+
+    let second = Broker::start().await;
+    assert_eq!(import(&second, "/api/definitions", &exported).await.status, 204);
+    assert_eq!(second.get("/api/definitions").await.json(), exported);
+    assert_eq!(import(&second, "/api/definitions", &exported).await.status, 204, "and once more");
+}
+
+#[tokio::test]
+async fn a_vhost_is_exported_without_its_name_and_imported_into_another() {
+    let broker = Broker::start().await;
+    import(&broker, "/api/definitions", &sample()).await;
+    let exported = broker.get("/api/definitions/other").await.json();
+    assert!(exported.get("users").is_none() && exported["queues"][0].get("vhost").is_none());
+    assert_eq!(exported["limits"], json!({ "max-queues": 9 }));
+    broker.send("PUT", "/api/vhosts/third", "").await;
+    assert_eq!(import(&broker, "/api/definitions/third", &exported).await.status, 204);
+    let mut again = broker.get("/api/definitions/third").await.json();
+    let mut first = exported.clone();
+    for document in [&mut again, &mut first] {
+        document["explanation"] = Value::Null;
+        document["original_vhost_name"] = Value::Null;
+    }
+    assert_eq!(again, first);
+    assert_eq!(import(&broker, "/api/definitions/none", &exported).await.status, 404);
+    let none = broker.get("/api/definitions/none").await;
+    assert_eq!((none.status, none.refusal().1), (400, json!("vhost_not_found")));
+}
+
+#[tokio::test]
+async fn what_can_not_be_imported_is_named() {
+    let broker = Broker::start().await;
+    let queue =
+        json!({ "queues": [{ "name": "q", "vhost": "nov", "durable": true, "arguments": {} }] });
+    let answer = import(&broker, "/api/definitions", &queue).await;
+    let reason = json!("Please create virtual host \"nov\" prior to importing definitions.");
+    assert_eq!((answer.status, answer.refusal().1), (400, reason));
+    for (document, part) in [
+        (json!({ "users": [{ "name": "u", "password_hash": "!" }] }), "'u'"),
+        (json!({ "users": {} }), "users is no list"),
+        (json!({ "queues": [{ "vhost": "/" }] }), "'name'"),
+        (json!({ "exchanges": [{ "name": "x", "vhost": "/", "type": "nosuch" }] }), "'nosuch'"),
+        (
+            json!({ "bindings": [{
+                "source": "none", "vhost": "/", "destination": "q", "destination_type": "queue",
+                "routing_key": "", "arguments": {},
+            }] }),
+            "none",
+        ),
+    ] {
+        let answer = import(&broker, "/api/definitions", &document).await;
+        let reason = answer.refusal().1.as_str().expect("a text").to_owned();
+        assert!(answer.status == 400 && reason.contains(part), "{document}: {reason}");
+    }
+    let headers = [("content-type", "application/json")];
+    let broken =
+        broker.call_with("POST", "/api/definitions", Some("guest:guest"), &headers, b"{").await;
+    assert_eq!((broken.status, broken.refusal().1), (400, json!("failed_to_parse_json")));
+    assert_eq!(broker.send("POST", "/api/definitions", "{}").await.status, 415);
+}
+
+#[tokio::test]
+async fn a_form_with_a_file_is_imported() {
+    let broker = Broker::start().await;
+    let headers = [("content-type", "multipart/form-data; boundary=b")];
+    let body = "--b\r\ncontent-disposition: form-data; name=\"file\"\r\n\r\n\
+                {\"vhosts\":[{\"name\":\"formed\"}]}\r\n--b--\r\n";
+    let login = Some("guest:guest");
+    let answer =
+        broker.call_with("POST", "/api/definitions", login, &headers, body.as_bytes()).await;
+    assert_eq!(answer.status, 204, "{answer:?}");
+    assert_eq!(broker.get("/api/vhosts/formed").await.status, 200);
+}
+
+#[tokio::test]
+async fn who_has_the_same_definitions_is_told_so() {
+    let broker = Broker::start().await;
+    let first = broker.get("/api/definitions?download=mine.json").await;
+    assert_eq!(first.headers["content-disposition"], "attachment; filename=\"mine.json\"");
+    let tag = first.headers["etag"].clone();
+    let headers = [("if-none-match", tag.as_str())];
+    let login = Some("guest:guest");
+    let same = broker.call_with("GET", "/api/definitions", login, &headers, b"").await;
+    assert_eq!((same.status, same.body.len()), (304, 0));
+    broker.send("PUT", "/api/queues/%2F/new", "{}").await;
+    let other = broker.call_with("GET", "/api/definitions", login, &headers, b"").await;
+    assert_eq!(other.status, 200);
+    assert_ne!(other.headers["etag"], tag);
+}

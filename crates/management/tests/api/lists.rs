@@ -1,0 +1,154 @@
+//! Pages, filters, order and columns.
+
+use crate::support::Broker;
+use courser_broker::admin::NewQueue;
+use serde_json::{Value, json};
+
+fn declare(broker: &Broker, names: &[&str]) {
+    for name in names {
+        broker.admin().declare_queue("/", name, NewQueue::default()).expect("a queue");
+    }
+}
+
+fn names(list: &Value) -> Vec<&str> {
+    let items = list.as_array().expect("a list");
+    items.iter().map(|item| item["name"].as_str().expect("a name")).collect()
+}
+
+async fn with_six() -> Broker {
+    let broker = Broker::start().await;
+    declare(&broker, &["alpha", "beta", "gamma", "Delta", "eps.one", "eps.two"]);
+    broker
+}
+
+#[tokio::test]
+async fn without_a_page_there_is_a_list_and_no_filter() {
+    let broker = with_six().await;
+    let list = broker.get("/api/queues?name=alpha&page_size=2").await.json();
+    assert_eq!(names(&list), ["Delta", "alpha", "beta", "eps.one", "eps.two", "gamma"]);
+}
+
+#[tokio::test]
+async fn a_page_says_where_it_stands() {
+    let broker = with_six().await;
+    let page = broker.get("/api/queues?page=2&page_size=4").await.json();
+    assert_eq!(names(&page["items"]), ["eps.two", "gamma"]);
+    for (name, value) in [
+        ("filtered_count", 6),
+        ("item_count", 2),
+        ("page", 2),
+        ("page_count", 2),
+        ("page_size", 4),
+        ("total_count", 6),
+    ] {
+        assert_eq!(page[name], value, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn names_are_filtered_by_a_part_or_an_expression_in_any_case() {
+    let broker = with_six().await;
+    for (query, expected) in [
+        ("name=ELTA", vec!["Delta"]),
+        ("name=eps.", vec!["eps.one", "eps.two"]),
+        ("name=%5E(alpha%7Cdel)&use_regex=true", vec!["Delta", "alpha"]),
+        ("name=%5Eeps(?=.two)&use_regex=true&pagination=false", vec!["eps.two"]),
+        ("name=(&use_regex=true", vec![]),
+        ("name=none", vec![]),
+    ] {
+        let page = broker.get(&format!("/api/queues/%2F?page=1&{query}")).await;
+        assert_eq!(page.status, 200, "{query}");
+        let page = page.json();
+        assert_eq!(names(&page["items"]), expected, "{query}");
+        assert_eq!(page["filtered_count"], expected.len(), "{query}");
+        assert_eq!(page["total_count"], 6, "{query}");
+        assert_eq!(page["page_count"], usize::from(!expected.is_empty()), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn pages_that_there_can_not_be_are_refused() {
+    let broker = with_six().await;
+    let invalid = "invalid_pagination_parameters";
+    for (query, error, reason) in [
+        ("page=0", invalid, "Invalid pagination parameters: page number 0, page size 100"),
+        (
+            "page=1&page_size=501",
+            invalid,
+            "Invalid pagination parameters: page number 1, page size 501",
+        ),
+        ("page=abc", "bad_request", "Pagination parameters are invalid"),
+        (
+            "page=99&page_size=10",
+            "page_out_of_range",
+            "Page out of range, page: 99 page size: 10, len: 6",
+        ),
+        (
+            "page=9&page_size=10&sort=messages",
+            "page_out_of_range",
+            "Page out of range, page: 9 page size: 10, len: 6",
+        ),
+    ] {
+        let answer = broker.get(&format!("/api/queues?{query}")).await;
+        assert_eq!(answer.status, 400, "{query}");
+        assert_eq!(answer.refusal(), (error.to_owned(), json!(reason)), "{query}");
+    }
+    assert_eq!(broker.get("/api/queues?page=99999999999999999999").await.status, 400);
+}
+
+#[tokio::test]
+async fn lists_are_sorted_by_any_column() {
+    let broker = with_six().await;
+    let all = ["Delta", "alpha", "beta", "eps.one", "eps.two", "gamma"];
+    let backwards: Vec<&str> = all.iter().rev().copied().collect();
+    let list = broker.get("/api/queues?sort=name&sort_reverse=true").await.json();
+    assert_eq!(names(&list), backwards);
+    let page =
+        broker.get("/api/queues?page=1&page_size=2&sort=name&sort_reverse=true").await.json();
+    assert_eq!(names(&page["items"]), &backwards[..2]);
+    let unknown = broker.get("/api/queues?sort=no.such.column").await.json();
+    assert_eq!(names(&unknown), all);
+}
+
+#[tokio::test]
+async fn only_the_wanted_columns_are_shown() {
+    let broker = with_six().await;
+    let list = broker.get("/api/queues?columns=name,vhost,messages_details.rate").await.json();
+    let first = json!({ "name": "Delta", "vhost": "/", "messages_details": { "rate": 0.0 } });
+    assert_eq!(list[0], first);
+    let none = broker.get("/api/queues?columns=").await.json();
+    assert_eq!(none, json!([[], [], [], [], [], []]));
+    let page = broker.get("/api/queues?columns=name&page=1&page_size=1").await.json();
+    assert_eq!(page["items"], json!([{ "name": "Delta" }]));
+}
+
+#[tokio::test]
+async fn a_list_shows_what_the_caller_may_see() {
+    let broker = with_six().await;
+    broker.admin().put_vhost("other", Default::default()).expect("a vhost");
+    broker.admin().declare_queue("other", "hidden", NewQueue::default()).expect("a queue");
+    broker.add_user("inside", "management", &["other"]);
+    broker.add_user("watcher", "monitoring", &[]);
+    let list = broker.call("GET", "/api/queues", Some("inside"), "").await.json();
+    assert_eq!(names(&list), ["hidden"]);
+    let list = broker.call("GET", "/api/queues", Some("watcher"), "").await.json();
+    assert_eq!(list, json!([]));
+    let header = [("x-vhost", "other")];
+    let narrowed =
+        broker.call_with("GET", "/api/queues", Some("guest:guest"), &header, b"").await.json();
+    assert_eq!(names(&narrowed), ["hidden"]);
+    let vhosts = broker.call("GET", "/api/vhosts", Some("watcher"), "").await.json();
+    assert_eq!(names(&vhosts), ["/", "other"]);
+    let vhosts = broker.call("GET", "/api/vhosts", Some("inside"), "").await.json();
+    assert_eq!(names(&vhosts), ["other"]);
+}
+
+#[tokio::test]
+async fn a_long_list_comes_whole_in_pieces() {
+    let broker = Broker::start().await;
+    let expected: Vec<String> = (0..2000).map(|nth| format!("q{nth:05}")).collect();
+    declare(&broker, &expected.iter().map(String::as_str).collect::<Vec<_>>());
+    let answer = broker.get("/api/queues").await;
+    assert_eq!(answer.headers["transfer-encoding"], "chunked");
+    assert_eq!(names(&answer.json()), expected);
+}

@@ -1,0 +1,12 @@
+//! The HTTP API against a broker in this process.
+
+mod accounts;
+mod conventions;
+mod definitions;
+mod lists;
+mod login;
+mod matrix;
+mod messages;
+mod objects;
+mod support;
+mod writes;

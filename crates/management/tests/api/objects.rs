@@ -1,0 +1,197 @@
+//! The objects that are shown, with the members that tools rely on.
+
+use crate::support::Broker;
+use courser_broker::admin::{ApplyTo, ExchangeKind, ExchangeSettings};
+use courser_broker::admin::{NewBinding, NewQueue, Policy, PolicyKind};
+use courser_client::{Connection, ConsumeOptions};
+use courser_codec::FieldTable;
+use serde_json::{Value, json};
+
+/// That the members are there, each of its type: `s` text, `n` number, `b` flag, `o` object, `a` list.
+fn has(object: &Value, members: &str) {
+    for member in members.split_whitespace() {
+        let (name, kind) = member.split_once(':').expect("name and type");
+        let value = &object[name];
+        let fits = match kind {
+            "s" => value.is_string(),
+            "n" => value.is_number(),
+            "b" => value.is_boolean(),
+            "o" => value.is_object(),
+            "a" => value.is_array(),
+            other => panic!("no type: {other}"),
+        };
+        assert!(fits, "{name} is {value} in {object}");
+    }
+}
+
+#[tokio::test]
+async fn the_overview_counts_what_there_is() {
+    let broker = Broker::start().await;
+    broker.admin().declare_queue("/", "q", NewQueue::default()).expect("a queue");
+    let overview = broker.get("/api/overview").await.json();
+    has(
+        &overview,
+        "management_version:s rates_mode:s product_name:s product_version:s rabbitmq_version:s \
+         cluster_name:s node:s listeners:a contexts:a exchange_types:a message_stats:o \
+         churn_rates:o queue_totals:o object_totals:o statistics_db_event_queue:n",
+    );
+    assert_eq!(overview["object_totals"]["queues"], 1);
+    assert_eq!(overview["object_totals"]["exchanges"], 7);
+    assert_eq!(overview["churn_rates"]["queue_created"], 1);
+    let ports: Vec<u64> = overview["listeners"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|one| one["port"].as_u64())
+        .collect();
+    assert!(ports.contains(&u64::from(broker.http().port())), "{ports:?}");
+    assert!(ports.contains(&u64::from(broker.server.addresses()[0].port())), "{ports:?}");
+    broker.add_user("inside", "management", &["/"]);
+    let less = broker.call("GET", "/api/overview", Some("inside"), "").await.json();
+    assert!(less.get("listeners").is_none() && less.get("contexts").is_none(), "{less}");
+}
+
+#[tokio::test]
+async fn a_node_has_all_that_strict_clients_insist_on() {
+    let broker = Broker::start().await;
+    let nodes = broker.get("/api/nodes").await.json();
+    let node = &nodes[0];
+    has(
+        node,
+        "name:s uptime:n run_queue:n processors:n os_pid:s fd_total:n fd_used:n proc_total:n \
+         mem_limit:n mem_used:n mem_alarm:b disk_free:n disk_free_limit:n disk_free_alarm:b \
+         rates_mode:s enabled_plugins:a being_drained:b mem_used_details:o partitions:a",
+    );
+    assert!(node["os_pid"].as_str().is_some_and(|pid| pid.parse::<u32>().is_ok()));
+    assert!(node["disk_free"].as_u64().is_some_and(|bytes| bytes > 0));
+    let name = node["name"].as_str().expect("a name").replace('@', "%40");
+    assert_eq!(broker.get(&format!("/api/nodes/{name}")).await.json()["name"], node["name"]);
+    let memory = broker.get(&format!("/api/nodes/{name}/memory")).await.json();
+    has(&memory["memory"], "binary:n connection_readers:n total:o strategy:s");
+    has(&memory["memory"]["total"], "rss:n allocated:n erlang:n");
+}
+
+#[tokio::test]
+async fn a_queue_is_shown_with_its_messages_policies_and_consumers() {
+    let broker = Broker::start().await;
+    let arguments = FieldTable::new().with("x-max-length", 7_i64);
+    let queue = NewQueue { durable: true, arguments, ..NewQueue::default() };
+    broker.admin().declare_queue("/", "q", queue).expect("a queue");
+    let policy = Policy {
+        name: "p".into(),
+        pattern: "^q".into(),
+        apply_to: ApplyTo::Queues,
+        priority: 3,
+        definition: FieldTable::new().with("max-length", 5_i64),
+    };
+    broker.admin().set_policy("/", PolicyKind::User, policy).expect("a policy");
+    let listed = broker.get("/api/queues/%2F").await.json()[0].clone();
+    has(
+        &listed,
+        "name:s vhost:s type:s durable:b auto_delete:b exclusive:b arguments:o node:s state:s \
+         messages:n messages_ready:n messages_unacknowledged:n messages_details:o consumers:n \
+         effective_policy_definition:o",
+    );
+    assert_eq!(listed["arguments"], json!({ "x-max-length": 7, "x-queue-type": "classic" }));
+    assert_eq!((&listed["policy"], &listed["type"]), (&json!("p"), &json!("classic")));
+    assert_eq!(listed["effective_policy_definition"], json!({ "max-length": 5 }));
+    assert!(listed.get("operator_policy").is_none() && listed.get("garbage_collection").is_none());
+    let single = broker.get("/api/queues/%2F/q").await.json();
+    assert_eq!(single["operator_policy"], Value::Null);
+    has(&single, "consumer_details:a incoming:a deliveries:a");
+    let less = broker.get("/api/queues/%2F?disable_stats=true").await.json()[0].clone();
+    assert!(less.get("messages").is_none(), "{less}");
+    let totals = "/api/queues/%2F?disable_stats=true&enable_queue_totals=true";
+    assert_eq!(broker.get(totals).await.json()[0]["messages"], 0);
+    let policy = broker.get("/api/policies/%2F/p").await.json();
+    let expected = json!({
+        "vhost": "/", "name": "p", "pattern": "^q", "apply-to": "queues",
+        "definition": { "max-length": 5 }, "priority": 3,
+    });
+    assert_eq!(policy, expected);
+}
+
+#[tokio::test]
+async fn a_client_is_shown_as_connection_channel_and_consumer() {
+    let broker = Broker::start().await;
+    broker.admin().declare_queue("/", "q", NewQueue::default()).expect("a queue");
+    let address = broker.server.addresses()[0];
+    let uri = format!("amqp://guest:guest@{address}/");
+    let client = Connection::open(&uri).await.expect("a client");
+    let channel = client.open_channel().await.expect("a channel");
+    let _consumer = channel.consume("q", ConsumeOptions::default()).await.expect("a consumer");
+    let connection = broker.get("/api/connections").await.json()[0].clone();
+    has(
+        &connection,
+        "name:s node:s protocol:s user:s vhost:s connected_at:n client_properties:o host:s port:n \
+         peer_host:s peer_port:n state:s channels:n recv_oct:n send_oct:n recv_oct_details:o ssl:b \
+         timeout:n frame_max:n channel_max:n auth_mechanism:s type:s",
+    );
+    let name = connection["name"].as_str().expect("a name").replace(' ', "%20").replace('>', "%3E");
+    let one = broker.get(&format!("/api/connections/{name}")).await.json();
+    assert_eq!(one["name"], connection["name"]);
+    let channels = broker.get(&format!("/api/connections/{name}/channels")).await.json();
+    has(
+        &channels[0],
+        "name:s number:n connection_details:o vhost:s user:s state:s consumer_count:n confirm:b \
+         prefetch_count:n messages_unacknowledged:n messages_unconfirmed:n transactional:b",
+    );
+    has(&channels[0]["connection_details"], "name:s peer_host:s peer_port:n");
+    let channel = broker.get(&format!("/api/channels/{name}%20(1)")).await.json();
+    assert_eq!(channel["consumer_details"].as_array().map(Vec::len), Some(1), "{channel}");
+    let consumer = broker.get("/api/consumers").await.json()[0].clone();
+    has(
+        &consumer,
+        "consumer_tag:s active:b ack_required:b prefetch_count:n exclusive:b arguments:o \
+         consumer_timeout:n queue:o channel_details:o",
+    );
+    assert_eq!(consumer["queue"], json!({ "name": "q", "vhost": "/" }));
+    broker.add_user("inside", "management", &["/"]);
+    for list in ["connections", "channels", "consumers"] {
+        let others = broker.call("GET", &format!("/api/{list}"), Some("inside"), "").await.json();
+        assert_eq!(others, json!([]), "{list}");
+    }
+    let path = format!("/api/connections/{name}");
+    assert_eq!(broker.call("GET", &path, Some("inside"), "").await.status, 401);
+}
+
+#[tokio::test]
+async fn bindings_are_shown_with_the_keys_that_name_them() {
+    let broker = Broker::start().await;
+    let admin = broker.admin();
+    admin.declare_queue("/", "q", NewQueue::default()).expect("a queue");
+    let settings = ExchangeSettings {
+        kind: ExchangeKind::Topic,
+        durable: false,
+        auto_delete: false,
+        internal: false,
+        arguments: FieldTable::new(),
+    };
+    admin.declare_exchange("/", "x", &settings).expect("an exchange");
+    let binding = |key: &str, arguments| NewBinding {
+        source: "x".try_into().expect("short"),
+        destination: "q".try_into().expect("short"),
+        to_queue: true,
+        routing_key: key.try_into().expect("short"),
+        arguments,
+    };
+    admin.bind("/", binding("a.*", FieldTable::new())).expect("a binding");
+    admin.bind("/", binding("b", FieldTable::new().with("k", "v"))).expect("a binding");
+    let all = broker.get("/api/bindings").await.json();
+    let keys: Vec<&str> = all
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|one| one["properties_key"].as_str())
+        .collect();
+    assert_eq!(keys.len(), 3, "the one by name, too: {keys:?}");
+    assert_eq!((keys[0], keys[1]), ("q", "a.%2A"));
+    assert!(keys[2].starts_with("b~"), "{keys:?}");
+    let one = broker.get("/api/bindings/%2F/e/x/q/q/a.%252A").await.json();
+    assert_eq!((&one["routing_key"], &one["arguments"]), (&json!("a.*"), &json!({})));
+    assert_eq!(broker.get("/api/bindings/%2F/e/x/q/q/none").await.status, 404);
+    let by_name = broker.get("/api/bindings/%2F/e//q/q").await.json();
+    assert_eq!(by_name.as_array().map(Vec::len), Some(1));
+    let to_queue = broker.get("/api/queues/%2F/q/bindings").await.json();
+    assert_eq!(to_queue.as_array().map(Vec::len), Some(3));
+}
