@@ -171,6 +171,28 @@ fn only_the_servers_storage_and_tools_name_the_journal() {
 }
 
 #[test]
+fn management_sees_of_the_broker_what_is_for_its_operator() {
+    let mut pending = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../management/src")];
+    let (mut looked_at, mut found) = (0, Vec::new());
+    while let Some(folder) = pending.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                pending.push(path);
+                continue;
+            }
+            looked_at += 1;
+            let text = fs::read_to_string(&path).expect("text");
+            let names = text.split("courser_broker").skip(1);
+            let others = names.filter(|rest| !rest.starts_with("::admin::"));
+            found.extend(others.map(|_| path.clone()));
+        }
+    }
+    assert!(looked_at > 10, "the sources are not where they were");
+    assert!(found.is_empty(), "{found:?} must name courser_broker::admin only");
+}
+
+#[test]
 fn the_inner_crates_do_no_io() {
     let workspace = Workspace::read();
     for name in WITHOUT_IO {

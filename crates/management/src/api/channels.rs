@@ -1,9 +1,10 @@
 //! Channels.
 
-use super::{consumers, get};
+use super::{consumers, get, stats};
 use crate::call::{Call, Outcome};
 use crate::json::{Fields, name};
 use crate::list::{Items, paged, whole};
+use crate::rates::Range;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route};
@@ -40,7 +41,7 @@ pub(super) fn channels(call: &Call) -> Outcome {
             found.push(channel);
         }
     })?;
-    let render = renderer(call);
+    let render = renderer(call)?;
     paged(call, listed(found), move |(_, channel), fields| render(channel, fields))
 }
 
@@ -48,7 +49,7 @@ pub(super) fn channels(call: &Call) -> Outcome {
 pub(super) fn channels_of_connection(call: &Call) -> Outcome {
     let connection = super::connections::known(call, false)?;
     let channels = call.admin().channels_of(&connection.name)?;
-    let render = renderer(call);
+    let render = renderer(call)?;
     whole(call, listed(channels), move |(_, channel), fields| render(channel, fields))
 }
 
@@ -63,7 +64,7 @@ fn channel(call: &Call) -> Outcome {
     let channel = channel.ok_or_else(Refusal::not_found)?;
     call.caller()?.need_ownership(&name(&channel.user), false)?;
     let mut fields = Fields::new(&call.columns());
-    renderer(call)(channel, &mut fields);
+    renderer(call)?(channel, &mut fields);
     let mut own = Vec::new();
     call.admin().for_each_consumer(Some(&channel.vhost), &mut |consumer| {
         if consumer.connection == channel.connection && consumer.channel == number {
@@ -74,10 +75,11 @@ fn channel(call: &Call) -> Outcome {
     Ok(Reply::object(fields))
 }
 
-fn renderer(call: &Call) -> impl Fn(&ChannelView, &mut Fields) + Send + 'static {
+fn renderer(call: &Call) -> Result<impl Fn(&ChannelView, &mut Fields) + Send + 'static, Refusal> {
     let call = call.later();
+    let range = Range::asked(&call, "msg_rates")?;
     let with_stats = !call.is_set("disable_stats");
-    move |channel: &ChannelView, fields: &mut Fields| {
+    Ok(move |channel: &ChannelView, fields: &mut Fields| {
         let user = name(&channel.user);
         let (peer_host, peer_port) = peer(&channel.connection);
         let connection: Value = json!({
@@ -102,12 +104,14 @@ fn renderer(call: &Call) -> impl Fn(&ChannelView, &mut Fields) + Send + 'static 
                 .put("prefetch_count", channel.prefetch)
                 .put("global_prefetch_count", channel.global_prefetch)
                 .put("messages_unacknowledged", channel.unacked)
-                .put("messages_unconfirmed", 0)
+                .put("messages_unconfirmed", channel.unconfirmed)
                 .put("messages_uncommitted", 0)
                 .put("acks_uncommitted", 0)
                 .put("pending_raft_commands", 0)
                 .put("cached_segments", 0)
                 .put("reductions", 0);
+            let object = format!("channel {}", channel_name(&channel.connection, channel.number));
+            stats::put(&call, fields, &object, &stats::of_channel(&channel.counts), range);
         }
-    }
+    })
 }

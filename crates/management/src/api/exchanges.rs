@@ -1,9 +1,11 @@
 //! Exchanges.
 
-use super::get;
+use super::{get, stats};
 use crate::call::{Call, Outcome};
 use crate::json::{Fields, from_table, name};
 use crate::list::paged;
+use crate::rates::Range;
+use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route};
 use courser_broker::admin::{ExchangeView, Listing};
@@ -18,15 +20,32 @@ pub(crate) const ROUTES: &[Route] = &[
 fn exchanges(call: &Call) -> Outcome {
     let vhosts = call.vhosts()?;
     let listing = call.admin().exchanges(None)?;
-    paged(call, Listing::within(listing, |vhost| vhosts.iter().any(|one| one == vhost)), render)
+    let within = Listing::within(listing, |vhost| vhosts.iter().any(|one| one == vhost));
+    let render = renderer(call)?;
+    paged(call, within, render)
 }
 
 fn exchange(call: &Call) -> Outcome {
     let exchange = call.admin().exchange(call.text("vhost")?, call.exchange("exchange"))?;
     let mut fields = Fields::new(&call.columns());
-    render(&exchange, &mut fields);
+    renderer(call)?(&exchange, &mut fields);
     fields.put("incoming", json!([])).put("outgoing", json!([]));
     Ok(Reply::object(fields))
+}
+
+/// Adds the members of an exchange, and what was counted of it.
+fn renderer(call: &Call) -> Result<impl Fn(&ExchangeView, &mut Fields) + Send + 'static, Refusal> {
+    let call = call.later();
+    let with_stats = !call.is_set("disable_stats");
+    let range = Range::asked(&call, "msg_rates")?;
+    Ok(move |exchange: &ExchangeView, fields: &mut Fields| {
+        render(exchange, fields);
+        if with_stats {
+            let object = format!("exchange {} {}", exchange.vhost, name(&exchange.name));
+            let counters = stats::of_exchange(&exchange.counts);
+            stats::put(&call, fields, &object, &counters, range);
+        }
+    })
 }
 
 fn render(exchange: &ExchangeView, fields: &mut Fields) {

@@ -19,6 +19,7 @@ mod overview;
 mod policies;
 mod queues;
 mod settings;
+mod stats;
 mod users;
 mod vhost_changes;
 mod vhosts;

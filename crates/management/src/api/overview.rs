@@ -1,6 +1,6 @@
 //! The broker at a glance.
 
-use super::get;
+use super::{get, stats};
 use crate::API_VERSION;
 use crate::call::{Call, Outcome};
 use crate::json::Fields;
@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route};
 use crate::settings::{ListenerFacts, NodeFacts};
-use courser_broker::admin::{Churn, ExchangeKind};
+use courser_broker::admin::{Churn, ExchangeKind, MessageCounts};
 use serde_json::{Value, json};
 
 pub(crate) const ROUTES: &[Route] =
@@ -29,6 +29,9 @@ fn overview(call: &Call) -> Outcome {
     if !call.is_set("disable_stats") {
         let range = Range::asked(call, "msg_rates")?;
         fields.put("message_stats", json!({}));
+        let counts = message_counts(call, is_monitor)?;
+        let object = if is_monitor { "all vhosts" } else { call.caller()?.name() };
+        stats::put(call, &mut fields, object, &stats::of_messages(&counts), range);
         let mut churn = Fields::default();
         let object = if is_monitor { "churn" } else { "" };
         put_counters(call, &mut churn, object, &churn_counters(&call.admin().churn()), range);
@@ -68,6 +71,20 @@ pub(super) fn exchange_types() -> Value {
     ExchangeKind::all()
         .map(|kind| json!({ "name": kind.name(), "description": "", "enabled": true }))
         .collect()
+}
+
+/// What was counted in all vhosts, or in those that the caller may enter.
+fn message_counts(call: &Call, is_monitor: bool) -> Result<MessageCounts, Refusal> {
+    if is_monitor {
+        return Ok(call.admin().message_counts());
+    }
+    let mut all = MessageCounts::default();
+    for vhost in call.vhosts()? {
+        if let Some(view) = call.admin().vhost(&vhost) {
+            all += &view.counts;
+        }
+    }
+    Ok(all)
 }
 
 /// How much there is, as far as the caller may see it.

@@ -1,6 +1,6 @@
 //! Queues.
 
-use super::{consumers, get};
+use super::{consumers, get, stats};
 use crate::call::{Call, Outcome};
 use crate::json::{Fields, from_table, name};
 use crate::list::paged;
@@ -86,6 +86,7 @@ fn renderer(
     let with_stats = !call.is_set("disable_stats");
     let with_totals = with_stats || call.is_set("enable_queue_totals");
     let range = Range::asked(&call, "lengths")?;
+    let message_range = Range::asked(&call, "msg_rates")?;
     Ok(move |queue: &QueueView, fields: &mut Fields| {
         definition(&call, queue, fields);
         if is_detailed || !with_stats {
@@ -95,6 +96,9 @@ fn renderer(
         fields.put_some("operator_policy", queue.operator_policy.as_deref());
         if with_stats {
             statistics(&call, queue, fields, range);
+            let object = format!("queue {} {}", queue.vhost, name(&queue.name));
+            let counters = stats::of_queue(&queue.counts);
+            stats::put(&call, fields, &object, &counters, message_range);
         } else if with_totals {
             fields
                 .put("messages", queue.ready + queue.unacked)

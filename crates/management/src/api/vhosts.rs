@@ -1,6 +1,6 @@
 //! Vhosts.
 
-use super::get;
+use super::{get, stats};
 use crate::call::{Call, Outcome};
 use crate::json::Fields;
 use crate::list::{Items, paged, whole};
@@ -94,6 +94,7 @@ fn renderer(call: &Call) -> Result<impl Fn(&Shown, &mut Fields) + Send + 'static
     let with_stats = !call.is_set("disable_stats");
     let lengths = Range::asked(&call, "lengths")?;
     let data = Range::asked(&call, "data_rates")?;
+    let messages = Range::asked(&call, "msg_rates")?;
     Ok(move |one: &Shown, fields: &mut Fields| {
         let vhost = &one.vhost;
         head(&call, vhost, fields);
@@ -110,6 +111,7 @@ fn renderer(call: &Call) -> Result<impl Fn(&Shown, &mut Fields) + Send + 'static
         put_counters(&call, fields, &object, &counters, lengths);
         let counters = [("recv_oct", one.received_bytes), ("send_oct", one.sent_bytes)];
         put_counters(&call, fields, &format!("traffic of {object}"), &counters, data);
+        stats::put(&call, fields, &object, &stats::of_messages(&vhost.counts), messages);
     })
 }
 

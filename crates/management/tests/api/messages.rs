@@ -154,3 +154,37 @@ async fn a_closed_connection_hears_the_reason() {
     assert_eq!(error.reply_code(), Some(320), "{error}");
     assert!(error.to_string().contains("spring cleaning"), "{error}");
 }
+
+#[tokio::test]
+async fn messages_are_counted_and_rates_are_made_for_who_asks_twice() {
+    let broker = with_queue(json!({})).await;
+    let never = broker.get("/api/queues/%2F/q").await.json();
+    assert!(never.get("message_stats").is_none(), "{never}");
+    publish(&broker, "amq.fanout", "", json!({})).await;
+    publish(&broker, "", "q", json!({})).await;
+    let before = broker.get("/api/queues/%2F/q").await.json();
+    let stats = &before["message_stats"];
+    assert_eq!((&stats["publish"], &stats["publish_details"]["rate"]), (&json!(1), &json!(0.0)));
+    assert!(stats.get("deliver_get").is_none(), "nothing was delivered: {stats}");
+    get(&broker, "ack_requeue_false", json!({})).await;
+    // Samples are a second apart at least.
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    publish(&broker, "", "q", json!({})).await;
+    let after = broker.get("/api/queues/%2F/q?msg_rates_age=10&msg_rates_incr=5").await.json();
+    let publish = &after["message_stats"]["publish_details"];
+    assert!(publish["rate"].as_f64().is_some_and(|rate| rate > 0.0), "{after}");
+    assert_eq!(publish["samples"].as_array().map(Vec::len), Some(3), "{after}");
+    let overview = broker.get("/api/overview").await.json();
+    let stats = &overview["message_stats"];
+    assert_eq!((&stats["publish"], &stats["drop_unroutable"]), (&json!(3), &json!(0)));
+    assert_eq!(stats["return_unroutable"], 1);
+    let exchange = broker.get("/api/exchanges/%2F/amq.fanout").await.json();
+    let expected = (&json!(1), &json!(0));
+    let stats = &exchange["message_stats"];
+    assert_eq!((&stats["publish_in"], &stats["publish_out"]), expected);
+    let bad = broker.get("/api/queues?msg_rates_age=60000&msg_rates_incr=1").await;
+    assert_eq!(
+        (bad.status, bad.refusal().1),
+        (400, json!("Invalid range parameters: age 60000, incr 1"))
+    );
+}

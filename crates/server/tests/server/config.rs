@@ -1,6 +1,6 @@
 //! Settings: defaults, a file over them, the environment over both, and what is said of mistakes.
 
-use courser::{Config, ConfigError, TEMPLATE};
+use courser::{Config, ConfigError, HttpListen, TEMPLATE};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -274,4 +274,32 @@ fn settings_of_tls_that_would_do_nothing_are_refused() {
     }
     let said = refused("tls: { certificate: a }");
     assert!(said.ends_with("tls.listen names no address, but a certificate is there"), "{said}");
+}
+
+#[test]
+fn the_http_api_is_served_where_somebody_says_or_nowhere() {
+    let at = |texts: &[&str]| {
+        HttpListen::At(texts.iter().map(|text| text.parse().expect("an address")).collect())
+    };
+    for (text, expected) in [
+        ("default", HttpListen::Default),
+        ("none", HttpListen::none()),
+        ("", HttpListen::none()),
+        ("127.0.0.1:0", at(&["127.0.0.1:0"])),
+        ("127.0.0.1:1, [::1]:2", at(&["127.0.0.1:1", "[::1]:2"])),
+    ] {
+        let config = load(None, &[("COURSER_MANAGEMENT_LISTEN", text)]).expect("good settings");
+        assert_eq!(config.management.listen, expected, "{text:?}");
+    }
+    let listed = loaded("management: {listen: ['127.0.0.1:1']}").management.listen;
+    assert_eq!(listed, at(&["127.0.0.1:1"]));
+    assert_eq!(loaded("management: {listen: []}").management.listen, HttpListen::none());
+    let error = refused_variable("COURSER_MANAGEMENT_LISTEN", "15672");
+    assert!(error.contains("management.listen: '15672' is no address and port"), "{error}");
+    refused("management: {listen: 15672}");
+    let error = refused("management: {tls_listen: ['127.0.0.1:15671']}");
+    assert!(error.contains("tls.certificate is needed"), "{error}");
+    let twice = "management: {listen: ['127.0.0.1:1'], tls_listen: ['127.0.0.1:1']}\n\
+                 tls: {certificate: a, key: b}";
+    assert!(refused(twice).contains("management.tls_listen names 127.0.0.1:1"));
 }

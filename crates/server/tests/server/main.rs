@@ -14,6 +14,7 @@ mod gather;
 mod journal_command;
 mod lifecycle;
 mod log;
+mod management;
 mod open_files;
 mod permissions;
 mod policies;

@@ -106,3 +106,21 @@ fn consumers_are_listed_by_queue_with_what_they_have_not_acknowledged() {
         .collect();
     assert_eq!(shown, [("a".into(), tag_a, false, 0), ("b".into(), tag_b, true, 2)]);
 }
+
+#[test]
+fn the_connections_of_a_user_in_a_vhost_can_be_asked_for() {
+    let world = World::new();
+    let _one = connect(&world, "one", "anna", FieldTable::new());
+    let _two = connect(&world, "two", "bert", FieldTable::new());
+    let admin = world.broker.admin();
+    admin.put_vhost("empty", Default::default()).expect("a vhost");
+    let names = |vhost, user| -> Vec<String> {
+        let listing = admin.connections_of(vhost, user).expect("the vhost");
+        listing.iter().map(|connection| connection.name).collect()
+    };
+    assert_eq!(names(None, Some("anna")), ["one"]);
+    assert_eq!(names(Some("/"), Some("bert")), ["two"]);
+    assert_eq!(names(Some("/"), None), ["one", "two"]);
+    assert!(names(Some("empty"), Some("anna")).is_empty());
+    assert_eq!(admin.connections_of(Some("nope"), Some("anna")).expect_err("none").code, 404);
+}

@@ -8,4 +8,5 @@ mod events;
 mod messages;
 mod paging;
 mod paging_under_change;
+mod publish;
 mod views;

@@ -50,6 +50,14 @@ impl TestServer {
         self.server.addresses()[0]
     }
 
+    pub fn http_addresses(&self) -> &[SocketAddr] {
+        self.server.http_addresses()
+    }
+
+    pub fn https_addresses(&self) -> &[SocketAddr] {
+        self.server.https_addresses()
+    }
+
     pub fn tls_address(&self) -> SocketAddr {
         self.server.tls_addresses()[0]
     }

@@ -24,6 +24,8 @@ impl Process {
                 command.env_remove(name);
             }
         }
+        // Many run at once; what is tested of it names an address.
+        command.env("COURSER_MANAGEMENT_LISTEN", "none");
         command.stdin(Stdio::null());
         command
     }
