@@ -11,6 +11,7 @@ use hyper::{HeaderMap, Method};
 use serde_json::{Map, Value};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// What a handler answers.
 pub(crate) type Outcome = Result<Reply, Refusal>;
@@ -26,6 +27,8 @@ pub(crate) struct Call {
     pub query: Vec<(String, String)>,
     pub headers: HeaderMap,
     pub body: Bytes,
+    /// What the body takes up of the room for all of them.
+    pub _room: Option<OwnedSemaphorePermit>,
     pub peer: SocketAddr,
 }
 
@@ -44,6 +47,7 @@ impl Call {
             query: self.query.clone(),
             headers: HeaderMap::new(),
             body: Bytes::new(),
+            _room: None,
             peer: self.peer,
         }
     }

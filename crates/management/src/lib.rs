@@ -38,6 +38,8 @@ pub const API_VERSION: &str = "4.3.6";
 
 /// Requests that are answered at the same time; others wait.
 const ANSWERS_MAX: usize = 32;
+/// Bytes of requests that are read or answered at the same time; others wait.
+const BODIES_BYTES_MAX: usize = 64 << 20;
 /// Connections at the same time.
 const CONNECTIONS_MAX: usize = 512;
 
@@ -50,6 +52,8 @@ pub struct Api {
     pub(crate) rates: Rates,
     pub(crate) answers: Arc<Semaphore>,
     pub(crate) places: Arc<Semaphore>,
+    /// One permit a byte.
+    pub(crate) bodies: Arc<Semaphore>,
 }
 
 impl Api {
@@ -63,6 +67,7 @@ impl Api {
             rates: Rates::default(),
             answers: Arc::new(Semaphore::new(ANSWERS_MAX)),
             places: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+            bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
         })
     }
 

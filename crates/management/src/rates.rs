@@ -17,6 +17,10 @@ const OBJECTS_MAX: usize = 20_000;
 /// Samples of an object. What is asked for with a range is kept longer.
 const SAMPLES_MAX: usize = 3;
 const SAMPLES_IN_RANGE_MAX: usize = 130;
+/// Objects of which so many are kept.
+const IN_RANGE_MAX: usize = 500;
+/// How often it is looked which of them nobody asks for any more.
+const CLEANING_MS: u64 = 10_000;
 /// The least time between two samples.
 const GAP_MS: u64 = 1_000;
 /// The time after which a sample says nothing any more about now.
@@ -27,7 +31,16 @@ const RANGE_MAX: u64 = 500;
 /// What was seen of counters.
 #[derive(Default)]
 pub(crate) struct Rates {
-    objects: Mutex<HashMap<String, Seen>>,
+    objects: Mutex<Objects>,
+}
+
+#[derive(Default)]
+struct Objects {
+    by_name: HashMap<String, Seen>,
+    /// How many of them somebody has asked for a range of.
+    in_range: usize,
+    /// When those that nobody asks for were looked for.
+    cleaned_ms: u64,
 }
 
 #[derive(Default)]
@@ -79,14 +92,15 @@ impl Rates {
         range: Option<Range>,
     ) -> Vec<Value> {
         let mut objects = self.objects.lock();
-        if !objects.contains_key(object) && objects.len() >= OBJECTS_MAX {
-            objects.retain(|_, seen| seen.is_fresh(now_ms));
-            if objects.len() >= OBJECTS_MAX {
-                return values.iter().map(|_| json!({ "rate": 0.0 })).collect();
-            }
+        if !objects.by_name.contains_key(object) && !objects.have_room(now_ms) {
+            return values.iter().map(|_| json!({ "rate": 0.0 })).collect();
         }
-        let seen = objects.entry(object.to_owned()).or_default();
-        seen.in_range |= range.is_some();
+        let Objects { by_name, in_range, .. } = &mut *objects;
+        let seen = by_name.entry(object.to_owned()).or_default();
+        if range.is_some() && !seen.in_range && *in_range < IN_RANGE_MAX {
+            seen.in_range = true;
+            *in_range += 1;
+        }
         seen.forget(now_ms, values);
         let details = (0..values.len()).map(|nth| seen.details(nth, now_ms, values, range));
         let details = details.collect();
@@ -96,7 +110,22 @@ impl Rates {
 
     /// Forgets everything.
     pub fn reset(&self) {
-        self.objects.lock().clear();
+        *self.objects.lock() = Objects::default();
+    }
+}
+
+impl Objects {
+    /// Whether there is room for one more. Nobody should pay for a look at all of them each time.
+    fn have_room(&mut self, now_ms: u64) -> bool {
+        if self.by_name.len() < OBJECTS_MAX {
+            return true;
+        }
+        if now_ms.abs_diff(self.cleaned_ms) >= CLEANING_MS {
+            self.cleaned_ms = now_ms;
+            self.by_name.retain(|_, seen| seen.is_fresh(now_ms));
+            self.in_range = self.by_name.values().filter(|seen| seen.in_range).count();
+        }
+        self.by_name.len() < OBJECTS_MAX
     }
 }
 
@@ -191,6 +220,13 @@ pub(crate) fn put_counters(
     counters: &[(&str, u64)],
     range: Option<Range>,
 ) {
+    if !counters.iter().any(|(name, _)| fields.wants(&format!("{name}_details"))) {
+        // Whoever sorts a long list by a counter wants no rates.
+        for (name, value) in counters {
+            fields.put(name, *value);
+        }
+        return;
+    }
     let values: Vec<u64> = counters.iter().map(|(_, value)| *value).collect();
     let details = call.api.rates.observe(object, call.api.now_ms(), &values, range);
     for ((name, value), details) in counters.iter().zip(details) {
@@ -253,8 +289,22 @@ mod tests {
         for nth in 0..OBJECTS_MAX + 10 {
             rates.observe(&nth.to_string(), 1_000, &[1], None);
         }
-        assert_eq!(rates.objects.lock().len(), OBJECTS_MAX);
+        assert_eq!(rates.objects.lock().by_name.len(), OBJECTS_MAX);
         rates.observe("late", 1_000 + STALE_MS, &[1], None);
-        assert_eq!(rates.objects.lock().len(), 1);
+        assert_eq!(rates.objects.lock().by_name.len(), 1);
+    }
+
+    #[test]
+    fn long_histories_are_kept_of_some_objects_only() {
+        let rates = Rates::default();
+        let range = Some(Range { age_s: 10, step_s: 5 });
+        for nth in 0..IN_RANGE_MAX + 10 {
+            for second in 1..20 {
+                rates.observe(&nth.to_string(), second * 1_000, &[1], range);
+            }
+        }
+        let objects = rates.objects.lock();
+        let long = objects.by_name.values().filter(|seen| seen.samples.len() > SAMPLES_MAX);
+        assert_eq!((long.count(), objects.in_range), (IN_RANGE_MAX, IN_RANGE_MAX));
     }
 }

@@ -145,13 +145,8 @@ fn statistics(call: &Call, queue: &QueueView, fields: &mut Fields, range: Option
         ("messages_ready", queue.ready as u64),
         ("messages_unacknowledged", queue.unacked as u64),
     ];
-    if counters
-        .iter()
-        .any(|(name, _)| fields.wants(name) || fields.wants(&format!("{name}_details")))
-    {
-        let object = format!("queue {} {}", queue.vhost, name(&queue.name));
-        put_counters(call, fields, &object, &counters, range);
-    }
+    let object = format!("queue {} {}", queue.vhost, name(&queue.name));
+    put_counters(call, fields, &object, &counters, range);
     match queue.queue_type {
         "classic" => drop(fields.put("storage_version", 2)),
         _ => {

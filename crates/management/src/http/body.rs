@@ -6,23 +6,32 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 /// Bytes of a request's body.
 const BODY_BYTES_MAX: usize = 10_000_000;
 /// How long a body may take to come.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Reads the body of a request.
-pub(super) async fn read(body: Incoming) -> Result<Bytes, Refusal> {
+/// Reads the body of a request, when there is room for it among all others. It has its room as long
+/// as the permit lives.
+pub(super) async fn read(
+    body: Incoming,
+    rooms: &Arc<Semaphore>,
+) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Refusal> {
     if body.is_end_stream() {
-        return Ok(Bytes::new());
+        return Ok((Bytes::new(), None));
     }
+    let announced = body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
+    let bytes = announced.unwrap_or(BODY_BYTES_MAX).min(BODY_BYTES_MAX);
+    // There is room for several of the largest.
+    let room = Arc::clone(rooms).acquire_many_owned(bytes as u32).await.ok();
     let whole = Limited::new(body, BODY_BYTES_MAX).collect();
     match tokio::time::timeout(BODY_TIMEOUT, whole).await {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Ok(collected)) => Ok((collected.to_bytes(), room)),
         Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
             Err(Refusal::bad_request("Exceeded HTTP request body size limit"))
         }

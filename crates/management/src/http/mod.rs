@@ -138,6 +138,7 @@ async fn prepare(
     let Some(query) = path::query(head.uri.query().unwrap_or_default()) else {
         return Err(Refusal::bad_request("The query string can't be read"));
     };
+    let (body, room) = read(body, &api.bodies).await?;
     Ok(Call {
         api: Arc::clone(api),
         caller,
@@ -145,7 +146,8 @@ async fn prepare(
         params: resource.params(segments),
         query,
         headers: head.headers,
-        body: read(body).await?,
+        body,
+        _room: room,
         peer,
     })
 }
