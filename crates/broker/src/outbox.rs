@@ -5,6 +5,7 @@
 //! tag and encode it. Lock order: queue, then outbox; never the other way round.
 
 mod channel;
+mod held;
 
 pub(crate) use channel::{ChannelOut, Slot};
 
@@ -18,6 +19,7 @@ use crate::wire::{Delivery, WireBuffer};
 use atomic_waker::AtomicWaker;
 use courser_codec::ShortString;
 use courser_store::MessageRef;
+use held::Held;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,6 +43,8 @@ pub struct Outbox {
 #[derive(Debug)]
 pub struct OutboxState {
     wire: WireBuffer,
+    /// Answers that wait for the store, and what comes behind them.
+    held: Option<Box<Held>>,
     channels: Channels<ChannelOut>,
     frame_max: usize,
     /// How much of what waits is deliveries to consumers.
@@ -74,6 +78,8 @@ pub(crate) enum Blocked {
     NoCredit,
     /// Its connection has enough to send: draining the outbox will release it.
     OutboxFull,
+    /// An answer on its channel waits for the store, and will release it.
+    BehindAnswer,
     /// It is gone.
     Gone,
 }
@@ -89,6 +95,7 @@ impl Outbox {
         Arc::new(Outbox {
             state: Mutex::new(OutboxState {
                 wire: WireBuffer::default(),
+                held: None,
                 channels: Channels::default(),
                 frame_max,
                 deliveries_bytes: 0,
@@ -174,7 +181,8 @@ impl Outbox {
     /// Deliveries do not count: they are bounded, and a client may send a lot before it takes more.
     pub fn is_full_of_answers(&self) -> bool {
         let state = self.lock();
-        state.wire.len() - state.deliveries_bytes >= self.high_bytes
+        let held = state.held.as_ref().map_or(0, |held| held.bytes());
+        state.wire.len() - state.deliveries_bytes + held >= self.high_bytes
     }
 
     /// Gives back the memory that an idle connection need not hold.
@@ -190,6 +198,7 @@ impl Outbox {
         let mut state = self.lock();
         state.closed = true;
         state.wire.release();
+        state.held = None;
         state.deliveries_bytes = 0;
         state.stalled = Vec::new();
     }
@@ -206,11 +215,6 @@ impl Wake for Outbox {
 }
 
 impl OutboxState {
-    /// Where the connection's own replies go, between the deliveries.
-    pub fn wire_mut(&mut self) -> &mut WireBuffer {
-        &mut self.wire
-    }
-
     /// Takes what is to be sent into `wire`, which must be empty, leaving its memory in exchange.
     fn take_wire(&mut self, wire: &mut WireBuffer) {
         std::mem::swap(&mut self.wire, wire);
@@ -301,6 +305,9 @@ impl OutboxState {
         let full = self.wire.len() >= high_bytes;
         let channel = self.channel(number).ok_or(Blocked::Gone)?;
         channel.check_credit(slot)?;
+        if self.held.is_some() && self.waits_behind_answer(number, slot) {
+            return Err(Blocked::BehindAnswer);
+        }
         if full { Err(Blocked::OutboxFull) } else { Ok(()) }
     }
 
@@ -350,6 +357,8 @@ impl OutboxState {
         let delivery = Delivery { tag: channel.next_tag, redelivered: polled.redelivered };
         channel.next_tag += 1;
         let left = u32::try_from(polled.left).unwrap_or(u32::MAX);
-        self.wire.put_get_ok(number, delivery, left, &polled.message, frame_max);
+        self.put(number, |wire| {
+            wire.put_get_ok(number, delivery, left, &polled.message, frame_max);
+        });
     }
 }

@@ -65,6 +65,15 @@ impl WireBuffer {
         }
     }
 
+    /// Moves everything in `other` to the end.
+    pub(crate) fn append(&mut self, mut other: WireBuffer) {
+        let offset = self.bytes.len();
+        self.bytes.append(&mut other.bytes);
+        let shared = other.shared.into_iter();
+        self.shared.extend(shared.map(|(at, body)| (offset + at, body)));
+        self.shared_bytes += other.shared_bytes;
+    }
+
     /// Where encoders append whole frames.
     pub fn bytes_mut(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
@@ -235,6 +244,15 @@ pub struct Delivery {
     pub tag: u64,
     /// Whether this message may have been delivered before.
     pub redelivered: bool,
+}
+
+/// The channel of the first frame in `frames`, the frame, and the frames behind it.
+pub(crate) fn split_frame(frames: &[u8]) -> Option<(u16, &[u8], &[u8])> {
+    let (start, _) = frames.split_first_chunk::<7>()?;
+    let [_, channel @ .., s0, s1, s2, s3] = *start;
+    let size = u32::from_be_bytes([s0, s1, s2, s3]) as usize;
+    let (frame, rest) = frames.split_at_checked(FRAME_OVERHEAD.checked_add(size)?)?;
+    Some((u16::from_be_bytes(channel), frame, rest))
 }
 
 #[inline]

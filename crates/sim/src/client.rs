@@ -8,10 +8,12 @@ use courser_codec::{
 };
 use std::sync::Arc;
 
-/// The channel on which everything happens but transactions.
+/// The channel on which everything happens but transactions and changes of the topology.
 pub const PLAIN: u16 = 1;
 /// The transactional channel.
 pub const TX: u16 = 2;
+/// The channel for changes of the topology, whose answers hold up what comes behind them.
+pub const TOPOLOGY: u16 = 3;
 
 /// Something that the broker sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,11 +35,13 @@ pub enum Received {
     },
     /// A commit has become durable.
     Committed,
+    /// A method on [`TOPOLOGY`] is answered, with this one.
+    Answered(&'static str),
     /// Any other method, by name.
     Other(&'static str),
 }
 
-/// One client with two channels open.
+/// One client with three channels open.
 pub struct Client {
     session: Session,
     confirms: u64,
@@ -60,6 +64,7 @@ impl Client {
         let mut session = broker.open_session(vhost, identity, 131_072);
         session.open_channel(PLAIN);
         session.open_channel(TX);
+        session.open_channel(TOPOLOGY);
         let mut client = Client { session, confirms: 0 };
         let select = Method::TxSelect(Default::default());
         client.request(TX, &select).expect("transactions are supported");
@@ -93,7 +98,7 @@ impl Client {
             arguments: Table::from_entries(&arguments),
             ..Default::default()
         };
-        self.request(PLAIN, &Method::QueueDeclare(declare))
+        self.request(TOPOLOGY, &Method::QueueDeclare(declare))
     }
 
     /// Publishes messages with these numbers as one batch. Returns the confirm number of the last.
@@ -244,6 +249,9 @@ fn decode(octets: &[u8]) -> Vec<Received> {
                 }
                 Method::BasicGetOk(got) => pending = Some((frame.channel, got.delivery_tag)),
                 Method::TxCommitOk(_) => received.push(Received::Committed),
+                answer if frame.channel == TOPOLOGY => {
+                    received.push(Received::Answered(answer.name()));
+                }
                 other => received.push(Received::Other(other.name())),
             },
             FrameKind::Header => {

@@ -130,7 +130,7 @@ impl Admin {
         };
         let shard = Arc::clone(vhost.shard());
         let _gate = shard.gate.read();
-        vhost.declare_exchange(&declare, || shard.next_id())
+        vhost.declare_exchange(&declare, || shard.next_id()).map(drop)
     }
 
     /// Deletes an exchange with its bindings; only one without any if `if_unused`.
@@ -141,7 +141,7 @@ impl Admin {
         let (vhost, exchange) = self.known_exchange(vhost, name)?;
         let shard = Arc::clone(vhost.shard());
         let _gate = shard.gate.read();
-        vhost.delete_exchange(&exchange.name, if_unused)
+        vhost.delete_exchange(&exchange.name, if_unused).map(drop)
     }
 
     /// Declares a queue, which may be there already.
@@ -180,7 +180,7 @@ impl Admin {
         let (mut wakes, mut messages) = (Wakes::default(), 0);
         let deleted = {
             let _gate = vhost.shard().gate.read();
-            let reply = |count| messages = count;
+            let reply = |count, _| messages = count;
             vhost.delete_queue_if(&queue, if_unused, if_empty, reply, &mut wakes)
         };
         wakes.wake_all();
@@ -221,7 +221,7 @@ impl Admin {
             bound
         };
         wakes.wake_all();
-        bound
+        bound.map(drop)
     }
 
     /// Removes a binding. What is not bound is no error.
@@ -231,7 +231,7 @@ impl Admin {
     pub fn unbind(&self, vhost: &str, binding: NewBinding) -> Result<(), Fault> {
         let vhost = self.known_vhost(vhost)?;
         let _gate = vhost.shard().gate.read();
-        vhost.unbind(request(&binding), NO_CONNECTION)
+        vhost.unbind(request(&binding), NO_CONNECTION).map(drop)
     }
 
     /// Sets a policy, in place of the one of its name. It holds at once and survives a restart.
@@ -280,7 +280,7 @@ impl Vhost {
         for queue in self.ordered_queues().starting_at(0) {
             // A section for each, so that checkpoints and others get their turns.
             let _gate = shard.gate.read();
-            self.delete_queue(queue, |_| Ok(()), |_| {}, wakes)?;
+            self.delete_queue(queue, |_| Ok(()), |_, _| {}, wakes)?;
         }
         for exchange in self.ordered_exchanges().starting_at(0) {
             if !crate::vhost::is_predefined(&exchange.name) {

@@ -353,7 +353,7 @@ impl Queue {
         if let Some(slot) = channel.slot_mut(slot) {
             slot.consumer_key = key;
         }
-        (new.reply)(outbox.wire_mut().bytes_mut());
+        outbox.put(new.channel, |wire| (new.reply)(wire.bytes_mut()));
         drop(outbox);
         if new.exclusive {
             state.consumers.exclusive = Some(key);

@@ -1,11 +1,11 @@
-//! What a client is told only when it is durable: publisher confirms and `tx.commit-ok`.
+//! What a client is told only when it is durable: publisher confirms, and answers that wait.
 
 use super::{Batch, Channel, Session};
 use crate::counts::PublishCounts;
 use crate::fault::Fault;
 use crate::outbox::{Outbox, OutboxState};
 use crate::wire::WireBuffer;
-use courser_codec::{basic, tx};
+use courser_codec::basic;
 use courser_store::{Lsn, Waiter};
 use std::sync::Arc;
 use std::task::Waker;
@@ -20,13 +20,9 @@ pub(super) struct Confirm {
 #[derive(Debug)]
 enum Due {
     /// `count` publishes up to and with this confirm sequence number.
-    Publishes {
-        through: u64,
-        count: u64,
-    },
+    Publishes { through: u64, count: u64 },
     /// The publish with this confirm sequence number, which a queue has refused.
     Refused(u64),
-    CommitOk,
     /// A commit of which a queue has refused something; all else has taken effect.
     CommitInPart,
 }
@@ -69,6 +65,29 @@ impl Channel {
             let through = self.unconfirmed_through;
             self.confirms.push_back(Confirm { lsn, what: Due::Publishes { through, count } });
         }
+    }
+
+    /// Writes the confirms of what is durable up to `durable`, and counts them. Returns also whether the
+    /// channel has to be closed for a commit.
+    fn write_due(&mut self, number: u16, durable: Lsn, out: &mut Vec<u8>) -> (PublishCounts, bool) {
+        let mut in_part = false;
+        let mut run = Run::default();
+        let mut answered = PublishCounts::default();
+        while let Some(due) = self.confirms.pop_front_if(|front| front.lsn <= durable) {
+            match due.what {
+                Due::Publishes { through, count } => run.add(through, count),
+                Due::Refused(seq) => {
+                    answered.confirmed += run.write(number, out);
+                    answered.refused += 1;
+                    let (multiple, requeue) = (false, false);
+                    let nack = basic::Nack { delivery_tag: seq, multiple, requeue };
+                    nack.write_frame(number, out);
+                }
+                Due::CommitInPart => in_part = true,
+            }
+        }
+        answered.confirmed += run.write(number, out);
+        (answered, in_part)
     }
 }
 
@@ -132,7 +151,7 @@ impl Session {
     /// Ends a batch: its publishes are confirmed now if they are durable, or when they are.
     pub(super) fn confirm(&mut self) {
         let lsn = std::mem::take(&mut self.batch_lsn);
-        if self.confirming.is_empty() {
+        if self.confirming.is_empty() && !self.holds_answers {
             return;
         }
         for number in std::mem::take(&mut self.confirming) {
@@ -145,26 +164,24 @@ impl Session {
         self.confirm_durable();
     }
 
-    /// Answers a commit when the store is durable up to `lsn`: that all of it has taken effect, or that
-    /// a queue has refused some.
-    pub(super) fn reply_when_durable(&mut self, number: u16, lsn: Lsn, in_part: bool) {
+    /// Closes the channel of a commit when the store is durable up to `lsn`: a queue has refused some.
+    pub(super) fn fail_when_durable(&mut self, number: u16, lsn: Lsn) {
         let Some(channel) = self.channels.get_mut(number) else { return };
-        let what = if in_part { Due::CommitInPart } else { Due::CommitOk };
-        channel.confirms.push_back(Confirm { lsn, what });
+        channel.confirms.push_back(Confirm { lsn, what: Due::CommitInPart });
         if !self.awaiting.contains(&number) {
             self.awaiting.push(number);
         }
         self.confirm_durable();
     }
 
-    /// Confirms everything that is durable by now, with one ack a channel. To be called whenever the
-    /// connection's task runs.
+    /// Confirms and answers everything that is durable by now, with one ack a channel. To be called
+    /// whenever the connection's task runs.
     pub fn confirm_durable(&mut self) {
         if !self.stream_readers.is_empty() {
             self.pump_streams();
             self.wakes.wake_all();
         }
-        if self.awaiting.is_empty() {
+        if self.awaiting.is_empty() && !self.holds_answers {
             return;
         }
         self.broker.check_failure();
@@ -208,28 +225,19 @@ impl Session {
         outbox: &mut OutboxState,
         failed: &mut Vec<u16>,
     ) -> Option<Lsn> {
-        let mut next: Option<Lsn> = None;
+        let mut next = outbox.release_answers(durable);
+        self.holds_answers = next.is_some();
         let mut all = PublishCounts::default();
         self.awaiting.retain(|number| {
             let Some(channel) = self.channels.get_mut(*number) else { return false };
-            let mut run = Run::default();
             let mut answered = PublishCounts::default();
-            let out = outbox.wire_mut().bytes_mut();
-            while let Some(due) = channel.confirms.pop_front_if(|front| front.lsn <= durable) {
-                match due.what {
-                    Due::Publishes { through, count } => run.add(through, count),
-                    Due::Refused(seq) => {
-                        answered.confirmed += run.write(*number, out);
-                        answered.refused += 1;
-                        let (multiple, requeue) = (false, false);
-                        let nack = basic::Nack { delivery_tag: seq, multiple, requeue };
-                        nack.write_frame(*number, out);
-                    }
-                    Due::CommitOk => tx::CommitOk {}.write_frame(*number, out),
-                    Due::CommitInPart => failed.push(*number),
-                }
+            let mut in_part = false;
+            outbox.put(*number, |wire| {
+                (answered, in_part) = channel.write_due(*number, durable, wire.bytes_mut());
+            });
+            if in_part {
+                failed.push(*number);
             }
-            answered.confirmed += run.write(*number, out);
             if answered != PublishCounts::default() {
                 if let Some(channel) = outbox.channel(*number) {
                     channel.counts().publishes += &answered;
@@ -265,11 +273,12 @@ impl Session {
         self.durable_waiter = Some(waiter);
     }
 
-    /// Whether no channel has anything that is durable.
+    /// Whether no channel has anything that is durable. Of answers that wait it is not known.
     fn nothing_due(&self, durable: Lsn) -> bool {
-        self.awaiting.iter().all(|number| match self.channels.get(*number) {
-            Some(channel) => channel.confirms.front().is_none_or(|front| front.lsn > durable),
-            None => true,
-        })
+        !self.holds_answers
+            && self.awaiting.iter().all(|number| match self.channels.get(*number) {
+                Some(channel) => channel.confirms.front().is_none_or(|front| front.lsn > durable),
+                None => true,
+            })
     }
 }

@@ -7,7 +7,8 @@ use crate::fault::{Fault, Resource};
 use crate::queue::{NewConsumer, Queue, Taking};
 use crate::vhost::clean_name;
 use crate::wire::WireBuffer;
-use courser_codec::{ShortString, basic, channel};
+use courser_codec::{Method, ShortString, basic, channel};
+use courser_store::Lsn;
 use std::sync::Arc;
 
 impl Session {
@@ -101,18 +102,17 @@ impl Session {
                 Some((index, Arc::clone(&slot.queue), slot.consumer_key))
             })
         };
+        let mut gone = Lsn::default();
         if let Some((index, queue, key)) = found {
             let departure = queue.remove_consumer(key);
             self.end_reading(number, index);
             if let Some(channel) = self.outbox.lock().channel(number) {
                 channel.end_consumer(index);
             }
-            self.after_departure(&queue, departure);
+            gone = self.after_departure(&queue, departure);
         }
-        if !cancel.nowait {
-            let reply = basic::CancelOk { consumer_tag: cancel.consumer_tag };
-            reply.write_frame(number, self.outbox.lock().wire_mut().bytes_mut());
-        }
+        let reply = Method::BasicCancelOk(basic::CancelOk { consumer_tag: cancel.consumer_tag });
+        self.answer_unless(cancel.nowait, number, gone, &reply);
         Ok(())
     }
 
@@ -155,7 +155,8 @@ impl Session {
             if let Some(channel) = outbox.channel(number) {
                 channel.counts().deliveries.got_empty += 1;
             }
-            basic::GetEmpty {}.write_frame(number, outbox.wire_mut().bytes_mut());
+            let empty = basic::GetEmpty {};
+            outbox.put(number, |wire| empty.write_frame(number, wire.bytes_mut()));
         }
         Ok(())
     }
@@ -180,7 +181,7 @@ impl Session {
                 channel.prefetch = prefetch;
                 resumed = channel.consumers().map(|slot| Arc::clone(&slot.queue)).collect();
             }
-            basic::QosOk {}.write_frame(number, outbox.wire_mut().bytes_mut());
+            outbox.put(number, |wire| basic::QosOk {}.write_frame(number, wire.bytes_mut()));
         }
         self.resume(resumed);
         Ok(())
@@ -197,7 +198,8 @@ impl Session {
                     resumed = channel.consumers().map(|slot| Arc::clone(&slot.queue)).collect();
                 }
             }
-            channel::FlowOk { active }.write_frame(number, outbox.wire_mut().bytes_mut());
+            let done = channel::FlowOk { active };
+            outbox.put(number, |wire| done.write_frame(number, wire.bytes_mut()));
         }
         self.resume(resumed);
     }

@@ -50,7 +50,7 @@ impl Session {
     fn return_unroutable(&self, channel: u16, message: &MessageRef<'_>) {
         let mut outbox = self.outbox.lock();
         let frame_max = outbox.frame_max();
-        outbox.wire_mut().put_return(channel, 312, "NO_ROUTE", message, frame_max);
+        outbox.put(channel, |wire| wire.put_return(channel, 312, "NO_ROUTE", message, frame_max));
     }
 }
 

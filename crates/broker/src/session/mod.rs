@@ -5,6 +5,7 @@
 //! their order with the deliveries around them.
 
 mod acknowledge;
+mod answer;
 mod confirm;
 mod consume;
 mod count;
@@ -71,6 +72,8 @@ pub struct Session {
     batch_lsn: Lsn,
     /// Channels with something to be confirmed once it is durable.
     awaiting: Vec<u16>,
+    /// Its outbox holds answers that wait for the store.
+    holds_answers: bool,
     /// The LSN at which the store will wake this connection.
     wake_at: Option<Lsn>,
     /// What the store notifies then, if not the connection's task.
@@ -173,6 +176,7 @@ impl Session {
             confirming: Vec::new(),
             batch_lsn: Lsn::default(),
             awaiting: Vec::new(),
+            holds_answers: false,
             wake_at: None,
             durable_waiter: None,
             routes: RouteCache { charge, ..RouteCache::default() },
@@ -255,7 +259,8 @@ impl Session {
         // Nothing is left of the channels that an error could be reported to.
         drop(self.requeue(returned));
         for (queue, departure) in departures {
-            self.after_departure(&queue, departure);
+            // Nobody is told.
+            let _ = self.after_departure(&queue, departure);
         }
         self.wakes.wake_all();
     }
@@ -319,15 +324,16 @@ impl Session {
         let shard = Arc::clone(&self.shard);
         let _gate = shard.gate.read();
         // Without a condition, deleting can't be refused; a store that fails has poisoned itself.
-        let deleted = self.vhost.delete_queue(queue, |_| Ok(()), |_| {}, &mut self.wakes);
+        let deleted = self.vhost.delete_queue(queue, |_| Ok(()), |_, _| {}, &mut self.wakes);
         drop(deleted);
     }
 
-    /// Does for a queue what has to be done without a consumer that has gone.
-    fn after_departure(&mut self, queue: &Arc<Queue>, departure: Departure) {
+    /// Does for a queue what has to be done without a consumer that has gone. Returns the LSN at which
+    /// that survives, if it is to.
+    fn after_departure(&mut self, queue: &Arc<Queue>, departure: Departure) -> Lsn {
         match departure {
             Departure::Unnoticed => {}
-            Departure::QueueIsUseless => self.delete_unused(queue),
+            Departure::QueueIsUseless => return self.delete_unused(queue),
             Departure::OthersMayGoOn => {
                 let shard = Arc::clone(&self.shard);
                 let _gate = shard.gate.read();
@@ -335,17 +341,22 @@ impl Session {
                 drop(queue.activate_next(&*shard.store, &mut self.wakes));
             }
         }
+        Lsn::default()
     }
 
     /// Deletes an auto-delete queue that has lost its last consumer, unless it has got another one
     /// in the meantime.
-    fn delete_unused(&mut self, queue: &Arc<Queue>) {
+    fn delete_unused(&mut self, queue: &Arc<Queue>) -> Lsn {
+        let mut deleted = Lsn::default();
         if is_reply_name(queue.name.as_bytes()) {
-            return self.end_reply_queue(queue);
+            self.end_reply_queue(queue);
+            return deleted;
         }
-        if self.vhost.delete_queue_if(queue, true, false, |_| {}, &mut self.wakes).is_ok() {
+        let note = |_, lsn| deleted = lsn;
+        if self.vhost.delete_queue_if(queue, true, false, note, &mut self.wakes).is_ok() {
             self.exclusive.retain(|exclusive| !Arc::ptr_eq(exclusive, queue));
         }
+        deleted
     }
 
     fn channel(&mut self, number: u16) -> Result<&mut Channel, Fault> {

@@ -1,10 +1,11 @@
 //! The methods that a client waits for an answer to.
 
+use super::answer::put_answer;
 use super::{Batch, Session};
 use crate::fault::Fault;
-use crate::outbox::Outbox;
 use crate::vhost::{BindingRequest, QueueRequest, clean_name, owned_arguments, store_fault};
 use courser_codec::{Method, ShortString, exchange, queue};
+use courser_store::Lsn;
 use std::sync::Arc;
 
 impl Session {
@@ -55,21 +56,16 @@ impl Session {
                 Ok(())
             }
             Method::ExchangeDeclare(declare) => {
-                self.vhost.declare_exchange(declare, || self.shard.next_id())?;
-                self.reply_unless(
-                    declare.nowait,
-                    number,
-                    Method::ExchangeDeclareOk(Default::default()),
-                );
+                let lsn = self.vhost.declare_exchange(declare, || self.shard.next_id())?;
+                let declared = Method::ExchangeDeclareOk(Default::default());
+                self.answer_unless(declare.nowait, number, lsn, &declared);
                 Ok(())
             }
             Method::ExchangeDelete(delete) => {
-                self.vhost.delete_exchange(&clean_name(delete.exchange), delete.if_unused)?;
-                self.reply_unless(
-                    delete.nowait,
-                    number,
-                    Method::ExchangeDeleteOk(Default::default()),
-                );
+                let name = clean_name(delete.exchange);
+                let lsn = self.vhost.delete_exchange(&name, delete.if_unused)?;
+                let deleted = Method::ExchangeDeleteOk(Default::default());
+                self.answer_unless(delete.nowait, number, lsn, &deleted);
                 Ok(())
             }
             Method::ConfirmSelect(select) => {
@@ -157,7 +153,7 @@ impl Session {
                 message_count: status.ready as u32,
                 consumer_count: status.consumers as u32,
             });
-            self.reply(number, reply);
+            self.answer(number, self.vhost.logged_if(queue.settings.survives()), &reply);
         }
         Ok(())
     }
@@ -171,8 +167,8 @@ impl Session {
             routing_key: key.as_short_str(),
             arguments: owned_arguments(bind.arguments)?,
         };
-        self.vhost.bind(request, self.connection, &mut self.wakes)?;
-        self.reply_unless(bind.nowait, number, Method::QueueBindOk(Default::default()));
+        let lsn = self.vhost.bind(request, self.connection, &mut self.wakes)?;
+        self.answer_unless(bind.nowait, number, lsn, &Method::QueueBindOk(Default::default()));
         Ok(())
     }
 
@@ -186,8 +182,8 @@ impl Session {
             routing_key: key.as_short_str(),
             arguments: owned_arguments(unbind.arguments)?,
         };
-        self.vhost.unbind(request, self.connection)?;
-        self.reply(number, Method::QueueUnbindOk(Default::default()));
+        let lsn = self.vhost.unbind(request, self.connection)?;
+        self.answer(number, lsn, &Method::QueueUnbindOk(Default::default()));
         Ok(())
     }
 
@@ -217,8 +213,8 @@ impl Session {
             routing_key: bind.routing_key,
             arguments: owned_arguments(bind.arguments)?,
         };
-        self.vhost.bind(request, self.connection, &mut self.wakes)?;
-        self.reply_unless(bind.nowait, number, Method::ExchangeBindOk(Default::default()));
+        let lsn = self.vhost.bind(request, self.connection, &mut self.wakes)?;
+        self.answer_unless(bind.nowait, number, lsn, &Method::ExchangeBindOk(Default::default()));
         Ok(())
     }
 
@@ -230,8 +226,9 @@ impl Session {
             routing_key: unbind.routing_key,
             arguments: owned_arguments(unbind.arguments)?,
         };
-        self.vhost.unbind(request, self.connection)?;
-        self.reply_unless(unbind.nowait, number, Method::ExchangeUnbindOk(Default::default()));
+        let lsn = self.vhost.unbind(request, self.connection)?;
+        let unbound = Method::ExchangeUnbindOk(Default::default());
+        self.answer_unless(unbind.nowait, number, lsn, &unbound);
         Ok(())
     }
 
@@ -240,41 +237,37 @@ impl Session {
         self.refuse_for_streams("queue.purge", &queue)?;
         let message_count = queue.purge(&*self.shard.store).map_err(store_fault)? as u32;
         self.broker.check_alarms();
+        let survives = queue.settings.survives();
+        let lsn = if survives { self.shard.store.end() } else { Lsn::default() };
         let reply = Method::QueuePurgeOk(queue::PurgeOk { message_count });
-        self.reply_unless(purge.nowait, number, reply);
+        self.answer_unless(purge.nowait, number, lsn, &reply);
         Ok(())
     }
 
     fn delete_requested(&mut self, number: u16, delete: &queue::Delete<'_>) -> Result<(), Fault> {
         let name = clean_name(delete.queue);
         let name = self.queue_name(number, name)?;
-        let reply = |outbox: &Outbox, message_count| {
-            if !delete.nowait {
-                let reply = queue::DeleteOk { message_count };
-                reply.write_frame(number, outbox.lock().wire_mut().bytes_mut());
-            }
-        };
         if self.vhost.queue(name.as_bytes()).is_none() {
-            reply(&self.outbox, 0);
+            let deleted = Method::QueueDeleteOk(queue::DeleteOk { message_count: 0 });
+            let lsn = self.vhost.logged_when_missing();
+            self.answer_unless(delete.nowait, number, lsn, &deleted);
             return Ok(());
         }
         let queue = self.vhost.queue_for(name.as_bytes(), self.connection)?;
         let (if_unused, if_empty) = (delete.if_unused, delete.if_empty);
-        let reply = |deleted| reply(&self.outbox, deleted as u32);
+        let mut waits = false;
+        let reply = |deleted, lsn| {
+            if !delete.nowait {
+                let deleted = queue::DeleteOk { message_count: deleted as u32 };
+                let (store, deleted) = (&*self.shard.store, Method::QueueDeleteOk(deleted));
+                waits = put_answer(&self.outbox, store, number, lsn, &deleted);
+            }
+        };
         self.vhost.delete_queue_if(&queue, if_unused, if_empty, reply, &mut self.wakes)?;
+        self.holds_answers |= waits;
         self.exclusive.retain(|exclusive| !Arc::ptr_eq(exclusive, &queue));
         self.broker.check_alarms();
         Ok(())
-    }
-
-    fn reply(&mut self, number: u16, method: Method<'_>) {
-        method.write_frame(number, self.outbox.lock().wire_mut().bytes_mut());
-    }
-
-    fn reply_unless(&mut self, nowait: bool, number: u16, method: Method<'_>) {
-        if !nowait {
-            self.reply(number, method);
-        }
     }
 }
 

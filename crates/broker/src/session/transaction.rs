@@ -14,7 +14,7 @@ use crate::queue::Queue;
 use crate::unacked::Unacked;
 use crate::vhost::{Route, lock_streams, store_fault};
 use bytes::Bytes;
-use courser_codec::{ContentHeader, RawProperties, ShortStr, basic, reply_code};
+use courser_codec::{ContentHeader, Method, RawProperties, ShortStr, basic, reply_code};
 use courser_store::{Location, Lsn, MessageRef, Position, Record, Sync};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -183,12 +183,12 @@ impl Session {
             // was refused can't come back after a crash.
             lsn = self.shard.store.end();
             if lsn > self.shard.store.durable() {
-                self.reply_when_durable(number, lsn, true);
+                self.fail_when_durable(number, lsn);
                 return Ok(());
             }
             return Err(Fault::precondition_failed("partial tx completion"));
         }
-        self.reply_when_durable(number, lsn, false);
+        self.answer(number, lsn, &Method::TxCommitOk(Default::default()));
         Ok(())
     }
 

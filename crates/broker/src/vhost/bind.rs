@@ -15,7 +15,7 @@ use crate::queue::ConnectionId;
 use crate::wakes::Wakes;
 use courser_codec::{FieldTable, FieldValue};
 use courser_codec::{ShortStr, ShortString};
-use courser_store::StoreError;
+use courser_store::{Lsn, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -31,13 +31,13 @@ pub(crate) struct BindingRequest<'a> {
 }
 
 impl Vhost {
-    /// `queue.bind` and `exchange.bind`.
+    /// `queue.bind` and `exchange.bind`. Returns the LSN at which the binding survives, if it is to.
     pub(crate) fn bind(
         &self,
         request: BindingRequest<'_>,
         connection: ConnectionId,
         wakes: &mut Wakes,
-    ) -> Result<(), Fault> {
+    ) -> Result<Lsn, Fault> {
         let source = clean_name(request.source);
         let write = self.write.lock();
         super::declare::refuse_default_exchange(source.as_bytes())?;
@@ -61,19 +61,19 @@ impl Vhost {
         let key = BindingKey { routing_key, arguments: request.arguments };
         if exchange.is_bound(&destination, &key) {
             // Perhaps with its arguments in another order: one definition stands for both.
-            return Ok(());
+            return Ok(self.logged_if(exchange.settings.durable && destination.survives()));
         }
         self.admit_binding(&key)?;
-        self.define_binding(&exchange, &destination, &key)?;
+        let lsn = self.define_binding(&exchange, &destination, &key)?;
         self.count_binding(&key.routing_key, &key.arguments);
         self.tell_of_binding(EventKind::BindingCreated, &exchange, &destination, &key);
         exchange.bind(&destination, key);
         self.routes_changed();
         drop(write);
-        match exchange.history() {
-            Some(history) => self.replay(history, &destination, wakes).map_err(store_fault),
-            None => Ok(()),
-        }
+        let Some(history) = exchange.history() else { return Ok(lsn) };
+        self.replay(history, &destination, wakes).map_err(store_fault)?;
+        // What it remembers is in the log of a queue that survives now.
+        Ok(if destination.survives() { self.shard.store.end() } else { lsn })
     }
 
     fn tell_of_binding(
@@ -115,12 +115,13 @@ impl Vhost {
         Ok(())
     }
 
-    /// `queue.unbind` and `exchange.unbind`. What is not bound is not an error.
+    /// `queue.unbind` and `exchange.unbind`. What is not bound is not an error. Returns the LSN at which
+    /// the binding stays removed.
     pub(crate) fn unbind(
         &self,
         request: BindingRequest<'_>,
         connection: ConnectionId,
-    ) -> Result<(), Fault> {
+    ) -> Result<Lsn, Fault> {
         let source = clean_name(request.source);
         let _write = self.write.lock();
         super::declare::refuse_default_exchange(source.as_bytes())?;
@@ -130,7 +131,7 @@ impl Vhost {
         let destination = self.destination(request.destination.as_bytes(), request.to_queue);
         let (Ok(destination), Some(exchange)) = (destination, self.exchange(source.as_bytes()))
         else {
-            return Ok(());
+            return Ok(self.logged());
         };
         let routing_key = ShortString::from(request.routing_key);
         let key = BindingKey { routing_key, arguments: request.arguments };
@@ -145,9 +146,10 @@ impl Vhost {
             self.binding_is_gone(&exchange, &destination, key, &mut gone);
         });
         self.bindings.fetch_sub(removed.count, Ordering::Relaxed);
-        if removed.count > 0 {
-            self.routes_changed();
+        if removed.count == 0 {
+            return Ok(self.logged());
         }
+        self.routes_changed();
         if removed.none_left && exchange.settings.auto_delete {
             self.remove_exchange(&exchange, &mut gone);
         }

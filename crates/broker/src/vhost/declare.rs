@@ -11,6 +11,7 @@ use crate::stream;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
 use courser_codec::exchange::Declare as ExchangeDeclare;
+use courser_store::Lsn;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -28,16 +29,18 @@ pub(crate) struct QueueRequest {
 }
 
 impl Vhost {
-    /// `exchange.declare` (AMQP 0-9-1, 1.6.2.1).
+    /// `exchange.declare` (AMQP 0-9-1, 1.6.2.1). Returns the LSN at which the exchange survives, if it
+    /// is to.
     pub(crate) fn declare_exchange(
         &self,
         declare: &ExchangeDeclare<'_>,
         id: impl FnOnce() -> u64,
-    ) -> Result<(), Fault> {
+    ) -> Result<Lsn, Fault> {
         let name = clean_name(declare.exchange);
         refuse_default_exchange(name.as_bytes())?;
         if declare.passive {
-            return self.exchange_or_fault(name.as_bytes()).map(drop);
+            let current = self.exchange_or_fault(name.as_bytes())?;
+            return Ok(self.logged_if(current.settings.durable));
         }
         let kind = ExchangeKind::parse(declare.kind.as_bytes()).ok_or_else(|| {
             Fault::precondition_failed(format_args!("unknown exchange type '{}'", declare.kind))
@@ -46,7 +49,8 @@ impl Vhost {
         let _write = self.write.lock();
         self.refuse_if_deleted()?;
         if let Some(current) = self.exchange(name.as_bytes()) {
-            return self.check_equivalent_exchange(&current, declare, kind, &arguments);
+            self.check_equivalent_exchange(&current, declare, kind, &arguments)?;
+            return Ok(self.logged_if(current.settings.durable));
         }
         if name.as_bytes().starts_with(RESERVED_PREFIX) {
             return Err(reserved("exchange", &name));
@@ -64,13 +68,13 @@ impl Vhost {
             arguments,
         };
         let exchange = self.make_exchange(id(), name.clone(), settings);
-        self.define_exchange(&exchange)?;
+        let lsn = self.define_exchange(&exchange)?;
         self.listed.exchanges.insert(Arc::clone(&exchange));
         self.tell(EventKind::ExchangeCreated, &name);
         self.change(|names| {
             names.exchanges.insert(name, exchange);
         });
-        Ok(())
+        Ok(lsn)
     }
 
     fn check_equivalent_exchange(
@@ -150,6 +154,11 @@ impl Vhost {
             names.queues.insert(name, queue);
         });
         Ok(made)
+    }
+
+    /// For how far whoever is told that something is there has to wait.
+    pub(crate) fn logged_if(&self, durable: bool) -> Lsn {
+        if durable { self.logged() } else { Lsn::default() }
     }
 
     /// Nothing is made in a vhost that goes.

@@ -9,15 +9,21 @@ use crate::queue::{Consumer, Queue, QueueStatus};
 use crate::wakes::Wakes;
 use courser_codec::ShortString;
 use courser_codec::basic;
+use courser_store::Lsn;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl Vhost {
-    /// `exchange.delete` (AMQP 0-9-1, 1.6.2.3). A missing exchange is not an error.
-    pub(crate) fn delete_exchange(&self, name: &ShortString, if_unused: bool) -> Result<(), Fault> {
+    /// `exchange.delete` (AMQP 0-9-1, 1.6.2.3). A missing exchange is not an error. Returns the LSN at
+    /// which it stays deleted.
+    pub(crate) fn delete_exchange(
+        &self,
+        name: &ShortString,
+        if_unused: bool,
+    ) -> Result<Lsn, Fault> {
         self.refuse_system_exchange(name)?;
         let _write = self.write.lock();
-        let Some(exchange) = self.exchange(name.as_bytes()) else { return Ok(()) };
+        let Some(exchange) = self.exchange(name.as_bytes()) else { return Ok(self.logged()) };
         if if_unused && exchange.has_bindings() {
             return Err(Fault::precondition_failed(format_args!(
                 "{} in use",
@@ -62,13 +68,13 @@ impl Vhost {
     }
 
     /// Removes a queue if `condition` agrees to what it holds: its messages, its bindings, its
-    /// consumers. Calls `reply` with how many messages waited in it before its consumers are told,
-    /// who may be on the channel that waits for the reply.
+    /// consumers. Calls `reply` with how many messages waited in it, and the LSN at which it stays
+    /// deleted, before its consumers are told, who may be on the channel that waits for the reply.
     pub(crate) fn delete_queue(
         &self,
         queue: &Arc<Queue>,
         condition: impl FnOnce(QueueStatus) -> Result<(), Fault>,
-        reply: impl FnOnce(usize),
+        reply: impl FnOnce(usize, Lsn),
         wakes: &mut Wakes,
     ) -> Result<(), Fault> {
         let _write = self.write.lock();
@@ -90,8 +96,8 @@ impl Vhost {
             self.remove_exchange(&exchange, &mut gone);
         }
         gone.positions.append(&mut remains.positions);
-        self.forget(gone)?;
-        reply(remains.messages);
+        let lsn = self.forget(gone)?;
+        reply(remains.messages, lsn);
         for consumer in remains.consumers {
             cancel(&consumer, queue, wakes);
         }
@@ -104,7 +110,7 @@ impl Vhost {
         queue: &Arc<Queue>,
         if_unused: bool,
         if_empty: bool,
-        reply: impl FnOnce(usize),
+        reply: impl FnOnce(usize, Lsn),
         wakes: &mut Wakes,
     ) -> Result<(), Fault> {
         let condition = |status: QueueStatus| {
@@ -131,7 +137,7 @@ impl Vhost {
             if used { Err(Fault::precondition_failed("in use")) } else { Ok(()) }
         };
         // A store that fails has poisoned itself; its owner ends the broker.
-        drop(self.delete_queue(queue, is_unused, |_| {}, wakes));
+        drop(self.delete_queue(queue, is_unused, |_, _| {}, wakes));
     }
 
     /// How many bindings lead to a queue.
@@ -177,8 +183,8 @@ fn cancel(consumer: &Consumer, queue: &Arc<Queue>, wakes: &mut Wakes) {
     let tag = slot.consumer_tag.clone();
     channel.end_consumer(consumer.slot);
     let Some(tag) = tag.filter(|_| consumer.outbox.cancel_notify) else { return };
-    basic::Cancel { consumer_tag: tag.as_short_str(), nowait: true }
-        .write_frame(consumer.channel, outbox.wire_mut().bytes_mut());
+    let ended = basic::Cancel { consumer_tag: tag.as_short_str(), nowait: true };
+    outbox.put(consumer.channel, |wire| ended.write_frame(consumer.channel, wire.bytes_mut()));
     if outbox.claim_wake() {
         wakes.push(&consumer.outbox);
     }

@@ -7,8 +7,9 @@ use crate::fault::Fault;
 use crate::memory::binding_bytes;
 use crate::queue::Queue;
 use courser_codec::ShortString;
-use courser_store::{Position, Record, StoreError, Sync};
+use courser_store::{Lsn, Position, Record, StoreError, Sync};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Definitions and queues that one operation removes, to be forgotten together.
 #[derive(Default, Debug)]
@@ -28,17 +29,18 @@ impl Gone {
 }
 
 impl Vhost {
-    pub(super) fn define_exchange(&self, exchange: &Exchange) -> Result<(), Fault> {
+    /// Logs an exchange that survives. Returns the LSN at which it does; so do the others here.
+    pub(super) fn define_exchange(&self, exchange: &Exchange) -> Result<Lsn, Fault> {
         if !exchange.settings.durable {
-            return Ok(());
+            return Ok(Lsn::default());
         }
         let key = definition::exchange_key(&self.name, &exchange.name);
         self.append_definition(&key, &definition::exchange_value(exchange))
     }
 
-    pub(super) fn define_queue(&self, queue: &Queue) -> Result<(), Fault> {
+    pub(super) fn define_queue(&self, queue: &Queue) -> Result<Lsn, Fault> {
         if !queue.settings.survives() {
-            return Ok(());
+            return Ok(Lsn::default());
         }
         let key = definition::queue_key(&self.name, &queue.name);
         let value = definition::queue_value(queue);
@@ -56,11 +58,25 @@ impl Vhost {
         source: &Exchange,
         destination: &Destination,
         key: &BindingKey,
-    ) -> Result<(), Fault> {
+    ) -> Result<Lsn, Fault> {
         match self.durable_binding(source, destination, key) {
             Some(key) => self.append_definition(&key, &[]),
-            None => Ok(()),
+            None => Ok(Lsn::default()),
         }
+    }
+
+    /// Where the log ends that has everything that was defined or removed here so far. Whoever is told
+    /// that something durable is there, or gone, waits for it: another connection may just have done
+    /// that. The caller holds the write lock, or has found what is there.
+    pub(crate) fn logged(&self) -> Lsn {
+        Lsn(self.logged.load(Ordering::Acquire))
+    }
+
+    /// The same for one who has found nothing.
+    pub(crate) fn logged_when_missing(&self) -> Lsn {
+        // It is missing before the log has that.
+        let _write = self.write.lock();
+        self.logged()
     }
 
     /// The definition's key of a binding that survives: both its ends do.
@@ -82,20 +98,21 @@ impl Vhost {
         })
     }
 
-    fn append_definition(&self, key: &[u8], value: &[u8]) -> Result<(), Fault> {
+    fn append_definition(&self, key: &[u8], value: &[u8]) -> Result<Lsn, Fault> {
         self.append(&[Record::Defined { key, value }]).map_err(store_fault)
     }
 
     /// Appends changes of the topology behind those that found no room before: a queue that has
     /// another one's name shall not have its bindings after a restart.
-    fn append(&self, records: &[Record<'_>]) -> Result<(), StoreError> {
+    fn append(&self, records: &[Record<'_>]) -> Result<Lsn, StoreError> {
         let mut unlogged = self.unlogged.lock();
         let mut all = unlogged.records();
         all.extend_from_slice(records);
-        self.shard.store.append(&all, Sync::Wanted, &mut Vec::new())?;
+        let lsn = self.shard.store.append(&all, Sync::Wanted, &mut Vec::new())?;
         drop(all);
         *unlogged = Gone::default();
-        Ok(())
+        self.logged.fetch_max(lsn.0, Ordering::Release);
+        Ok(lsn)
     }
 
     pub(super) fn exchange_is_gone(&self, exchange: &Exchange, gone: &mut Gone) {
@@ -133,23 +150,27 @@ impl Vhost {
         gone.keys.extend(self.durable_binding(source, destination, key));
     }
 
-    /// Tells the store what is gone, all at once; when there is room, if there is none now.
-    pub(super) fn forget(&self, mut gone: Gone) -> Result<(), Fault> {
+    /// Tells the store what is gone, all at once; when there is room, if there is none now. Returns the
+    /// LSN at which it stays gone, as far as it is in the log.
+    pub(super) fn forget(&self, mut gone: Gone) -> Result<Lsn, Fault> {
         let positions = std::mem::take(&mut gone.positions);
         let records = gone.records();
-        let appended = if records.is_empty() { Ok(()) } else { self.append(&records) };
+        let appended = if records.is_empty() { Ok(Lsn::default()) } else { self.append(&records) };
         match appended {
-            Ok(()) => positions.iter().for_each(|position| self.shard.store.release(*position)),
+            Ok(lsn) => {
+                positions.iter().for_each(|position| self.shard.store.release(*position));
+                Ok(lsn)
+            }
             Err(StoreError::Full) => {
                 let mut unlogged = self.unlogged.lock();
                 unlogged.keys.append(&mut gone.keys);
                 unlogged.queues.append(&mut gone.queues);
                 drop(unlogged);
                 self.shard.store.release_unlogged(&positions);
+                Ok(self.logged())
             }
-            Err(failed) => return Err(store_fault(failed)),
+            Err(failed) => Err(store_fault(failed)),
         }
-        Ok(())
     }
 
     /// Has the log forget its policies.
@@ -158,7 +179,7 @@ impl Vhost {
         self.policies.read().for_each_kept(&mut |kind, policy| {
             gone.keys.push(definition::policy_key(&self.name, kind, &policy.name));
         });
-        self.forget(gone)
+        self.forget(gone).map(drop)
     }
 
     /// Calls `each` with the key and value of everything durable in this vhost: what its shard's log has of it.

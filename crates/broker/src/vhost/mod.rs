@@ -69,6 +69,8 @@ pub struct Vhost {
     policies: RwLock<Policies>,
     /// What is gone without the log knowing it, for want of room.
     unlogged: Mutex<log::Gone>,
+    /// The end of the log behind the last change of the topology that is in it.
+    logged: AtomicU64,
     shard: Arc<Shard>,
     /// What its connections know of it.
     pub(crate) label: Arc<VhostLabel>,
@@ -143,6 +145,7 @@ impl Vhost {
             connections: AtomicU64::new(0),
             policies: RwLock::default(),
             unlogged: Mutex::default(),
+            logged: AtomicU64::new(0),
             shard: Arc::clone(shard),
             monitor: Arc::clone(monitor),
             label: Arc::new(VhostLabel { name: name.to_owned(), deleted: AtomicBool::new(false) }),

@@ -24,6 +24,7 @@ mod delayed;
 mod delete;
 mod delivery_limit;
 mod direct_reply;
+mod durable_answers;
 mod exchanges;
 mod exclusive;
 mod expires;

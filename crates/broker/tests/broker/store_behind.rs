@@ -13,7 +13,8 @@ fn publishers_of_persistent_messages_wait_while_the_store_is_behind_and_nobody_e
     let store = MemoryStore::new(Arc::clone(&gauge));
     let store = Arc::new(WatchedStore::new(Arc::new(store)));
     let shared = Arc::clone(&store) as Arc<dyn Store>;
-    let world = World { broker: Broker::new(shared, gauge, Limits::default(), 7) };
+    let broker = Broker::new(shared, gauge, Limits::default(), 7);
+    let world = World { broker, log: None };
     let (mut publisher, mut consumer) = (world.connect(), world.connect());
     declare_with(&mut publisher, "q", true, &FieldTable::new());
     consumer.consume("q");

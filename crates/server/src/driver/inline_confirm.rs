@@ -41,8 +41,9 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
     /// Sends what is durable. Returns false if there is something left for the task.
     fn confirm(&mut self) -> bool {
         let Some(session) = &mut self.session else { return false };
-        // The task has to set the timer that gives the buffers back, if none is set yet.
-        if self.release_at.is_none() || !self.sending.is_empty() {
+        // The task has to set the timer that gives the buffers back, if none is set yet, and to read
+        // on when there is room for more answers.
+        if self.release_at.is_none() || !self.sending.is_empty() || self.full_of_answers {
             return false;
         }
         if !session.try_confirm(&mut self.sending) {

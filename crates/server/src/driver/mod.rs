@@ -84,6 +84,8 @@ struct Driver<S> {
     held_back: bool,
     /// Its consumers get only a few messages before they have acknowledged them.
     takes_few_at_once: bool,
+    /// It is not read because of answers that are not sent yet.
+    full_of_answers: bool,
     release_at: Option<Instant>,
     /// Since when the socket has taken nothing of what is there to be sent.
     stalled_at: Option<Instant>,
@@ -137,6 +139,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
             paced: None,
             held_back: false,
             takes_few_at_once: false,
+            full_of_answers: false,
             release_at: None,
             stalled_at: None,
             send_timeout,

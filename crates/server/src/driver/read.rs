@@ -137,11 +137,13 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
     }
 
     /// Whether the client does not take the answers to what it has asked: it gets to ask more when
-    /// it does, so that they can't fill the memory. Called when the socket has taken what it can.
-    fn has_unread_answers(&self) -> bool {
-        match &self.session {
-            Some(session) if !self.sending.is_empty() => session.outbox().is_full_of_answers(),
-            _ => false,
-        }
+    /// it does, or when the store has what they tell of, so that they can't fill the memory. Called
+    /// when the socket has taken what it can.
+    fn has_unread_answers(&mut self) -> bool {
+        self.full_of_answers = self.session.as_ref().is_some_and(|session| {
+            let may_be = !self.sending.is_empty() || session.holds_answers();
+            may_be && session.outbox().is_full_of_answers()
+        });
+        self.full_of_answers
     }
 }

@@ -96,7 +96,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
         }
         match &self.session {
             Some(session) => {
-                session.outbox().lock().wire_mut().bytes_mut().extend_from_slice(output);
+                session.outbox().lock().put_frames(output);
             }
             None => self.tail.extend_from_slice(output),
         }

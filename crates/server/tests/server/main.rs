@@ -9,6 +9,7 @@ mod config;
 mod confirms;
 mod connections;
 mod data_dir;
+mod durable_answers;
 mod gateway;
 mod gather;
 mod journal_command;

@@ -22,7 +22,7 @@ impl World {
         let arguments =
             FieldTable::new().with("x-max-length", LENGTH_MAX).with("x-overflow", "reject-publish");
         if self.running().client.declare_with(REFUSING, &arguments).is_ok() {
-            self.note(vec![Op::Declare(REFUSING.to_owned())]);
+            self.note_topology("queue.declare-ok", Op::Declare(REFUSING.to_owned()));
         }
     }
 
@@ -30,13 +30,13 @@ impl World {
         if self.running().client.declare(EXPIRED, None).is_err() {
             return;
         }
-        self.note(vec![Op::Declare(EXPIRED.to_owned())]);
+        self.note_topology("queue.declare-ok", Op::Declare(EXPIRED.to_owned()));
         let arguments = FieldTable::new()
             .with("x-message-ttl", TTL_MS)
             .with("x-dead-letter-exchange", "")
             .with("x-dead-letter-routing-key", EXPIRED);
         if self.running().client.declare_with(EXPIRING, &arguments).is_ok() {
-            self.note(vec![Op::Declare(EXPIRING.to_owned())]);
+            self.note_topology("queue.declare-ok", Op::Declare(EXPIRING.to_owned()));
         }
     }
 

@@ -1,7 +1,7 @@
 //! Messages that wait for their time before they go to all queues that are bound.
 
 use super::{FANOUT, World, survives};
-use crate::client::{PLAIN, short};
+use crate::client::{PLAIN, TOPOLOGY, short};
 use crate::history::Op;
 use crate::start::state;
 use courser_codec::{FieldTable, Method, Properties, Table, exchange};
@@ -27,8 +27,15 @@ impl World {
             source: short(LATER),
             ..Default::default()
         };
-        for method in [Method::ExchangeDeclare(declare), Method::ExchangeBind(bind)] {
-            self.running().client.request(PLAIN, &method).expect("nothing fails yet");
+        let changes = [
+            (Method::ExchangeDeclare(declare), "exchange.declare-ok"),
+            (Method::ExchangeBind(bind), "exchange.bind-ok"),
+        ];
+        for (method, answer) in changes {
+            let running = self.running();
+            running.client.request(TOPOLOGY, &method).expect("nothing fails yet");
+            let end = running.store.end().0;
+            running.unanswered.push_back((answer, end));
         }
     }
 

@@ -55,6 +55,10 @@ struct Running {
     refused: BTreeSet<u64>,
     /// Commits that wait for their answer.
     uncommitted: VecDeque<u64>,
+    /// Changes of the topology that wait for theirs: its name, end of the log behind them.
+    unanswered: VecDeque<(&'static str, u64)>,
+    /// The end of the log behind the last change of the topology.
+    topology_end: u64,
     /// Deliveries that wait for an acknowledgement: tag, queue, number, whether it survives.
     unacked: Vec<(u64, String, u64)>,
     /// When transient messages are due that wait.
@@ -155,6 +159,8 @@ impl World {
             unconfirmed: VecDeque::new(),
             refused: BTreeSet::new(),
             uncommitted: VecDeque::new(),
+            unanswered: VecDeque::new(),
+            topology_end: 0,
             unacked: Vec::new(),
             delayed: BTreeSet::new(),
         });
@@ -261,6 +267,8 @@ impl World {
             self.tell(|| format!("without room: {ops:?}"));
             return self.history.note_unlogged(ops);
         }
+        // Where the log ends after it has failed does not say whether it took this.
+        let end = if failed { u64::MAX } else { end };
         self.tell(|| format!("{end}: {ops:?}"));
         self.history.note(end, ops);
     }
@@ -290,7 +298,8 @@ impl World {
         }
     }
 
-    /// Takes in what the broker sent. A confirm has to be right: everything before it is durable.
+    /// Takes in what the broker sent. Confirms and answers have to be right: everything before them is
+    /// durable.
     fn receive(&mut self) -> Vec<Received> {
         let running = self.running();
         let durable = running.store.durable().0;
@@ -311,6 +320,11 @@ impl World {
                 Received::Committed => {
                     let end = running.uncommitted.pop_front().expect("a commit was asked for");
                     assert!(end <= durable, "committed at {durable}, but reaches to {end}");
+                }
+                Received::Answered(name) => {
+                    let (asked, end) = running.unanswered.pop_front().expect("it was asked for");
+                    assert_eq!(name, asked, "answers are out of order");
+                    assert!(end <= durable, "{name} at {durable}, but reaches to {end}");
                 }
                 other => others.push(other),
             }
@@ -344,6 +358,12 @@ impl World {
             self.checkpoint();
         }
         let closed = self.running().store.journal().close().is_ok();
+        if closed {
+            self.receive();
+            let running = self.running();
+            assert!(running.unanswered.is_empty(), "never answered: {:?}", running.unanswered);
+            assert!(running.uncommitted.is_empty(), "a commit was never answered");
+        }
         let durable = if closed { u64::MAX } else { self.running().store.durable().0 };
         self.tell(|| format!("stopped in order: {closed}"));
         self.broker = None;

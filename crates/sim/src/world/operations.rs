@@ -2,7 +2,7 @@
 
 use super::bounded::{EXPIRED, EXPIRING, REFUSING, takes_letters_only};
 use super::{DEAD, DYING, FANOUT, QUEUES, World, survives};
-use crate::client::{PLAIN, Received, TX, short};
+use crate::client::{PLAIN, Received, TOPOLOGY, TX, short};
 use crate::history::Op;
 use courser_codec::{Method, basic, queue};
 use courser_store::Log;
@@ -28,8 +28,21 @@ impl World {
         let name = QUEUES[self.rng.below(QUEUES.len() as u64) as usize];
         let dead_letters = (name == DYING).then_some(DEAD);
         if self.running().client.declare(name, dead_letters).is_ok() {
-            self.note(vec![Op::Declare(name.to_owned())]);
+            self.note_topology("queue.declare-ok", Op::Declare(name.to_owned()));
         }
+    }
+
+    /// Notes a change that was just asked for. What it has in the log, and what any before it has, is
+    /// durable before its answer comes.
+    pub(super) fn note_topology(&mut self, answer: &'static str, op: Op) {
+        self.note(vec![op]);
+        let end_before = self.end_before;
+        let running = self.running();
+        let end = running.store.end().0;
+        if end != end_before {
+            running.topology_end = end;
+        }
+        running.unanswered.push_back((answer, running.topology_end));
     }
 
     pub(super) fn delete(&mut self) {
@@ -39,9 +52,9 @@ impl World {
             return;
         }
         let delete = queue::Delete { queue: short(&name), ..Default::default() };
-        if self.running().client.request(PLAIN, &Method::QueueDelete(delete)).is_ok() {
+        if self.running().client.request(TOPOLOGY, &Method::QueueDelete(delete)).is_ok() {
             self.running().unacked.retain(|(_, queue, _)| *queue != name);
-            self.note(vec![Op::Delete(name)]);
+            self.note_topology("queue.delete-ok", Op::Delete(name));
         }
     }
 
@@ -49,8 +62,8 @@ impl World {
         let Some(name) = self.pick_target().filter(|name| name != EXPIRING) else { return };
         let bind =
             queue::Bind { queue: short(&name), exchange: short(FANOUT), ..Default::default() };
-        if self.running().client.request(PLAIN, &Method::QueueBind(bind)).is_ok() {
-            self.note(vec![Op::Bind(name)]);
+        if self.running().client.request(TOPOLOGY, &Method::QueueBind(bind)).is_ok() {
+            self.note_topology("queue.bind-ok", Op::Bind(name));
         }
     }
 
@@ -58,15 +71,17 @@ impl World {
         let Some(name) = self.pick_queue() else { return };
         let unbind =
             queue::Unbind { queue: short(&name), exchange: short(FANOUT), ..Default::default() };
-        if self.running().client.request(PLAIN, &Method::QueueUnbind(unbind)).is_ok() {
-            self.note(vec![Op::Unbind(name)]);
+        if self.running().client.request(TOPOLOGY, &Method::QueueUnbind(unbind)).is_ok() {
+            self.note_topology("queue.unbind-ok", Op::Unbind(name));
         }
     }
 
     pub(super) fn purge(&mut self) {
         let Some(name) = self.pick_queue() else { return };
         let purge = queue::Purge { queue: short(&name), nowait: false };
-        if self.running().client.request(PLAIN, &Method::QueuePurge(purge)).is_ok() {
+        if self.running().client.request(TOPOLOGY, &Method::QueuePurge(purge)).is_ok() {
+            let end = self.running().store.end().0;
+            self.running().unanswered.push_back(("queue.purge-ok", end));
             let unacked = self.running().unacked.iter();
             let unacked = unacked.filter(|(_, queue, _)| *queue == name).map(|(_, _, id)| *id);
             let unacked: Vec<u64> = unacked.collect();
@@ -149,6 +164,13 @@ impl World {
             return;
         }
         let index = self.rng.below(count) as usize;
+        let (_, queue, id) = &self.running().unacked[index];
+        let (is_dying, id) = (queue == DYING, *id);
+        let dead = self.history.now().queues.get(DEAD);
+        if is_dying && dead.is_some_and(|dead| dead.messages.contains(&id)) {
+            // The history could not tell two of the same there apart.
+            return;
+        }
         let (tag, queue, id) = self.running().unacked.remove(index);
         let reject = basic::Reject { delivery_tag: tag, requeue: false };
         if self.running().client.request(PLAIN, &Method::BasicReject(reject)).is_ok()
@@ -176,6 +198,11 @@ impl World {
 
     /// Publishes, and a message taken, that survive together or not at all.
     pub(super) fn transact(&mut self) {
+        if !self.running().uncommitted.is_empty() {
+            // What it would get now comes behind the answer to the commit before.
+            self.running().store.journal().flush_once();
+            return;
+        }
         let Some(name) = self.pick_queue() else { return };
         let mut ops = Vec::new();
         let get = Method::BasicGet(basic::Get { queue: short(&name), no_ack: false });

@@ -4,6 +4,7 @@ use crate::support::{Client, World, guest, owned};
 use courser_broker::Identity;
 use courser_broker::admin::{ConnectionDetails, PageRequest};
 use courser_codec::FieldTable;
+use std::sync::Weak;
 
 fn connect(world: &World, name: &str, user: &str, properties: FieldTable) -> Client {
     let identity = Identity { user: owned(user), ..guest() };
@@ -14,7 +15,7 @@ fn connect(world: &World, name: &str, user: &str, properties: FieldTable) -> Cli
     };
     let frame_max = 131_072;
     let session = world.broker.open_connection(world.vhost(), identity, frame_max, details);
-    Client::new(session, frame_max)
+    Client::new(session, frame_max, Weak::new())
 }
 
 fn names(world: &World) -> Vec<String> {

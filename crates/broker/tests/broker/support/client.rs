@@ -5,9 +5,10 @@ use super::{Message, short};
 use courser_broker::wire::WireBuffer;
 use courser_broker::{Batch, Fault, Outbox, Pace, Session};
 use courser_codec::{Method, basic, confirm, exchange, queue, tx};
+use courser_journal::JournalStore;
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 
 /// Something that a client sends.
@@ -28,6 +29,8 @@ pub struct Client {
     /// For channels in confirm mode, the number of the last publish.
     confirms: HashMap<u16, u64>,
     inbox: VecDeque<Heard>,
+    /// What its broker logs to, which has no thread of its own, while that runs.
+    log: Weak<JournalStore>,
 }
 
 /// Notes that the connection was woken.
@@ -41,7 +44,7 @@ impl Wake for Woken {
 }
 
 impl Client {
-    pub fn new(session: Session, frame_max: usize) -> Self {
+    pub fn new(session: Session, frame_max: usize, log: Weak<JournalStore>) -> Self {
         let outbox = Arc::clone(session.outbox());
         let woken = Arc::new(Woken::default());
         let mut client = Client {
@@ -51,6 +54,7 @@ impl Client {
             woken,
             confirms: HashMap::new(),
             inbox: VecDeque::new(),
+            log,
         };
         client.open_channel(1);
         client.take();
@@ -223,6 +227,13 @@ impl Client {
     pub fn call_on<'m>(&mut self, number: u16, method: impl Into<Method<'m>>) -> Heard {
         self.read(&[Step::Call(number, method.into())]);
         let is_answer = |heard: &Heard| !matches!(heard, Heard::Delivery(_) | Heard::Cancelled(_));
+        if !self.inbox.iter().any(is_answer)
+            && let Some(log) = self.log.upgrade()
+        {
+            // It waits for the log, as a client would.
+            while log.journal().flush_once() {}
+            self.receive();
+        }
         let at = self.inbox.iter().position(is_answer).expect("an answer");
         self.inbox.remove(at).expect("an answer")
     }

@@ -20,12 +20,15 @@ use courser_broker::{
     Admission, ApplyTo, Broker, Fault, Identity, Limits, Policy, PolicyKind, QueueStatus, Vhost,
 };
 use courser_codec::{FieldTable, ShortStr, ShortString};
+use courser_journal::JournalStore;
 use courser_store::{MemoryGauge, MemoryStore};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// A broker in memory.
 pub struct World {
     pub broker: Arc<Broker>,
+    /// Its log, if it is on a disk after all.
+    pub log: Option<Arc<JournalStore>>,
 }
 
 impl World {
@@ -36,7 +39,7 @@ impl World {
     pub fn with(limits: Limits) -> Self {
         let gauge = Arc::new(MemoryGauge::default());
         let store = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
-        World { broker: Broker::new(store, gauge, limits, 7) }
+        World { broker: Broker::new(store, gauge, limits, 7), log: None }
     }
 
     /// A client with channel 1 open.
@@ -73,7 +76,9 @@ impl World {
         identity: Identity,
         frame_max: usize,
     ) -> Client {
-        Client::new(self.broker.open_session(admission, identity, frame_max), frame_max)
+        let session = self.broker.open_session(admission, identity, frame_max);
+        let log = self.log.as_ref().map_or_else(Weak::new, Arc::downgrade);
+        Client::new(session, frame_max, log)
     }
 
     pub fn vhost(&self) -> Arc<Vhost> {

@@ -123,7 +123,8 @@ impl WorldOnDisk {
         let (store, recovered, gauge) = self.open();
         let broker = Broker::new(Arc::clone(&store) as Arc<dyn Store>, gauge, Limits::default(), 7);
         broker.restore(recovered).expect("what was written can be read");
-        self.running = Some((World { broker }, store));
+        let log = Some(Arc::clone(&store));
+        self.running = Some((World { broker, log }, store));
     }
 }
 
