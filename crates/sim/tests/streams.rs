@@ -149,9 +149,8 @@ impl World {
         let messages = self.messages();
         let persistent = !self.rng.one_in(3);
         let begin = running.store.end().0;
-        if running.client.publish(PLAIN, exchange, key, &messages, persistent).is_ok() {
-            self.note(running, begin, streams, &messages);
-        }
+        let published = running.client.publish(PLAIN, exchange, key, &messages, persistent);
+        self.note(begin..end_of(published, running), streams, &messages);
     }
 
     fn transact(&mut self, running: &mut Running) {
@@ -165,21 +164,14 @@ impl World {
             notes.push((streams, messages));
         }
         let begin = running.store.end().0;
-        if running.client.request(TX, &Method::TxCommit(tx::Commit {})).is_ok() {
-            for (streams, messages) in notes {
-                self.note(running, begin, streams, &messages);
-            }
+        let committed = running.client.request(TX, &Method::TxCommit(tx::Commit {}));
+        let log = begin..end_of(committed, running);
+        for (streams, messages) in notes {
+            self.note(log.clone(), streams, &messages);
         }
     }
 
-    fn note(
-        &mut self,
-        running: &Running,
-        begin: u64,
-        streams: &[usize],
-        messages: &[(u64, usize)],
-    ) {
-        let log = begin..running.store.end().0;
+    fn note(&mut self, log: Range<u64>, streams: &[usize], messages: &[(u64, usize)]) {
         for stream in streams {
             let known = &mut self.streams[*stream];
             known.messages.extend(messages.iter().map(|(id, _)| (*id, log.clone())));
@@ -320,6 +312,18 @@ impl World {
         }
         running.client.reopen();
         found
+    }
+}
+
+/// The end of the log behind messages. Of those that the broker could not take in because its log
+/// has failed nobody knows whether they are there.
+fn end_of<T>(taken: Result<T, courser_broker::Fault>, running: &Running) -> u64 {
+    match taken {
+        Ok(_) => running.store.end().0,
+        Err(fault) => {
+            assert!(running.store.failure().is_some(), "{fault}");
+            u64::MAX
+        }
     }
 }
 
