@@ -17,6 +17,7 @@ mod banner;
 mod clock;
 mod config;
 mod data_dir;
+mod definitions;
 mod driver;
 mod gateway;
 mod gather;

@@ -4,6 +4,7 @@ use crate::accounts;
 use crate::clock::Clock;
 use crate::config::{ClientCertificates, Config, ConfigError};
 use crate::data_dir::{DataDir, DataDirError};
+use crate::definitions;
 use crate::driver::Shared;
 use crate::gateway;
 use crate::listener::{Bound, Inherited};
@@ -26,6 +27,7 @@ use courser_gateway::Gateway;
 use courser_store::ShardError;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -74,6 +76,14 @@ pub enum StartError {
     /// The first users can't be made.
     #[error(transparent)]
     Accounts(#[from] AccountsError),
+    /// Definitions that the configuration names can't be made.
+    #[error("definitions: {}: {why}", path.display())]
+    Definitions {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
@@ -143,6 +153,8 @@ impl Server {
         let seed = getrandom::u64().map_err(StartError::Random)?;
         let limits = config.broker_limits();
         let (broker, storage) = storage::open(&config, limits, seed, clock.now_ms())?;
+        // Before the users that a broker without any would make.
+        definitions::load(&broker.admin(), &config.management.load_definitions)?;
         accounts::set_up(&broker, &config)?;
         set_up(&broker, &config)?;
         let (stop, stopping) = watch::channel(false);

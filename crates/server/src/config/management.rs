@@ -4,6 +4,7 @@ use super::ConfigError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 /// Where the HTTP API is served if nobody says anything else.
 const DEFAULT: SocketAddr =
@@ -17,6 +18,9 @@ pub struct Management {
     pub listen: HttpListen,
     /// Where to serve it with TLS, with the certificates of `tls`.
     pub tls_listen: Vec<SocketAddr>,
+    /// A file with definitions, or a folder of such files, that are made at each start; none unless
+    /// said otherwise.
+    pub load_definitions: PathBuf,
 }
 
 /// Where to serve HTTP: `default`, `none`, or a list of addresses.

@@ -181,7 +181,13 @@ fn every_key_can_be_set_by_its_variable() {
     for path in paths {
         let name = format!("COURSER{}", path.replace('/', "_").to_uppercase());
         // A value that is wrong in whatever it is for, but for those that take any text.
-        let takes_text = ["/data_dir", "/auth/user", "/auth/password", "/auth/loopback_users"];
+        let takes_text = [
+            "/data_dir",
+            "/auth/user",
+            "/auth/password",
+            "/auth/loopback_users",
+            "/management/load_definitions",
+        ];
         let loaded = load(None, &[(&name, "\u{1}")]);
         assert_eq!(loaded.is_ok(), takes_text.contains(&&*path), "{name}");
     }

@@ -70,3 +70,46 @@ async fn an_address_that_was_chosen_and_is_taken_is_an_error() {
     let error = Server::start(config).await.err().expect("it is taken").to_string();
     assert!(error.starts_with(&format!("can't listen on {address}")), "{error}");
 }
+
+#[tokio::test]
+async fn definitions_that_the_configuration_names_are_made_before_anybody_is_served() {
+    let files = tempfile::tempdir().expect("a folder");
+    let first = r#"{"vhosts": [{"name": "shop"}], "users": [{"name": "app", "tags": []}]}"#;
+    let second = r#"{
+        "permissions": [{"user": "app", "vhost": "shop", "configure": "", "write": ".*", "read": ""}],
+        "queues": [{"name": "q", "vhost": "shop", "durable": true, "arguments": []}]
+    }"#;
+    for (name, text) in [("1.json", first), ("2.json", second), ("notes.txt", "no definitions")] {
+        std::fs::write(files.path().join(name), text).expect("a file");
+    }
+    let path = files.path().to_owned();
+    let server =
+        TestServer::start_with(|config| config.management.load_definitions.clone_from(&path)).await;
+    let admin = server.admin();
+    assert!(admin.queue("shop", b"q").is_ok_and(|queue| queue.durable));
+    assert!(admin.accounts().permission("app", "shop").is_some());
+    assert!(admin.accounts().user("guest").is_none(), "nobody has asked for it");
+    // The journal stays open as long as somebody has the broker.
+    drop(admin);
+    let server = server.restart_with(|config| config.management.load_definitions = path).await;
+    assert_eq!(server.admin().accounts().user_count(), 1, "once more");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn definitions_that_can_not_be_made_stop_the_start() {
+    let files = tempfile::tempdir().expect("a folder");
+    let file = files.path().join("wrong.json");
+    let without_vhost = r#"{"queues": [{"name": "q", "durable": true, "arguments": {}}]}"#;
+    for (text, part) in [("{", "failed_to_parse_json"), (without_vhost, "'vhost'")] {
+        std::fs::write(&file, text).expect("a file");
+        let mut config = config_in(&files);
+        config.management.load_definitions.clone_from(&file);
+        let error = Server::start(config).await.err().expect("it is wrong").to_string();
+        assert!(error.contains("wrong.json") && error.contains(part), "{error}");
+    }
+    let mut config = config_in(&files);
+    config.management.load_definitions = files.path().join("none.json");
+    let error = Server::start(config).await.err().expect("there is none").to_string();
+    assert!(error.contains("none.json"), "{error}");
+}
