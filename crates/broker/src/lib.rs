@@ -41,10 +41,8 @@ mod shard;
 mod stream;
 mod timers;
 mod trace;
-mod unacked;
 mod vhost;
 mod wakes;
-pub mod wire;
 
 pub use accounts::AccountsError;
 pub use broker::{Broker, Identity};
@@ -52,7 +50,7 @@ pub use checkpoint::StateOfShard;
 pub use exchange::{Exchange, ExchangeKind, ExchangeSettings};
 pub use fault::Fault;
 pub use limits::Limits;
-pub use outbox::{Outbox, OutboxState, Taken};
+pub use outbox::{Outbox, OutboxState, Taken, wire};
 pub use policy::{ApplyTo, Policy, PolicyError, PolicyKind};
 pub use queue::{
     Bounds, ConnectionId, DeadLetterTo, EffectiveSettings, Overflow, Queue, QueueSettings,

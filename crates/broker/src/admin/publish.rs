@@ -3,8 +3,8 @@
 use super::{Admin, ConnectionDetails};
 use crate::broker::Identity;
 use crate::fault::Fault;
+use crate::outbox::wire::WireBuffer;
 use crate::session::{Batch, Inbound, Session};
-use crate::wire::WireBuffer;
 use bytes::Bytes;
 use courser_auth::Tag;
 use courser_codec::{Frame, Method, OwnedProperties, ShortString, basic};

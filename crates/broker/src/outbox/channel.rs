@@ -1,11 +1,10 @@
 //! The deliveries of one open channel: its consumers, their credit, and what is unacknowledged.
 
-use super::Blocked;
+use super::{Blocked, Slot, Unacked, UnackedList};
 use crate::counts::ChannelCounts;
 use crate::fault::Fault;
 use crate::memory::Charge;
 use crate::queue::Queue;
-use crate::unacked::{Unacked, UnackedList};
 use courser_codec::ShortString;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -50,34 +49,6 @@ pub(crate) struct ChannelOut {
 const CHANNEL_BYTES: usize = 1280;
 /// What a consumer uses here and in its queue, its tag not counted.
 const CONSUMER_BYTES: usize = 256;
-
-/// A queue that this channel takes from: one for each consumer, and one for each queue polled.
-#[derive(Debug)]
-pub(crate) struct Slot {
-    pub queue: Arc<Queue>,
-    /// The tag of the consumer; none for `basic.get`.
-    pub consumer_tag: Option<ShortString>,
-    /// Key of the consumer in its queue, once it has been added there.
-    pub consumer_key: u32,
-    prefetch: u32,
-    in_flight: u32,
-    /// Its number among the starved; 0 if it is none of them.
-    turn: u64,
-    /// The consumer is gone; the slot stays for the deliveries not yet acknowledged.
-    ended: bool,
-}
-
-impl Slot {
-    /// Deliveries that wait for an acknowledgement.
-    pub(crate) fn in_flight(&self) -> u32 {
-        self.in_flight
-    }
-
-    /// Deliveries that may wait for one, 0 for any number.
-    pub(crate) fn prefetch(&self) -> u32 {
-        self.prefetch
-    }
-}
 
 impl ChannelOut {
     pub(super) fn new(unacked_max: u32, charge: Charge) -> Self {

@@ -4,8 +4,8 @@
 //! behind it; other channels go on.
 
 use super::OutboxState;
+use crate::outbox::wire::{self, WireBuffer};
 use crate::queue::Queue;
-use crate::wire::{self, WireBuffer};
 use courser_store::Lsn;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 use super::Session;
 use crate::fault::Fault;
 use crate::outbox::ChannelOut;
+use crate::outbox::Unacked;
 use crate::queue::{Queue, Settled};
-use crate::unacked::Unacked;
 use crate::vhost::store_fault;
 use std::sync::Arc;
 

@@ -3,8 +3,8 @@
 use super::{Batch, Channel, Session};
 use crate::counts::PublishCounts;
 use crate::fault::Fault;
+use crate::outbox::wire::WireBuffer;
 use crate::outbox::{Outbox, OutboxState};
-use crate::wire::WireBuffer;
 use courser_codec::basic;
 use courser_store::{Lsn, Waiter};
 use std::sync::Arc;

@@ -299,7 +299,7 @@ impl Session {
 
     /// As [`Session::close`]; what was still to be sent is appended to `tail`.
     pub fn close_quietly(&mut self, tail: &mut Vec<u8>) {
-        let mut last = crate::wire::WireBuffer::default();
+        let mut last = crate::outbox::wire::WireBuffer::default();
         drop(self.outbox.take(&mut last));
         last.append_to(tail);
         self.close();

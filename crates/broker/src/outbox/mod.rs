@@ -6,16 +6,21 @@
 
 mod channel;
 mod held;
+mod slot;
+mod unacked;
+pub mod wire;
 
-pub(crate) use channel::{ChannelOut, Slot};
+pub(crate) use channel::ChannelOut;
+pub(crate) use slot::Slot;
+pub(crate) use unacked::{Unacked, UnackedList};
 
 use crate::admin::{Connection, ConnectionState};
 use crate::channels::Channels;
 use crate::counts::ChannelCounts;
 use crate::fault::Fault;
 use crate::memory::Charge;
+use crate::outbox::wire::{Delivery, WireBuffer};
 use crate::queue::{Polled, Queue};
-use crate::wire::{Delivery, WireBuffer};
 use atomic_waker::AtomicWaker;
 use courser_codec::ShortString;
 use courser_store::MessageRef;

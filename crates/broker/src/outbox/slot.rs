@@ -1,0 +1,33 @@
+//! What a channel knows of a queue that it takes from.
+
+use crate::queue::Queue;
+use courser_codec::ShortString;
+use std::sync::Arc;
+
+/// A queue that this channel takes from: one for each consumer, and one for each queue polled.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub queue: Arc<Queue>,
+    /// The tag of the consumer; none for `basic.get`.
+    pub consumer_tag: Option<ShortString>,
+    /// Key of the consumer in its queue, once it has been added there.
+    pub consumer_key: u32,
+    pub(super) prefetch: u32,
+    pub(super) in_flight: u32,
+    /// Its number among the starved; 0 if it is none of them.
+    pub(super) turn: u64,
+    /// The consumer is gone; the slot stays for the deliveries not yet acknowledged.
+    pub(super) ended: bool,
+}
+
+impl Slot {
+    /// Deliveries that wait for an acknowledgement.
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// Deliveries that may wait for one, 0 for any number.
+    pub(crate) fn prefetch(&self) -> u32 {
+        self.prefetch
+    }
+}
