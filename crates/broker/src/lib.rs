@@ -17,11 +17,9 @@ mod arguments;
 mod broker;
 mod cc;
 mod channels;
-mod checkpoint;
 mod counts;
 mod dead_letter;
 mod deduplication;
-mod definition;
 mod delay;
 mod direct_reply;
 mod exchange;
@@ -31,11 +29,10 @@ mod limits;
 mod members;
 mod memory;
 mod outbox;
+mod persistence;
 mod policy;
 mod publish_run;
 mod queue;
-mod restore;
-mod scope;
 mod session;
 mod shard;
 mod stream;
@@ -46,17 +43,17 @@ mod wakes;
 
 pub use accounts::AccountsError;
 pub use broker::{Broker, Identity};
-pub use checkpoint::StateOfShard;
 pub use exchange::{Exchange, ExchangeKind, ExchangeSettings};
 pub use fault::Fault;
 pub use limits::Limits;
 pub use outbox::{Outbox, OutboxState, Taken, wire};
+pub use persistence::StateOfShard;
+pub use persistence::{RestoreError, names_in_log, shards_in_log};
 pub use policy::{ApplyTo, Policy, PolicyError, PolicyKind};
 pub use queue::{
     Bounds, ConnectionId, DeadLetterTo, EffectiveSettings, Overflow, Queue, QueueSettings,
     QueueStatus,
 };
-pub use restore::{RestoreError, names_in_log, shards_in_log};
 pub use session::{Batch, Inbound, Pace, Session};
 pub use shard::ShardFault;
 pub use vhost::{Admission, Vhost, VhostLimits};

@@ -5,9 +5,9 @@
 //! is opened, restored, checkpointed, closed and removed by itself while the others run.
 
 use crate::broker::Broker;
-use crate::definition::{self, Definition};
 use crate::memory::Memory;
-use crate::restore::RestoreError;
+use crate::persistence::definition::{self, Definition};
+use crate::persistence::restore::RestoreError;
 use crate::timers::Timers;
 use crate::vhost::Vhost;
 use courser_store::{Recovered, ShardId, Store, StoreError};

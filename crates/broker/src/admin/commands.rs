@@ -5,9 +5,9 @@
 
 use super::monitor::vhost_deleted;
 use super::{Admin, Event, EventKind};
-use crate::definition;
 use crate::exchange::ExchangeSettings;
 use crate::fault::Fault;
+use crate::persistence::definition;
 use crate::policy::{Policy, PolicyError, PolicyKind};
 use crate::queue::ConnectionId;
 use crate::vhost::{BindingRequest, QueueRequest, Vhost, VhostLimits, store_fault};

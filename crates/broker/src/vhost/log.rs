@@ -1,10 +1,10 @@
 //! What the store is told of durable exchanges, queues and bindings, and what it tells at a start.
 
 use super::Vhost;
-use crate::definition::{self, DefinedBinding};
 use crate::exchange::{BindingKey, Destination, Exchange, ExchangeSettings};
 use crate::fault::Fault;
 use crate::memory::binding_bytes;
+use crate::persistence::definition::{self, DefinedBinding};
 use crate::queue::Queue;
 use courser_codec::ShortString;
 use courser_store::{Lsn, Position, Record, StoreError, Sync};

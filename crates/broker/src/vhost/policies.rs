@@ -3,8 +3,8 @@
 use super::Vhost;
 use crate::arguments::QueueType;
 use crate::broker::Broker;
-use crate::definition;
 use crate::exchange::Exchange;
+use crate::persistence::definition;
 use crate::policy::{Policies, Policy, PolicyError, PolicyKind};
 use crate::queue::{EffectiveSettings, Queue};
 use crate::vhost::VhostLimits;

@@ -1,12 +1,12 @@
 //! Restarts: what the broker takes back of a shard that is opened.
 
 use crate::broker::Broker;
-use crate::definition::{self, Definition};
 use crate::delay::Delay;
 use crate::exchange::Destination;
 use crate::exchange::history::History;
+use crate::persistence::definition::{self, Definition};
+use crate::persistence::scope::{RESTORED, Scope, of_kind};
 use crate::queue::Queue;
-use crate::scope::{RESTORED, Scope, of_kind};
 use crate::shard::Shard;
 use courser_auth::Record as AccountRecord;
 use courser_store::{Recovered, ShardId};

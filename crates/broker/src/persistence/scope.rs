@@ -5,7 +5,7 @@
 //! first byte of its key says.
 
 use crate::broker::Broker;
-use crate::definition;
+use crate::persistence::definition;
 use courser_auth::record;
 use courser_store::{Lsn, Record, ShardId, StoreError, Sync};
 use parking_lot::Mutex;

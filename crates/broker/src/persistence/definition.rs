@@ -26,7 +26,7 @@ use crate::vhost::VhostLimits;
 use courser_codec::{FieldTable, ShortString, Table};
 use courser_store::ShardId;
 
-/// Where a vhost is; see [`crate::scope`] for these.
+/// Where a vhost is; see [`crate::persistence::scope`] for these.
 pub(crate) const PLACEMENT: u8 = b's';
 /// What an operator has said of a vhost.
 pub(crate) const VHOST: u8 = b'v';

@@ -1,0 +1,10 @@
+//! What a restart needs of the broker itself: definitions in the log, the state that a checkpoint
+//! writes, and taking both back.
+
+pub(crate) mod checkpoint;
+pub(crate) mod definition;
+pub(crate) mod restore;
+pub(crate) mod scope;
+
+pub use checkpoint::StateOfShard;
+pub use restore::{RestoreError, names_in_log, shards_in_log};
