@@ -3,6 +3,7 @@
 use courser_codec::reply_code::{CHANNEL_ERROR, COMMAND_INVALID, NOT_ALLOWED};
 use courser_codec::{Frame, FrameKind, Method, channel};
 
+use super::phase::Phase;
 use super::{Connection, Event, Step};
 use crate::close::{CloseReason, Failure};
 use crate::framer::{Piece, decode_failure, malformed_frame, unexpected_frame};
@@ -69,7 +70,7 @@ impl Connection {
         match Method::decode(frame.payload) {
             Ok(Method::ChannelOpen(_)) => {
                 self.slots.open(channel, SlotState::Idle);
-                channel::OpenOk {}.write_frame(channel, &mut self.output);
+                self.opened = Some(channel);
                 Step::Event(Event::ChannelOpened { channel })
             }
             Ok(method) => {
@@ -77,6 +78,16 @@ impl Connection {
                 self.fail(Failure::of(CHANNEL_ERROR, "expected 'channel.open'", ids))
             }
             Err(error) => self.fail(decode_failure(error, frame.payload)),
+        }
+    }
+
+    /// Answers the last `channel.open`, unless the driver has ended the connection for it.
+    #[inline]
+    pub(super) fn confirm_opened(&mut self) {
+        if let Some(channel) = self.opened.take()
+            && self.phase == Phase::Running
+        {
+            channel::OpenOk {}.write_frame(channel, &mut self.output);
         }
     }
 

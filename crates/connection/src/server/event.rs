@@ -28,7 +28,8 @@ pub enum Event<'a> {
         /// Name of the virtual host.
         virtual_host: ShortStr<'a>,
     },
-    /// A channel was opened; `channel.open-ok` is in the output.
+    /// A channel was opened. `channel.open-ok` follows, unless the connection is ended first, as the client may have
+    /// no more channels.
     ChannelOpened {
         /// Its number.
         channel: u16,

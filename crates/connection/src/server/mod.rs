@@ -55,6 +55,8 @@ pub struct Connection {
     channel_max: u16,
     capabilities: Capabilities,
     is_blocked: bool,
+    /// A channel that was opened and whose client has yet to be told.
+    opened: Option<u16>,
     reason: Option<Box<CloseReason>>,
 }
 
@@ -82,6 +84,7 @@ impl Connection {
             channel_max: 0,
             capabilities: Capabilities::default(),
             is_blocked: false,
+            opened: None,
             reason: None,
             config,
         }
@@ -120,6 +123,7 @@ impl Connection {
 
     /// The way of everything but small, plain publishes and acknowledgements.
     fn next_general<'a>(&mut self, input: &mut &'a [u8]) -> Option<Event<'a>> {
+        self.confirm_opened();
         while !input.is_empty() {
             let step = match self.phase {
                 Phase::Running => self.running_step(input),
@@ -144,6 +148,7 @@ impl Connection {
     /// What the connection itself has to say. The driver takes it out, sends it, and leaves an empty buffer.
     #[inline]
     pub fn output(&mut self) -> &mut Vec<u8> {
+        self.confirm_opened();
         &mut self.output
     }
 

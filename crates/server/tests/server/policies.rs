@@ -94,7 +94,7 @@ async fn vhosts_of_the_configuration_are_there_with_their_limits() {
     let broker = start(&folder, &config);
     let first = open(&broker, "small").await.expect("a connection");
     let Err(refused) = open(&broker, "small").await else { panic!("one too many") };
-    assert!(refused.to_string().contains("vhost connection limit (1) is reached"), "{refused}");
+    assert!(refused.to_string().contains("connection limit (1) is reached"), "{refused}");
     let channel = first.open_channel().await.expect("a channel");
     channel.queue_declare("a", QueueOptions::default()).await.expect("a queue");
     let more = channel.queue_declare("b", QueueOptions::default()).await.expect_err("one too many");
