@@ -191,3 +191,26 @@ fn every_refused_password_takes_the_same_time() {
         "{best:?}"
     );
 }
+
+/// Such as the owner of a certificate: nobody asks for a password, all else holds.
+#[test]
+fn a_user_that_somebody_answers_for_needs_no_password() {
+    let accounts = with_user("a", "secret", Hashing::RabbitSha256);
+    put(&accounts, User::new("none", PasswordHash::none()));
+    for name in ["a", "none"] {
+        let login = accounts.login_vouched(name, THERE).expect("let in");
+        assert_eq!(login.user.name, name);
+        // There was no password that a stronger hash could be made of.
+        assert!(login.rehashed.is_none());
+    }
+    let refused = accounts.login_vouched("nobody", THERE).expect_err("there is none");
+    assert_eq!(refused, LoginRefused::InvalidCredentials("nobody".into()));
+}
+
+#[test]
+fn a_user_that_somebody_answers_for_comes_from_where_it_may_come_from() {
+    let accounts = with_user("guest", "guest", Hashing::RabbitSha256);
+    accounts.login_vouched("guest", HERE).expect("let in");
+    let refused = accounts.login_vouched("guest", THERE).expect_err("refused");
+    assert_eq!(refused, LoginRefused::LoopbackOnly("guest".into()));
+}

@@ -158,3 +158,27 @@ fn regex_escape(text: &str) -> String {
     }
     escaped
 }
+
+/// A pattern that is accepted means what it means to RabbitMQ; what means nothing there is refused.
+#[test]
+fn an_accepted_pattern_matches_what_it_matches_in_pcre() {
+    let table = include_str!("pcre.txt");
+    let subjects: Vec<&str> = table.lines().filter_map(|line| line.strip_prefix('=')).collect();
+    let verdicts = table.lines().filter(|line| !line.starts_with(['#', '=']));
+    let verdicts: Vec<_> = verdicts.filter_map(|line| line.rsplit_once('\t')).collect();
+    let (mut accepted, mut compared) = (0, 0);
+    for (text, verdict) in &verdicts {
+        let Ok(pattern) = Pattern::new(text) else { continue };
+        assert_ne!(*verdict, "refused", "{text} is no pattern of PCRE");
+        assert_eq!(verdict.len(), subjects.len(), "{text}");
+        accepted += 1;
+        for (subject, verdict) in subjects.iter().zip(verdict.chars()) {
+            let matched = pattern.matches(subject.as_bytes());
+            assert_eq!(matched, verdict == 'y', "{text} and '{subject}'");
+            compared += 1;
+        }
+    }
+    // Few are refused: those that the module's documentation names.
+    assert!(accepted * 10 >= verdicts.len() * 7, "{accepted} of {} are accepted", verdicts.len());
+    assert_eq!(compared, accepted * subjects.len());
+}
