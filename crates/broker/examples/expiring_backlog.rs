@@ -92,7 +92,8 @@ fn measure(
 /// A connection with channel 1 open.
 fn connect(broker: &Arc<Broker>) -> Session {
     let identity = Identity { user: Default::default(), cancel_notify: true, impersonator: false };
-    let mut session = broker.open_session(broker.add_vhost("/"), identity, 131_072);
+    let mut session =
+        broker.open_session(broker.vhost("/").expect("the default vhost"), identity, 131_072);
     session.open_channel(1);
     session
 }

@@ -145,7 +145,8 @@ impl World {
 /// A connection with channel 1 open.
 fn connect(broker: &Arc<Broker>) -> Session {
     let identity = Identity { user: Default::default(), cancel_notify: true, impersonator: false };
-    let mut session = broker.open_session(broker.add_vhost("/"), identity, FRAME_MAX);
+    let mut session =
+        broker.open_session(broker.vhost("/").expect("the default vhost"), identity, FRAME_MAX);
     session.open_channel(1);
     session
 }

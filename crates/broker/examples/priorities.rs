@@ -76,7 +76,8 @@ fn measure(broker: &Arc<Broker>, used: usize, highest: Option<u8>) -> Result<(f6
 /// A connection with channel 1 open.
 fn connect(broker: &Arc<Broker>) -> Session {
     let identity = Identity { user: Default::default(), cancel_notify: true, impersonator: false };
-    let mut session = broker.open_session(broker.add_vhost("/"), identity, FRAME_MAX);
+    let mut session =
+        broker.open_session(broker.vhost("/").expect("the default vhost"), identity, FRAME_MAX);
     session.open_channel(1);
     session
 }

@@ -157,7 +157,8 @@ fn bind(session: &mut Session, kind: Kind, nth: usize) -> Result<(), Fault> {
 /// A connection with channel 1 open.
 fn connect(broker: &Arc<Broker>) -> Session {
     let identity = Identity { user: Default::default(), cancel_notify: true, impersonator: false };
-    let mut session = broker.open_session(broker.add_vhost("/"), identity, 131_072);
+    let mut session =
+        broker.open_session(broker.vhost("/").expect("the default vhost"), identity, 131_072);
     session.open_channel(1);
     session
 }

@@ -103,7 +103,7 @@ impl Broker {
             accounts: Accounts::new(Directory::default(), AccountSettings::default()),
             members: Arc::default(),
         });
-        broker.add_vhost("/");
+        broker.vhost_at_home("/");
         broker
     }
 
@@ -117,8 +117,8 @@ impl Broker {
         self.vhosts.read().values().cloned().collect()
     }
 
-    /// Makes a vhost with its predefined exchanges, unless it exists.
-    pub fn add_vhost(&self, name: &str) -> Arc<Vhost> {
+    /// The vhost of this name, made on the home shard if there is none.
+    pub(crate) fn vhost_at_home(&self, name: &str) -> Arc<Vhost> {
         self.vhost_on(name, &self.home())
     }
 
@@ -147,14 +147,6 @@ impl Broker {
         let mut all = *self.monitor.past_counts.lock();
         vhosts.values().for_each(|vhost| all += &vhost.counts().read());
         all
-    }
-
-    /// Switches tracing on or off in a vhost: whether `amq.rabbitmq.trace` gets a copy of every message
-    /// that is published (`publish.EXCHANGE`) or delivered (`deliver.QUEUE`). Off after a restart. Returns
-    /// false if there is no such vhost.
-    pub fn set_tracing(&self, vhost: &str, on: bool) -> bool {
-        let vhost = self.vhost(vhost);
-        vhost.inspect(|vhost| vhost.set_tracing(on)).is_some()
     }
 
     /// Says what time it is, in milliseconds since 1970. To be called once for each read, and whenever
@@ -341,6 +333,11 @@ impl Broker {
     pub(crate) fn home(&self) -> Arc<Shard> {
         // There is no way to take it away.
         Arc::clone(&self.shards.load()[0])
+    }
+
+    /// Where everything is kept: one for each shard.
+    pub(crate) fn stores(&self) -> Vec<Arc<dyn Store>> {
+        self.shards.load().iter().map(|shard| Arc::clone(&shard.store)).collect()
     }
 
     /// The shard of this number.

@@ -56,4 +56,4 @@ pub use queue::{
 };
 pub use session::{Batch, Inbound, Pace, Session};
 pub use shard::ShardFault;
-pub use vhost::{Admission, Vhost, VhostLimits};
+pub use vhost::{Admission, Vhost, VhostLimits, VhostSettings};

@@ -127,12 +127,12 @@ impl Broker {
         let names = self.placements().into_iter().filter(|(_, on)| *on == id);
         for (name, _) in names {
             let vhost = self.vhost_on(&name, &shard);
-            let limits = self.take_kept(&definition::vhost_key(&name));
             let key = definition::vhost_key(&name);
-            if let Some(Definition::Vhost { limits, .. }) =
-                limits.and_then(|value| definition::parse(&key, &value))
+            let kept = self.take_kept(&key);
+            if let Some(Definition::Vhost { settings, .. }) =
+                kept.and_then(|value| definition::parse(&key, &value))
             {
-                vhost.set_limits(limits);
+                vhost.restore_settings(settings);
             }
         }
         let restored = self.restore_shard(&shard, recovered);
@@ -211,8 +211,8 @@ impl Broker {
         shard.closed.store(true, Ordering::Release);
         for vhost in self.vhosts() {
             if Arc::ptr_eq(vhost.shard(), shard) {
-                if let Some(limits) = vhost.limits() {
-                    let value = definition::vhost_value(&limits);
+                if let Some(settings) = vhost.settings() {
+                    let value = definition::vhost_value(&settings);
                     self.kept.insert(definition::vhost_key(&vhost.name), value);
                 }
                 self.hide_vhost(&vhost);

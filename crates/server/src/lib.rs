@@ -12,6 +12,11 @@
 //! # }
 //! ```
 
+/// The examples of the page for programs that embed the broker.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+struct Embedding;
+
 mod accounts;
 mod banner;
 mod clock;

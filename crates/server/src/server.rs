@@ -19,7 +19,7 @@ use crate::tls::{Acceptor, Certificates, TlsError};
 use crate::{CLUSTER_NAME, VERSION};
 use courser_auth::AccountError;
 use courser_broker::admin::Admin;
-use courser_broker::{AccountsError, Broker, PolicyError, RestoreError, ShardFault};
+use courser_broker::{AccountsError, Broker, Fault, PolicyError, RestoreError, ShardFault};
 use courser_codec::FieldTable;
 use courser_connection::Mechanism;
 use courser_connection::server::{Config as ConnectionConfig, capabilities};
@@ -67,7 +67,10 @@ pub enum StartError {
     /// A setting is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A vhost or policy of the configuration can't be had.
+    /// A vhost of the configuration can't be had.
+    #[error("configuration: vhosts: {0}")]
+    Vhost(Fault),
+    /// A policy of the configuration can't be had.
     #[error("configuration: policies: {0}")]
     Policy(PolicyError),
     /// The user of the configuration can't be one.
@@ -279,8 +282,7 @@ fn set_up(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
     config.check_vhosts_of_policies(|vhost| broker.vhost(vhost).is_some())?;
     for vhost in &config.vhosts {
         let is_new = broker.vhost(&vhost.name).is_none();
-        let defined = broker.define_vhost(&vhost.name, vhost.limits()).map_err(PolicyError::Store);
-        defined.map_err(StartError::Policy)?;
+        broker.define_vhost(&vhost.name, vhost.limits()).map_err(StartError::Vhost)?;
         if is_new {
             accounts::let_guest_into(broker, &vhost.name)?;
         }

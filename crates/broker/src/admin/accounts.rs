@@ -3,7 +3,7 @@
 //! A change is in the log when the call returns, and holds at once, also for connections that are
 //! open.
 
-use super::Admin;
+use super::{Admin, Event, EventKind};
 use crate::accounts::AccountsError;
 use courser_auth::{
     AccountError, Accounts, Directory, Login, Permission, Record, TopicPermission, User,
@@ -125,14 +125,71 @@ impl Admin {
     /// # Errors
     /// If it can't be kept.
     pub fn keep_rehashed(&self, login: &Login) -> Result<(), AccountsError> {
-        self.change(|all| Ok(Accounts::rehash(all, login).into_iter().collect()))
+        // The password stays what it was: nobody needs to hear of it.
+        let kept = self
+            .broker
+            .change_accounts(|all| Ok(Accounts::rehash(all, login).into_iter().collect()));
+        kept.map(drop)
     }
 
     fn change(
         &self,
         decide: impl FnOnce(&Directory) -> Result<Vec<Record>, AccountError>,
     ) -> Result<(), AccountsError> {
-        self.broker.change_accounts(decide).map(drop)
+        let mut before = None;
+        let changed = self.broker.change_accounts(|all| {
+            before = Some(self.accounts());
+            decide(all)
+        })?;
+        if let Some(before) = before {
+            changed.iter().for_each(|record| self.tell_of_account(&before, record));
+        }
+        Ok(())
+    }
+
+    /// Tells those who follow what a change to the accounts has been.
+    fn tell_of_account(&self, before: &Directory, record: &Record) {
+        let tell = |kind, vhost: &str, user: &str, exchange: Option<&str>| {
+            self.broker.monitor.events.tell(|| {
+                let event = Event::new(self.broker.now_ms(), kind, vhost, user);
+                match exchange {
+                    Some(exchange) => event.with("exchange", exchange),
+                    None => event,
+                }
+            });
+        };
+        match record {
+            Record::User(user) => {
+                let name = user.name.as_str();
+                let Some(old) = before.user(name) else {
+                    return tell(EventKind::UserCreated, "", name, None);
+                };
+                if old.password != user.password {
+                    tell(EventKind::UserPasswordChanged, "", name, None);
+                }
+                if old.tags != user.tags {
+                    tell(EventKind::UserTagsSet, "", name, None);
+                }
+                if old.limits != user.limits {
+                    tell(EventKind::UserLimitsSet, "", name, None);
+                }
+            }
+            Record::UserDeleted(name) => tell(EventKind::UserDeleted, "", name, None),
+            Record::Permission { user, vhost, permission } => {
+                let kind = match permission {
+                    Some(_) => EventKind::PermissionSet,
+                    None => EventKind::PermissionCleared,
+                };
+                tell(kind, vhost, user, None);
+            }
+            Record::TopicPermission { user, vhost, exchange, permission } => {
+                let kind = match permission {
+                    Some(_) => EventKind::TopicPermissionSet,
+                    None => EventKind::TopicPermissionCleared,
+                };
+                tell(kind, vhost, user, Some(exchange));
+            }
+        }
     }
 
     fn vhost_is_there(&self, name: &str) -> Result<(), AccountsError> {

@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::persistence::definition;
 use crate::policy::{Policy, PolicyError, PolicyKind};
 use crate::queue::ConnectionId;
-use crate::vhost::{BindingRequest, QueueRequest, Vhost, VhostLimits, store_fault};
+use crate::vhost::{BindingRequest, QueueRequest, Vhost, VhostLimits, VhostSettings, store_fault};
 use crate::wakes::Wakes;
 use courser_codec::{FieldTable, ShortStr, ShortString, Table, exchange};
 use courser_store::{Record, Sync};
@@ -54,6 +54,21 @@ impl Admin {
     /// # Errors
     /// When it is just being deleted, its name is none, or it can't be kept.
     pub fn put_vhost(&self, name: &str, limits: VhostLimits) -> Result<bool, Fault> {
+        self.change_vhost(name, |settings| settings.limits = limits)
+    }
+
+    /// Makes a vhost, or finds it, and changes what is said of it: limits, description, tags, the
+    /// default type of its queues, whether it is traced and whether it can be deleted. It survives a
+    /// restart. Returns whether it is new.
+    ///
+    /// # Errors
+    /// When it is just being deleted, its name is none, something that is said of it can't be meant, or
+    /// it can't be kept.
+    pub fn change_vhost(
+        &self,
+        name: &str,
+        change: impl FnOnce(&mut VhostSettings),
+    ) -> Result<bool, Fault> {
         if name.is_empty() || name.len() > VHOST_NAME_BYTES_MAX {
             return Err(Fault::precondition_failed("the name of a vhost has 1 to 255 bytes"));
         }
@@ -61,7 +76,7 @@ impl Admin {
         if known.as_ref().is_some_and(|vhost| vhost.is_deleted()) {
             return Err(vhost_deleted(name));
         }
-        self.broker.define_vhost(name, limits).map_err(store_fault)?;
+        self.broker.change_vhost(name, change)?;
         let kind = if known.is_some() { EventKind::VhostChanged } else { EventKind::VhostCreated };
         self.tell(kind, name, name);
         Ok(known.is_none())
@@ -71,9 +86,15 @@ impl Admin {
     /// is forgotten. The default vhost `/` comes again with the next start, without anything in it.
     ///
     /// # Errors
-    /// When there is no such vhost, it is just being deleted, or that can't be kept.
+    /// When there is no such vhost, it is protected from that (406) or just being deleted, or that can't
+    /// be kept.
     pub fn delete_vhost(&self, name: &str) -> Result<(), Fault> {
         let vhost = self.known_vhost(name)?;
+        if vhost.settings().is_some_and(|settings| settings.protected) {
+            return Err(Fault::precondition_failed(format_args!(
+                "Refusing to delete virtual host '{name}' because it is protected from deletion"
+            )));
+        }
         if !vhost.label.begin_deletion() {
             return Err(vhost_deleted(name));
         }
@@ -86,6 +107,7 @@ impl Admin {
         let emptied = vhost.empty(&mut wakes);
         wakes.wake_all();
         emptied?;
+        self.forget_parameters(name)?;
         self.forget_definition(&vhost)?;
         let forgotten = self.broker.change_accounts(|all| Ok(all.forget_vhost(name)));
         forgotten.map_err(Fault::internal_error)?;

@@ -150,7 +150,7 @@ impl Admin {
         self.broker.monitor.events.follow()
     }
 
-    fn known_connection(&self, name: &str) -> Result<Arc<Outbox>, Fault> {
+    pub(super) fn known_connection(&self, name: &str) -> Result<Arc<Outbox>, Fault> {
         let found = self.broker.monitor.registry.get(name.as_bytes());
         found.ok_or_else(|| Fault::not_found(format_args!("no connection '{name}'")))
     }

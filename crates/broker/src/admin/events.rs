@@ -90,14 +90,22 @@ kinds! {
     AlarmCleared "alarm.cleared",
     /// A user has been made.
     UserCreated "user.created",
-    /// The password or the tags of a user have been changed.
-    UserChanged "user.changed",
+    /// The password of a user has been changed.
+    UserPasswordChanged "user.password.changed",
+    /// The tags of a user have been changed.
+    UserTagsSet "user.tags.set",
+    /// The limits of a user have been changed.
+    UserLimitsSet "user.limits.set",
     /// A user has been deleted.
     UserDeleted "user.deleted",
     /// Permissions have been given to a user, or others than before.
     PermissionSet "permission.created",
     /// Permissions have been taken from a user.
     PermissionCleared "permission.deleted",
+    /// Topic permissions have been given to a user, or others than before.
+    TopicPermissionSet "topic.permission.created",
+    /// Topic permissions have been taken away from a user.
+    TopicPermissionCleared "topic.permission.deleted",
     /// Somebody has logged in.
     LoginAccepted "user.authentication.success",
     /// Somebody has been refused.

@@ -1,7 +1,7 @@
 //! Vhosts as an operator sees them.
 
 use crate::counts::MessageCounts;
-use crate::vhost::{Vhost, VhostLimits};
+use crate::vhost::{Vhost, VhostLimits, VhostSettings};
 use std::sync::Arc;
 
 /// A vhost.
@@ -11,6 +11,16 @@ pub struct VhostView {
     pub name: String,
     /// What it may have at most.
     pub limits: VhostLimits,
+    /// What it is for.
+    pub description: String,
+    /// Words to find it by.
+    pub tags: Vec<String>,
+    /// The type of queues that are declared without one, if it is not `classic`.
+    pub default_queue_type: Option<String>,
+    /// Copies of all messages go to `amq.rabbitmq.trace`.
+    pub tracing: bool,
+    /// It can't be deleted.
+    pub protected: bool,
     /// Connections that are open in it.
     pub connections: u64,
     /// How many queues it has.
@@ -36,9 +46,16 @@ pub struct MessageTotals {
 
 impl VhostView {
     pub(super) fn of(vhost: &Vhost) -> Self {
+        let VhostSettings { limits, description, tags, default_queue_type, tracing, protected } =
+            vhost.settings().unwrap_or_default();
         VhostView {
             name: vhost.name.clone(),
-            limits: vhost.limits().unwrap_or_default(),
+            limits,
+            description,
+            tags,
+            default_queue_type,
+            tracing,
+            protected,
             connections: vhost.connections(),
             queues: vhost.ordered_queues().len(),
             exchanges: vhost.ordered_exchanges().len(),

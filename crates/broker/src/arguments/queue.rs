@@ -8,7 +8,7 @@ use crate::vhost::QueueRequest;
 use courser_codec::{FieldTable, FieldValue};
 
 pub(crate) const DEAD_LETTER_EXCHANGE: &str = "x-dead-letter-exchange";
-const QUEUE_TYPE: &str = "x-queue-type";
+pub(crate) const QUEUE_TYPE: &str = "x-queue-type";
 const MAX_PRIORITY: &str = "x-max-priority";
 const SINGLE_ACTIVE_CONSUMER: &str = "x-single-active-consumer";
 
@@ -82,6 +82,11 @@ impl QueueType {
         let named = arguments.get(QUEUE_TYPE).and_then(FieldValue::as_str);
         let found = TYPES.iter().find(|(name, ..)| Some(*name) == named);
         found.map_or(QueueType::Classic, |(_, known, _)| *known)
+    }
+
+    /// The type of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        TYPES.iter().find(|(known, ..)| *known == name).map(|(_, known, _)| *known)
     }
 
     /// What `x-queue-type` calls it.

@@ -174,12 +174,14 @@ impl Outbox {
         self.wake();
     }
 
-    /// Has a channel closed by its connection, which has to be woken for it.
-    pub(crate) fn fail_channel(&self, number: u16, fault: Fault) {
-        if let Some(channel) = self.lock().channel(number) {
-            channel.fault = Some(fault);
-            self.has_faults.store(true, Ordering::Release);
-        }
+    /// Has a channel closed by its connection, which has to be woken for it. Returns whether it is
+    /// there.
+    pub(crate) fn fail_channel(&self, number: u16, fault: Fault) -> bool {
+        let mut state = self.lock();
+        let Some(channel) = state.channel(number) else { return false };
+        channel.fault = Some(fault);
+        self.has_faults.store(true, Ordering::Release);
+        true
     }
 
     /// Whether it holds so many answers that its client should not be read until it takes them.

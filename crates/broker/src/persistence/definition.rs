@@ -8,6 +8,8 @@
 //!                       arguments (encoded field table entries)
 //!          'v' vhost: nothing
 //!          'p' policy, 'o' operator policy: name
+//!          'a' parameter: component (u16 length, bytes), name
+//!          'g' global parameter: the name alone, without a vhost
 //!          's' placement: the vhost's name alone, without its length
 //!          'u', 'r', 't': accounts, which have their own format (`courser_auth::Record`)
 //! value  'x': type byte, flags byte, u64 number for a delayed exchange and for a recent history that has
@@ -15,14 +17,16 @@
 //!        'q': u64 number of the queue, flags byte, arguments
 //!        'b': nothing
 //!        's': u64 number of the shard that the vhost is on
-//!        'v': u64 most connections, u64 most queues; all bits set where there is no limit
+//!        'v': u64 most connections, u64 most queues; all bits set where there is no limit; flags byte,
+//!             default type of queues or nothing, description, tags (u16 length before each)
+//!        'a', 'g': the value as text
 //!        'p', 'o': i64 priority, byte of what it is for, u32 length of the pattern, pattern, definition
 //! ```
 
 use crate::exchange::{Exchange, ExchangeKind, ExchangeSettings};
 use crate::policy::{ApplyTo, Policy, PolicyKind};
 use crate::queue::{Queue, QueueSettings};
-use crate::vhost::VhostLimits;
+use crate::vhost::{VhostLimits, VhostSettings};
 use courser_codec::{FieldTable, ShortString, Table};
 use courser_store::ShardId;
 
@@ -30,6 +34,9 @@ use courser_store::ShardId;
 pub(crate) const PLACEMENT: u8 = b's';
 /// What an operator has said of a vhost.
 pub(crate) const VHOST: u8 = b'v';
+/// What an operator keeps here for a part of the broker, or for a program beside it.
+pub(crate) const PARAMETER: u8 = b'a';
+pub(crate) const GLOBAL_PARAMETER: u8 = b'g';
 pub(crate) const POLICY: u8 = b'p';
 pub(crate) const OPERATOR_POLICY: u8 = b'o';
 pub(crate) const EXCHANGE: u8 = b'x';
@@ -38,6 +45,8 @@ pub(crate) const BINDING: u8 = b'b';
 
 const AUTO_DELETE: u8 = 1;
 const INTERNAL: u8 = 2;
+const TRACING: u8 = 1;
+const PROTECTED: u8 = 2;
 /// A recent history is in the log under the number that follows. Without the flag it has none yet.
 const NUMBERED: u8 = 4;
 
@@ -62,7 +71,7 @@ pub(crate) enum Definition {
     },
     Vhost {
         vhost: String,
-        limits: VhostLimits,
+        settings: VhostSettings,
     },
     Policy {
         vhost: String,
@@ -147,9 +156,52 @@ pub(crate) fn vhost_key(vhost: &str) -> Vec<u8> {
     key(VHOST, vhost)
 }
 
-pub(crate) fn vhost_value(limits: &VhostLimits) -> Vec<u8> {
-    let both = [limits.connections_max, limits.queues_max];
-    both.iter().flat_map(|most| most.unwrap_or(u64::MAX).to_le_bytes()).collect()
+pub(crate) fn vhost_value(settings: &VhostSettings) -> Vec<u8> {
+    let limits = [settings.limits.connections_max, settings.limits.queues_max];
+    let limits = limits.iter().flat_map(|most| most.unwrap_or(u64::MAX).to_le_bytes());
+    let mut value: Vec<u8> = limits.collect();
+    value.push(u8::from(settings.tracing) * TRACING | u8::from(settings.protected) * PROTECTED);
+    let default = settings.default_queue_type.as_deref().unwrap_or_default();
+    let tags = settings.tags.iter().map(String::as_str);
+    for text in [default, &settings.description].into_iter().chain(tags) {
+        put_text(&mut value, text);
+    }
+    value
+}
+
+/// A text with its u16 length before it.
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(&(text.len() as u16).to_le_bytes());
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn take_text(from: &mut &[u8]) -> Option<String> {
+    let (len, rest) = from.split_first_chunk::<2>()?;
+    let (text, rest) = rest.split_at_checked(u16::from_le_bytes(*len).into())?;
+    *from = rest;
+    String::from_utf8(text.to_vec()).ok()
+}
+
+/// The key of a vhost's parameter.
+pub(crate) fn parameter_key(vhost: &str, component: &str, name: &str) -> Vec<u8> {
+    let mut key = key(PARAMETER, vhost);
+    put_text(&mut key, component);
+    key.extend_from_slice(name.as_bytes());
+    key
+}
+
+/// What the keys of a vhost's parameters begin with.
+pub(crate) fn parameter_prefix(vhost: &str) -> Vec<u8> {
+    key(PARAMETER, vhost)
+}
+
+/// The component and the name of a parameter, by what follows [`parameter_prefix`] in its key.
+pub(crate) fn parse_parameter(mut rest: &[u8]) -> Option<(String, String)> {
+    Some((take_text(&mut rest)?, String::from_utf8(rest.to_vec()).ok()?))
+}
+
+pub(crate) fn global_parameter_key(name: &str) -> Vec<u8> {
+    [&[GLOBAL_PARAMETER], name.as_bytes()].concat()
 }
 
 pub(crate) fn policy_key(vhost: &str, kind: PolicyKind, name: &str) -> Vec<u8> {
@@ -185,12 +237,20 @@ fn parse_policy(name: &[u8], value: &[u8]) -> Option<Policy> {
     })
 }
 
-fn parse_limits(value: &[u8]) -> Option<VhostLimits> {
+fn parse_settings(value: &[u8]) -> Option<VhostSettings> {
     let (connections, value) = value.split_first_chunk::<8>()?;
-    let (queues, _) = value.split_first_chunk::<8>()?;
-    let limit =
-        |octets: &[u8; 8]| Some(u64::from_le_bytes(*octets)).filter(|most| *most < u64::MAX);
-    Some(VhostLimits { connections_max: limit(connections), queues_max: limit(queues) })
+    let (queues, value) = value.split_first_chunk::<8>()?;
+    let limit = |bytes: &[u8; 8]| Some(u64::from_le_bytes(*bytes)).filter(|most| *most < u64::MAX);
+    let limits = VhostLimits { connections_max: limit(connections), queues_max: limit(queues) };
+    let (flags, mut rest) = value.split_first()?;
+    let default_queue_type = Some(take_text(&mut rest)?).filter(|name| !name.is_empty());
+    let description = take_text(&mut rest)?;
+    let mut tags = Vec::new();
+    while !rest.is_empty() {
+        tags.push(take_text(&mut rest)?);
+    }
+    let (tracing, protected) = (flags & TRACING != 0, flags & PROTECTED != 0);
+    Some(VhostSettings { limits, description, tags, default_queue_type, tracing, protected })
 }
 
 /// Reads a definition; none if it is malformed.
@@ -251,7 +311,7 @@ pub(crate) fn parse(key: &[u8], value: &[u8]) -> Option<Definition> {
             };
             Some(Definition::Binding { vhost, binding })
         }
-        VHOST => Some(Definition::Vhost { vhost, limits: parse_limits(value)? }),
+        VHOST => Some(Definition::Vhost { vhost, settings: parse_settings(value)? }),
         kind @ (POLICY | OPERATOR_POLICY) => {
             let kind = if kind == POLICY { PolicyKind::User } else { PolicyKind::Operator };
             Some(Definition::Policy { vhost, kind, policy: parse_policy(rest, value)? })

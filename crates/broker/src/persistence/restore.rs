@@ -137,10 +137,10 @@ impl Broker {
             return Ok(());
         }
         match definition::parse(key, value) {
-            Some(Definition::Vhost { vhost, limits }) => {
+            Some(Definition::Vhost { vhost, settings }) => {
                 // One that is on another shard gets them when that is opened.
                 match self.shard_of_vhost(&vhost) {
-                    ShardId::HOME => self.add_vhost(&vhost).set_limits(limits),
+                    ShardId::HOME => self.vhost_at_home(&vhost).restore_settings(settings),
                     _ => self.kept.insert(key.to_vec(), value.to_vec()),
                 }
                 Ok(())
@@ -161,7 +161,9 @@ impl Broker {
         let on_shard = |name: &str| {
             let vhost = match shard.id {
                 // Those that were never defined by an operator are known by what is in them.
-                ShardId::HOME if self.shard_of_vhost(name) == ShardId::HOME => self.add_vhost(name),
+                ShardId::HOME if self.shard_of_vhost(name) == ShardId::HOME => {
+                    self.vhost_at_home(name)
+                }
                 _ => self.vhost(name).ok_or_else(|| RestoreError::WrongShard(key.to_vec()))?,
             };
             let is_on = Arc::ptr_eq(vhost.shard(), shard);

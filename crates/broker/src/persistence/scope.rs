@@ -24,9 +24,11 @@ pub(crate) enum Scope {
 /// All kinds of definitions, in the order in which they are restored: what comes later needs what
 /// comes before. Vhosts come before what is in them and users before what they may do, policies before what follows them, bindings after
 /// what they bind.
-pub(crate) const RESTORED: [(u8, Scope); 10] = [
+pub(crate) const RESTORED: [(u8, Scope); 12] = [
     (definition::PLACEMENT, Scope::Broker),
     (definition::VHOST, Scope::Broker),
+    (definition::PARAMETER, Scope::Broker),
+    (definition::GLOBAL_PARAMETER, Scope::Broker),
     (record::USER, Scope::Broker),
     (record::PERMISSION, Scope::Broker),
     (record::TOPIC_PERMISSION, Scope::Broker),
@@ -45,6 +47,25 @@ pub(crate) struct Kept(Mutex<BTreeMap<Vec<u8>, Vec<u8>>>);
 impl Kept {
     pub fn insert(&self, key: Vec<u8>, value: Vec<u8>) {
         self.0.lock().insert(key, value);
+    }
+
+    pub fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
+        self.0.lock().get(key).cloned()
+    }
+
+    /// How many definitions of a kind there are, and the bytes of their values.
+    pub fn sizes(&self, kind: u8) -> (usize, usize) {
+        let all = self.0.lock();
+        let of_kind = all.range(of_kind(kind));
+        of_kind.fold((0, 0), |(count, bytes), (_, value)| (count + 1, bytes + value.len()))
+    }
+
+    /// The definitions whose keys begin with `prefix`, without that.
+    pub fn beginning_with(&self, prefix: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let all = self.0.lock();
+        let from = all.range(prefix.to_vec()..);
+        let meant = from.take_while(|(key, _)| key.starts_with(prefix));
+        meant.map(|(key, value)| (key[prefix.len()..].to_vec(), value.clone())).collect()
     }
 
     /// The definitions whose keys begin with `kind`, without that.
@@ -94,8 +115,8 @@ impl Broker {
         self.kept.for_each(each);
         self.for_each_account(each);
         for vhost in self.vhosts() {
-            if let Some(limits) = vhost.limits() {
-                each(&definition::vhost_key(&vhost.name), &definition::vhost_value(&limits));
+            if let Some(settings) = vhost.settings() {
+                each(&definition::vhost_key(&vhost.name), &definition::vhost_value(&settings));
             }
         }
     }

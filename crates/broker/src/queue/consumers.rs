@@ -6,6 +6,8 @@
 use super::Queue;
 use super::single_active::SingleActive;
 use crate::outbox::Outbox;
+use crate::wakes::Wakes;
+use courser_codec::basic;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -76,6 +78,25 @@ impl Consumer {
         let (place, previous, next) = (Place::Waiting, 0, 0);
         Consumer { outbox, channel, slot, no_ack, priority, place, previous, next }
     }
+
+    /// Ends it, as `queue` gives it nothing any more, and tells its client if it wants to know.
+    pub(crate) fn cancel(&self, queue: &Arc<Queue>, wakes: &mut Wakes) {
+        let mut outbox = self.outbox.lock();
+        let Some(channel) = outbox.channel(self.channel) else { return };
+        // Its client may have cancelled it at the same moment and put the slot to another use.
+        let Some(slot) = channel.slot(self.slot).filter(|slot| Arc::ptr_eq(&slot.queue, queue))
+        else {
+            return;
+        };
+        let tag = slot.consumer_tag.clone();
+        channel.end_consumer(self.slot);
+        let Some(tag) = tag.filter(|_| self.outbox.cancel_notify) else { return };
+        let ended = basic::Cancel { consumer_tag: tag.as_short_str(), nowait: true };
+        outbox.put(self.channel, |wire| ended.write_frame(self.channel, wire.bytes_mut()));
+        if outbox.claim_wake() {
+            wakes.push(&self.outbox);
+        }
+    }
 }
 
 /// Consumers by key, and for each priority those that can take a message, in the order of turns.
@@ -107,6 +128,11 @@ impl Consumers {
 
     pub fn len(&self) -> usize {
         self.all.len() - self.free.len()
+    }
+
+    /// Whether the consumer with this key is one of this connection and channel.
+    pub fn is_of(&self, key: u32, outbox: &Arc<Outbox>, channel: u16) -> bool {
+        self.get(key).is_some_and(|one| Arc::ptr_eq(&one.outbox, outbox) && one.channel == channel)
     }
 
     #[inline]

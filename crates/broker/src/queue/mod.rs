@@ -373,12 +373,44 @@ impl Queue {
         fault
     }
 
-    /// Removes a consumer. Returns what has to be done for the queue without it.
-    pub(crate) fn remove_consumer(&self, key: u32) -> Departure {
+    /// Removes the consumer with this key, if it is one of this connection and channel. Returns what has
+    /// to be done for the queue without it.
+    pub(crate) fn remove_consumer(
+        &self,
+        key: u32,
+        (outbox, channel): (&Arc<Outbox>, u16),
+    ) -> Departure {
         let mut state = self.state.lock();
+        // An operator may have removed it, and another one have its key.
+        if !state.consumers.is_of(key, outbox, channel) {
+            return Departure::Unnoticed;
+        }
         state.consumers.remove(key);
+        self.departure(&mut state)
+    }
+
+    /// Removes a consumer for an operator, and tells its client. None if it is gone.
+    pub(crate) fn evict(
+        self: &Arc<Self>,
+        key: u32,
+        (outbox, channel): (&Arc<Outbox>, u16),
+        wakes: &mut Wakes,
+    ) -> Option<Departure> {
+        let mut state = self.state.lock();
+        if !state.consumers.is_of(key, outbox, channel) {
+            return None;
+        }
+        let consumer = state.consumers.remove(key)?;
+        consumer.cancel(self, wakes);
+        // What reads for it, if the queue is a stream, notices then.
+        wakes.push(outbox);
+        Some(self.departure(&mut state))
+    }
+
+    /// What has to be done without a consumer that has just been removed.
+    fn departure(&self, state: &mut State) -> Departure {
         if state.consumers.len() == 0 {
-            self.renew_lease(&mut state);
+            self.renew_lease(state);
         }
         self.active_consumers.store(state.consumers.len(), Ordering::Relaxed);
         if self.settings.auto_delete && state.had_consumer && state.consumers.len() == 0 {

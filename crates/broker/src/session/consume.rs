@@ -104,7 +104,7 @@ impl Session {
         };
         let mut gone = Lsn::default();
         if let Some((index, queue, key)) = found {
-            let departure = queue.remove_consumer(key);
+            let departure = queue.remove_consumer(key, (&self.outbox, number));
             self.end_reading(number, index);
             if let Some(channel) = self.outbox.lock().channel(number) {
                 channel.end_consumer(index);

@@ -276,7 +276,7 @@ impl Session {
             None => Vec::new(),
         };
         for (queue, key) in consumers {
-            let departure = queue.remove_consumer(key);
+            let departure = queue.remove_consumer(key, (&self.outbox, number));
             if departure != Departure::Unnoticed {
                 departures.push((queue, departure));
             }

@@ -105,13 +105,14 @@ impl Vhost {
     /// `queue.declare` that is not passive (AMQP 0-9-1, 1.7.2.1). Returns the queue, new or not.
     pub(crate) fn declare_queue(
         &self,
-        request: QueueRequest,
+        mut request: QueueRequest,
         connection: ConnectionId,
         id: impl FnOnce() -> u64,
     ) -> Result<Arc<Queue>, Fault> {
         let _write = self.write.lock();
         self.refuse_if_deleted()?;
         count(&self.monitor.churn.queues_declared);
+        self.give_default_type(&mut request);
         let name = request.name.clone();
         if !request.named_by_broker && name.as_bytes().starts_with(RESERVED_PREFIX) {
             return Err(reserved("queue", &name));

@@ -5,10 +5,9 @@ use super::log::Gone;
 use crate::admin::{EventKind, count};
 use crate::exchange::Exchange;
 use crate::fault::Fault;
-use crate::queue::{Consumer, Queue, QueueStatus};
+use crate::queue::{Queue, QueueStatus};
 use crate::wakes::Wakes;
 use courser_codec::ShortString;
-use courser_codec::basic;
 use courser_store::Lsn;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -99,7 +98,7 @@ impl Vhost {
         let lsn = self.forget(gone)?;
         reply(remains.messages, lsn);
         for consumer in remains.consumers {
-            cancel(&consumer, queue, wakes);
+            consumer.cancel(queue, wakes);
         }
         Ok(())
     }
@@ -168,24 +167,5 @@ impl Vhost {
         }
         self.routes_changed();
         useless
-    }
-}
-
-/// Ends a consumer whose queue is gone, and tells its client if it wants to know.
-fn cancel(consumer: &Consumer, queue: &Arc<Queue>, wakes: &mut Wakes) {
-    let mut outbox = consumer.outbox.lock();
-    let Some(channel) = outbox.channel(consumer.channel) else { return };
-    // Its client may have cancelled it at the same moment and put the slot to another use.
-    let Some(slot) = channel.slot(consumer.slot).filter(|slot| Arc::ptr_eq(&slot.queue, queue))
-    else {
-        return;
-    };
-    let tag = slot.consumer_tag.clone();
-    channel.end_consumer(consumer.slot);
-    let Some(tag) = tag.filter(|_| consumer.outbox.cancel_notify) else { return };
-    let ended = basic::Cancel { consumer_tag: tag.as_short_str(), nowait: true };
-    outbox.put(consumer.channel, |wire| ended.write_frame(consumer.channel, wire.bytes_mut()));
-    if outbox.claim_wake() {
-        wakes.push(&consumer.outbox);
     }
 }

@@ -83,8 +83,8 @@ impl Vhost {
         let now = self.connections();
         match self.limits().and_then(|limits| limits.connections_max) {
             Some(most) if now > most => Err(Fault::not_allowed(format_args!(
-                "access to vhost '{}' refused for user '{user}': vhost connection limit ({most}) \
-                 is reached",
+                "access to vhost '{}' refused for user '{user}': connection limit ({most}) is \
+                 reached",
                 self.name
             ))),
             _ => Ok(admission),
@@ -94,16 +94,6 @@ impl Vhost {
     /// Connections that are open in it.
     pub fn connections(&self) -> u64 {
         self.connections.load(Ordering::Relaxed)
-    }
-
-    /// What an operator has said, if anything.
-    pub fn limits(&self) -> Option<VhostLimits> {
-        *self.limits.lock()
-    }
-
-    /// Has other limits from now on. What is there already stays.
-    pub(crate) fn set_limits(&self, limits: VhostLimits) {
-        *self.limits.lock() = Some(limits);
     }
 
     /// Refuses one more queue where there are as many as there may be.

@@ -11,6 +11,7 @@ mod listed;
 mod log;
 mod policies;
 mod route;
+mod settings;
 
 pub(crate) use bind::BindingRequest;
 pub(crate) use declare::{QueueRequest, owned_arguments, refuse_default_exchange};
@@ -18,6 +19,7 @@ pub use limits::{Admission, VhostLimits};
 pub(crate) use listed::is_predefined;
 pub(crate) use log::store_fault;
 pub(crate) use route::{Route, lock_streams};
+pub use settings::VhostSettings;
 
 use crate::admin::{Event, EventKind, Monitor};
 use crate::counts::VhostCounts;
@@ -64,7 +66,7 @@ pub struct Vhost {
     exchanges_max: usize,
     bindings_max: usize,
     /// What an operator has said of it, if anything.
-    limits: Mutex<Option<VhostLimits>>,
+    settings: Mutex<Option<VhostSettings>>,
     connections: AtomicU64,
     policies: RwLock<Policies>,
     /// What is gone without the log knowing it, for want of room.
@@ -141,7 +143,7 @@ impl Vhost {
             queues_max: limits.queues_max,
             exchanges_max: limits.exchanges_max,
             bindings_max: limits.bindings_max,
-            limits: Mutex::new(None),
+            settings: Mutex::new(None),
             connections: AtomicU64::new(0),
             policies: RwLock::default(),
             unlogged: Mutex::default(),

@@ -7,30 +7,13 @@ use crate::exchange::Exchange;
 use crate::persistence::definition;
 use crate::policy::{Policies, Policy, PolicyError, PolicyKind};
 use crate::queue::{EffectiveSettings, Queue};
-use crate::vhost::VhostLimits;
 use crate::wakes::Wakes;
 use courser_codec::{FieldTable, ShortString};
-use courser_store::{Record, StoreError, Sync};
+use courser_store::{Record, Sync};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl Broker {
-    /// Makes a vhost, or finds it, and gives it limits. It survives a restart.
-    pub fn define_vhost(&self, name: &str, limits: VhostLimits) -> Result<Arc<Vhost>, StoreError> {
-        let vhost = self.add_vhost(name);
-        // Of the whole broker, wherever the vhost itself is.
-        let shard = self.home();
-        let _gate = shard.gate.read();
-        if vhost.limits() != Some(limits) {
-            let key = definition::vhost_key(name);
-            let value = definition::vhost_value(&limits);
-            let record = Record::Defined { key: &key, value: &value };
-            shard.store.append(&[record], Sync::Wanted, &mut Vec::new())?;
-            vhost.set_limits(limits);
-        }
-        Ok(vhost)
-    }
-
     /// Sets a policy, in place of the one of its name if there is one. Queues and exchanges follow it
     /// from now on; it survives a restart.
     pub fn set_policy(

@@ -21,7 +21,7 @@ fn refused(world: &World, user: &str, vhost: &str) -> String {
 fn a_vhost_is_entered_with_a_permission_only() {
     let world = World::new();
     with_user(&world);
-    world.broker.add_vhost("other");
+    world.broker.define_vhost("other", Default::default()).expect("a vhost");
     world.admit("u", "/").expect("let in");
     assert_eq!(
         refused(&world, "u", "other"),
@@ -39,7 +39,7 @@ fn connections_of_a_user_are_limited_over_all_vhosts() {
     let world = World::new();
     with_user(&world);
     let admin = world.broker.admin();
-    world.broker.add_vhost("other");
+    world.broker.define_vhost("other", Default::default()).expect("a vhost");
     admin.set_permission("u", "other", Permission::all()).expect("a permission");
     admin.set_user_limit("u", "max-connections", 1).expect("a limit");
     let mut first = world.admit("u", "/").expect("let in");
@@ -124,7 +124,7 @@ fn accounts_survive_restarts_crashes_and_checkpoints() {
     admin.set_user_limit("u", "max-channels", 7).expect("a limit");
     let permission = Permission { read: "^r".into(), ..Permission::all() };
     admin.set_permission("u", "/", permission).expect("a permission");
-    world.broker.add_vhost("other");
+    world.broker.define_vhost("other", Default::default()).expect("a vhost");
     admin.set_permission("u", "other", Permission::all()).expect("a permission");
     admin.clear_permission("u", "other").expect("cleared");
     let topic = TopicPermission { write: "^{username}".into(), read: String::new() };

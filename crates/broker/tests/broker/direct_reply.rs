@@ -167,7 +167,8 @@ fn a_forged_name_is_not_found() {
 fn names_are_good_in_their_vhost_only() {
     let world = World::new();
     let (mut client, _server, reply_to) = asked(&world);
-    let mut stranger = world.connect_to(world.broker.add_vhost("other"));
+    let mut stranger =
+        world.connect_to(world.broker.define_vhost("other", Default::default()).expect("a vhost"));
     stranger.publish("", &reply_to, "from elsewhere");
     assert!(stranger.refused(passive(&reply_to)).starts_with("404 "));
     assert_eq!(client.bodies(), [""; 0]);

@@ -213,7 +213,7 @@ fn a_stream_follows_a_policy() {
 #[test]
 fn policies_of_one_vhost_do_not_reach_another() {
     let world = World::new();
-    let other = world.broker.add_vhost("other");
+    let other = world.broker.define_vhost("other", Default::default()).expect("a vhost");
     world.connect_to(Arc::clone(&other)).declare("q");
     world.set(policy("p", ".*", with("expires", 1000)));
     let queue = other.queue(b"q").expect("the queue");

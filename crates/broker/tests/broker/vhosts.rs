@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[test]
 fn vhosts_share_no_names_and_no_messages() {
     let world = World::new();
-    let other_vhost = world.broker.add_vhost("other");
+    let other_vhost = world.broker.define_vhost("other", Default::default()).expect("a vhost");
     let mut here = world.connect();
     let mut there = world.connect_to(other_vhost);
     here.declare("q");
@@ -29,7 +29,7 @@ fn vhosts_share_no_names_and_no_messages() {
 #[test]
 fn a_fanout_of_one_vhost_does_not_reach_another() {
     let world = World::new();
-    let other_vhost = world.broker.add_vhost("other");
+    let other_vhost = world.broker.define_vhost("other", Default::default()).expect("a vhost");
     let mut here = world.connect();
     let mut there = world.connect_to(other_vhost);
     for client in [&mut here, &mut there] {
@@ -44,7 +44,8 @@ fn a_fanout_of_one_vhost_does_not_reach_another() {
 #[test]
 fn every_vhost_has_the_predefined_exchanges() {
     let world = World::new();
-    let mut client = world.connect_to(world.broker.add_vhost("new"));
+    let mut client =
+        world.connect_to(world.broker.define_vhost("new", Default::default()).expect("a vhost"));
     for name in ["amq.direct", "amq.fanout", "amq.topic", "amq.headers", "amq.match"] {
         let passive =
             exchange::Declare { exchange: short(name), passive: true, ..Default::default() };
@@ -56,7 +57,7 @@ fn every_vhost_has_the_predefined_exchanges() {
 fn a_vhost_that_exists_is_not_made_anew() {
     let world = World::new();
     world.connect().declare("q");
-    world.broker.add_vhost("/");
+    world.broker.define_vhost("/", Default::default()).expect("a vhost");
     assert!(world.has_queue("q"));
     assert!(world.broker.vhost("missing").is_none());
 }
@@ -70,8 +71,8 @@ fn a_vhost_takes_no_more_connections_than_it_may_have() {
     let Err(refused) = vhost.admit("u") else { panic!("one too many") };
     assert_eq!(
         refused.to_string(),
-        "530 NOT_ALLOWED - access to vhost 'small' refused for user 'u': vhost connection limit \
-         (1) is reached"
+        "530 NOT_ALLOWED - access to vhost 'small' refused for user 'u': connection limit (1) is \
+         reached"
     );
     drop(first);
     let client = world.connect_to(Arc::clone(&vhost));
@@ -124,7 +125,8 @@ fn vhosts_and_their_limits_survive_a_restart() {
 fn queues_of_the_same_name_in_two_vhosts_survive_apart() {
     let mut world = WorldOnDisk::new();
     for (vhost, body) in [("/", "here"), ("other", "there")] {
-        let mut client = world.connect_to(world.broker.add_vhost(vhost));
+        let mut client = world
+            .connect_to(world.broker.define_vhost(vhost, Default::default()).expect("a vhost"));
         declare_with(&mut client, "q", true, &FieldTable::new());
         client.send(Message::new("", "q", body).with_properties(|of| of.delivery_mode = Some(2)));
     }

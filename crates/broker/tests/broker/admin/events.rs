@@ -1,6 +1,7 @@
 //! Following what happens.
 
 use crate::support::World;
+use courser_auth::{PasswordHash, Permission, Tags, TopicPermission, User};
 use courser_broker::admin::{EVENTS_MAX, EventKind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -84,4 +85,44 @@ fn nothing_is_kept_for_those_who_have_gone() {
     let followed = later.take(10);
     let names: Vec<&str> = followed.events.iter().map(|event| event.name.as_str()).collect();
     assert_eq!((followed.missed, names), (0, vec!["c"]));
+}
+
+#[test]
+fn those_who_follow_hear_of_users_and_of_what_they_may_do() {
+    let world = World::new();
+    let admin = world.broker.admin();
+    let mut follower = admin.follow();
+    admin.put_user(User::new("u", PasswordHash::none())).expect("a user");
+    let hash = PasswordHash::quick(b"secret").expect("a hash");
+    let change = |user: &mut User| {
+        user.password = hash;
+        user.tags = Tags::administrator();
+        Ok(())
+    };
+    admin.change_user("u", change).expect("it is there");
+    admin.set_user_limit("u", "max-channels", 5).expect("a limit");
+    admin.set_permission("u", "/", Permission::all()).expect("a permission");
+    let topic = TopicPermission { write: "^a".into(), read: ".*".into() };
+    admin.set_topic_permission("u", "/", "amq.topic", topic).expect("a permission");
+    admin.clear_topic_permissions("u", "/", None).expect("it is there");
+    admin.clear_permission("u", "/").expect("it is there");
+    admin.delete_user("u").expect("it is there");
+    let events = follower.take(usize::MAX).events;
+    let heard: Vec<(&str, &str, &str)> = events
+        .iter()
+        .map(|event| (event.kind.name(), event.vhost.as_str(), event.name.as_str()))
+        .collect();
+    let expected = [
+        ("user.created", "", "u"),
+        ("user.password.changed", "", "u"),
+        ("user.tags.set", "", "u"),
+        ("user.limits.set", "", "u"),
+        ("permission.created", "/", "u"),
+        ("topic.permission.created", "/", "u"),
+        ("topic.permission.deleted", "/", "u"),
+        ("permission.deleted", "/", "u"),
+        ("user.deleted", "", "u"),
+    ];
+    assert_eq!(heard, expected);
+    assert_eq!(events[5].details, [("exchange", "amq.topic".to_owned())]);
 }

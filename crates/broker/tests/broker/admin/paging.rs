@@ -63,7 +63,7 @@ fn a_page_is_never_longer_than_the_most_there_may_be() {
 fn a_list_of_all_vhosts_goes_by_vhost_and_name() {
     let world = World::new();
     for vhost in ["b", "a"] {
-        let vhost = world.broker.add_vhost(vhost);
+        let vhost = world.broker.define_vhost(vhost, Default::default()).expect("a vhost");
         let mut client = world.connect_to(vhost);
         client.declare("y");
         client.declare("x");

@@ -1,0 +1,156 @@
+//! What an operator has said of a vhost.
+
+use super::{Vhost, VhostLimits, store_fault};
+use crate::arguments::{QUEUE_TYPE, QueueType};
+use crate::broker::Broker;
+use crate::definition;
+use crate::fault::Fault;
+use crate::vhost::QueueRequest;
+use courser_codec::{FieldValue, ShortStr, ShortString};
+use courser_store::{Record, Sync};
+use std::sync::Arc;
+
+/// Bytes of a vhost's description.
+const DESCRIPTION_BYTES_MAX: usize = 4096;
+/// Tags of a vhost.
+const TAGS_MAX: usize = 32;
+/// Bytes of one of them.
+const TAG_BYTES_MAX: usize = 255;
+
+/// What an operator says of a vhost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VhostSettings {
+    /// What it may have at most.
+    pub limits: VhostLimits,
+    /// What it is for.
+    pub description: String,
+    /// Words to find it by.
+    pub tags: Vec<String>,
+    /// The type of the queues that are declared without one: `classic`, `quorum` or `stream`. Those
+    /// that are not durable, exclusive or deleted by themselves are classic all the same.
+    pub default_queue_type: Option<String>,
+    /// Copies of all messages go to `amq.rabbitmq.trace`.
+    pub tracing: bool,
+    /// It can't be deleted.
+    pub protected: bool,
+}
+
+impl VhostSettings {
+    /// Refuses what can't be meant or is too much.
+    fn check(&self) -> Result<(), Fault> {
+        if self.description.len() > DESCRIPTION_BYTES_MAX {
+            return Err(Fault::precondition_failed(format_args!(
+                "the description of a vhost has {DESCRIPTION_BYTES_MAX} bytes at most"
+            )));
+        }
+        let tags = &self.tags;
+        if tags.len() > TAGS_MAX || tags.iter().any(|tag| tag.len() > TAG_BYTES_MAX) {
+            return Err(Fault::precondition_failed(format_args!(
+                "a vhost has {TAGS_MAX} tags of {TAG_BYTES_MAX} bytes at most"
+            )));
+        }
+        match &self.default_queue_type {
+            Some(name) if QueueType::named(name).is_none() => {
+                Err(Fault::precondition_failed(format_args!("{name} is not a valid queue type")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Broker {
+    /// Makes a vhost, or finds it, and gives it limits. It survives a restart.
+    ///
+    /// # Errors
+    /// When it can't be kept.
+    pub fn define_vhost(&self, name: &str, limits: VhostLimits) -> Result<Arc<Vhost>, Fault> {
+        self.change_vhost(name, |settings| settings.limits = limits)
+    }
+
+    /// Makes a vhost, or finds it, and changes what is said of it. It survives a restart.
+    pub(crate) fn change_vhost(
+        &self,
+        name: &str,
+        change: impl FnOnce(&mut VhostSettings),
+    ) -> Result<Arc<Vhost>, Fault> {
+        if let Some(vhost) = self.vhost(name) {
+            self.keep_settings(&vhost, change)?;
+            return Ok(vhost);
+        }
+        // Nothing is made for what is refused.
+        let mut new = VhostSettings::default();
+        change(&mut new);
+        new.check()?;
+        let vhost = self.vhost_at_home(name);
+        self.keep_settings(&vhost, |settings| *settings = new)?;
+        Ok(vhost)
+    }
+
+    /// Changes the settings of a vhost, in the log first.
+    fn keep_settings(
+        &self,
+        vhost: &Vhost,
+        change: impl FnOnce(&mut VhostSettings),
+    ) -> Result<(), Fault> {
+        // Of the whole broker, wherever the vhost itself is.
+        let home = self.home();
+        let _gate = home.gate.read();
+        // Locked across the append, so that the log has the changes in their order.
+        let mut settings = vhost.settings.lock();
+        let mut new = settings.clone().unwrap_or_default();
+        change(&mut new);
+        new.check()?;
+        if settings.as_ref() != Some(&new) {
+            let key = definition::vhost_key(&vhost.name);
+            let value = definition::vhost_value(&new);
+            let record = Record::Defined { key: &key, value: &value };
+            let appended = home.store.append(&[record], Sync::Wanted, &mut Vec::new());
+            appended.map_err(store_fault)?;
+            let tracing = new.tracing;
+            *settings = Some(new);
+            drop(settings);
+            vhost.set_tracing(tracing);
+        }
+        Ok(())
+    }
+}
+
+impl Vhost {
+    /// What an operator has said of it, if anything.
+    pub fn settings(&self) -> Option<VhostSettings> {
+        self.settings.lock().clone()
+    }
+
+    /// What it may have at most, if an operator has said anything of it.
+    pub fn limits(&self) -> Option<VhostLimits> {
+        self.settings.lock().as_ref().map(|settings| settings.limits)
+    }
+
+    /// Takes back what was said of it before a restart.
+    pub(crate) fn restore_settings(&self, settings: VhostSettings) {
+        let tracing = settings.tracing;
+        *self.settings.lock() = Some(settings);
+        self.set_tracing(tracing);
+    }
+
+    /// Gives a queue that is declared without a type that of the vhost, if it can have it. One that is
+    /// there already keeps its own.
+    pub(super) fn give_default_type(&self, request: &mut QueueRequest) {
+        if !request.durable || request.exclusive || request.auto_delete {
+            return;
+        }
+        if request.arguments.get(QUEUE_TYPE).is_some() {
+            return;
+        }
+        let settings = self.settings.lock();
+        let named = settings.as_ref().and_then(|settings| settings.default_queue_type.as_deref());
+        let Some(default) = named.and_then(QueueType::named) else { return };
+        drop(settings);
+        let there = self.queue(request.name.as_bytes());
+        if there.is_some_and(|queue| QueueType::of(&queue.settings.arguments) != default) {
+            return;
+        }
+        let key = ShortString::from(ShortStr::from_static(QUEUE_TYPE));
+        request.arguments.insert(key, FieldValue::from(default.name()));
+    }
+}
