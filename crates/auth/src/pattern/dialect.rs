@@ -45,6 +45,10 @@ pub(super) fn read(text: &str) -> Result<Reading, PatternError> {
                     now_quantified = true;
                     length
                 }
+                // Older versions of PCRE read this as text, newer ones as a quantifier.
+                None if bytes[at + 1..].starts_with(b",") => {
+                    return refuse("{,", at, "write {0, or escape the brace");
+                }
                 None => 1,
             },
             _ => 1,

@@ -73,6 +73,7 @@ fn what_pcre_reads_otherwise_is_refused() {
         "a\\",
         "*",
         r"\b{start}a",
+        "a{,2}",
         "(?i-x:a)",
     ];
     for pattern in refused {
@@ -166,19 +167,22 @@ fn an_accepted_pattern_matches_what_it_matches_in_pcre() {
     let subjects: Vec<&str> = table.lines().filter_map(|line| line.strip_prefix('=')).collect();
     let verdicts = table.lines().filter(|line| !line.starts_with(['#', '=']));
     let verdicts: Vec<_> = verdicts.filter_map(|line| line.rsplit_once('\t')).collect();
-    let (mut accepted, mut compared) = (0, 0);
+    let (mut accepted, mut differing) = (0, Vec::new());
     for (text, verdict) in &verdicts {
         let Ok(pattern) = Pattern::new(text) else { continue };
-        assert_ne!(*verdict, "refused", "{text} is no pattern of PCRE");
+        if *verdict == "refused" {
+            differing.push(format!("{text} is no pattern of PCRE"));
+            continue;
+        }
         assert_eq!(verdict.len(), subjects.len(), "{text}");
         accepted += 1;
         for (subject, verdict) in subjects.iter().zip(verdict.chars()) {
-            let matched = pattern.matches(subject.as_bytes());
-            assert_eq!(matched, verdict == 'y', "{text} and '{subject}'");
-            compared += 1;
+            if pattern.matches(subject.as_bytes()) != (verdict == 'y') {
+                differing.push(format!("{text} and '{subject}', in PCRE: {verdict}"));
+            }
         }
     }
+    assert!(differing.is_empty(), "{differing:#?}");
     // Few are refused: those that the module's documentation names.
     assert!(accepted * 10 >= verdicts.len() * 7, "{accepted} of {} are accepted", verdicts.len());
-    assert_eq!(compared, accepted * subjects.len());
 }
