@@ -209,7 +209,8 @@ impl Broker {
         let mut admission = admission.into();
         let id: ConnectionId = self.next_connection.fetch_add(1, Ordering::Relaxed);
         let (vhost, user) = (Arc::clone(&admission.vhost().label), identity.user.clone());
-        let connection = Connection::new(id, vhost, user, details, self.now_ms());
+        let interned = &self.monitor.properties;
+        let connection = Connection::new(id, vhost, user, details, self.now_ms(), interned);
         let high_bytes = self.limits.outbox_high_bytes;
         let outbox = Outbox::new(frame_max, high_bytes, identity.cancel_notify, connection);
         let outbox = self.monitor.register(outbox, self.now_ms());

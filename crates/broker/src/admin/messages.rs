@@ -246,7 +246,8 @@ impl Admin {
     fn holder(&self, vhost: &Arc<Vhost>) -> Arc<Outbox> {
         let (label, user) = (Arc::clone(&vhost.label), ShortString::default());
         let details = ConnectionDetails::default();
-        let connection = Connection::new(0, label, user, details, self.broker.now_ms());
+        let (now_ms, interned) = (self.broker.now_ms(), &self.broker.monitor.properties);
+        let connection = Connection::new(0, label, user, details, now_ms, interned);
         Outbox::new(usize::MAX, 0, false, connection)
     }
 

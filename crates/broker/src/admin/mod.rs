@@ -13,6 +13,7 @@ mod connections;
 mod durable;
 mod events;
 mod exchanges;
+mod interned;
 mod interventions;
 mod messages;
 mod monitor;

@@ -1,6 +1,7 @@
 //! What the broker keeps for its operator beside what it needs itself.
 
 use super::events::{Event, EventKind, Events};
+use super::interned::Interned;
 use super::ordered::Named;
 use super::registry::Registry;
 use crate::counts::{MessageCounts, SharedSizes};
@@ -15,6 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Default)]
 pub(crate) struct Monitor {
     pub registry: Registry,
+    /// What clients say of themselves.
+    pub properties: Interned,
     pub events: Arc<Events>,
     pub churn: ChurnCounters,
     /// How large the messages were that clients have published.
@@ -47,6 +50,7 @@ impl Monitor {
     pub fn forget(&self, outbox: &Arc<Outbox>, now_ms: u64) {
         let is_this = |other: &Arc<Outbox>| Arc::ptr_eq(other, outbox);
         if self.registry.remove_if(outbox.name(), is_this) {
+            self.properties.release(outbox.connection.properties());
             count(&self.churn.connections_closed);
             self.events.tell(|| about(outbox, now_ms, EventKind::ConnectionClosed));
         }

@@ -3,6 +3,7 @@
 //! What there is to know of a connection lives in its outbox, which others reach it by anyway; the
 //! registry keeps the outboxes by the names of their connections.
 
+use super::interned::Interned;
 use super::ordered::{Named, Ordered};
 use super::page::View;
 use crate::counts::ChannelCounts;
@@ -50,8 +51,8 @@ pub(crate) struct Connection {
     heartbeat_s: u16,
     state: AtomicU8,
     since_ms: u64,
-    /// Encoded, which takes much less.
-    properties: Box<[u8]>,
+    /// Encoded, which takes much less, and shared with others who say the same.
+    properties: Arc<[u8]>,
     pub traffic: Traffic,
 }
 
@@ -129,6 +130,7 @@ impl Connection {
         user: ShortString,
         details: ConnectionDetails,
         since_ms: u64,
+        interned: &Interned,
     ) -> Self {
         let ConnectionDetails { mut name, mechanism, channel_max, heartbeat_s, client_properties } =
             details;
@@ -146,13 +148,18 @@ impl Connection {
             heartbeat_s,
             state: AtomicU8::new(ConnectionState::Running as u8),
             since_ms,
-            properties: encode_some(client_properties),
+            properties: interned.share(&encode_some(client_properties)),
             traffic: Traffic::default(),
         }
     }
 
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What the client says of itself, encoded.
+    pub fn properties(&self) -> &Arc<[u8]> {
+        &self.properties
     }
 
     pub fn user(&self) -> &ShortString {
@@ -187,7 +194,7 @@ impl Connection {
 }
 
 /// The entries of a table that fit into what is kept, encoded.
-fn encode_some(mut properties: FieldTable) -> Box<[u8]> {
+fn encode_some(mut properties: FieldTable) -> Vec<u8> {
     let mut encoded = properties.to_entries();
     while encoded.len() > PROPERTIES_BYTES_MAX {
         // Whichever takes most is said at too great length.
@@ -198,7 +205,7 @@ fn encode_some(mut properties: FieldTable) -> Box<[u8]> {
         properties.remove(name.as_bytes());
         encoded = properties.to_entries();
     }
-    encoded.into()
+    encoded
 }
 
 impl Traffic {

@@ -62,6 +62,21 @@ fn what_a_client_says_at_too_great_length_is_kept_in_part() {
 }
 
 #[test]
+fn clients_that_say_the_same_of_themselves_are_shown_so_however_many_come_and_go() {
+    let world = World::new();
+    let properties = || FieldTable::new().with("product", "the same");
+    let first = connect(&world, "one", "guest", properties());
+    let _second = connect(&world, "two", "guest", properties());
+    let _other = connect(&world, "three", "guest", FieldTable::new().with("product", "other"));
+    drop(first);
+    let _third = connect(&world, "four", "guest", properties());
+    for (name, product) in [("two", "the same"), ("three", "other"), ("four", "the same")] {
+        let shown = world.broker.admin().connection(name).expect("it is there").client_properties;
+        assert_eq!(shown.get("product").and_then(|value| value.as_str()), Some(product), "{name}");
+    }
+}
+
+#[test]
 fn a_forced_close_comes_to_the_connection_as_a_fault_of_channel_0() {
     let world = World::new();
     let mut client = connect(&world, "one", "guest", FieldTable::new());

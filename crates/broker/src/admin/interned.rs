@@ -1,0 +1,46 @@
+//! What many connections say of themselves in the same words, kept once.
+
+use parking_lot::Mutex;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Different bytes that are kept before those are looked for that nobody has any more.
+const UNSWEPT_MIN: usize = 64;
+
+/// Bytes that are shared by all who have the same.
+#[derive(Default)]
+pub(crate) struct Interned(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    all: HashSet<Arc<[u8]>>,
+    /// How many there were, at the last look, that somebody has.
+    in_use: usize,
+}
+
+impl Interned {
+    /// These bytes, shared with whoever has the same already.
+    pub fn share(&self, bytes: &[u8]) -> Arc<[u8]> {
+        let mut known = self.0.lock();
+        if let Some(shared) = known.all.get(bytes) {
+            return Arc::clone(shared);
+        }
+        if known.all.len() >= 2 * known.in_use.max(UNSWEPT_MIN) {
+            // Two who had the same and went together have each taken the other for one who stays.
+            known.all.retain(|shared| Arc::strong_count(shared) > 1);
+            known.in_use = known.all.len();
+        }
+        let shared: Arc<[u8]> = bytes.into();
+        known.all.insert(Arc::clone(&shared));
+        shared
+    }
+
+    /// Forgets bytes that nobody has any more but the one who calls.
+    pub fn release(&self, shared: &Arc<[u8]>) {
+        let mut known = self.0.lock();
+        // Counted with the lock held, as nobody else can begin to share them then.
+        if Arc::strong_count(shared) <= 2 {
+            known.all.remove(&**shared);
+        }
+    }
+}
