@@ -160,7 +160,8 @@ pub(crate) fn vhost_value(settings: &VhostSettings) -> Vec<u8> {
     let limits = [settings.limits.connections_max, settings.limits.queues_max];
     let limits = limits.iter().flat_map(|most| most.unwrap_or(u64::MAX).to_le_bytes());
     let mut value: Vec<u8> = limits.collect();
-    value.push(u8::from(settings.tracing) * TRACING | u8::from(settings.protected) * PROTECTED);
+    let (tracing, protected) = (u8::from(settings.tracing), u8::from(settings.protected));
+    value.push((tracing * TRACING) | (protected * PROTECTED));
     let default = settings.default_queue_type.as_deref().unwrap_or_default();
     let tags = settings.tags.iter().map(String::as_str);
     for text in [default, &settings.description].into_iter().chain(tags) {
