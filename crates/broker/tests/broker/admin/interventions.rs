@@ -10,7 +10,7 @@ fn connect(world: &World, name: &str, cancel_notify: bool) -> Client {
     let identity = Identity { cancel_notify, ..guest() };
     let details = ConnectionDetails { name: name.to_owned(), ..ConnectionDetails::default() };
     let session = world.broker.open_connection(world.vhost(), identity, 131_072, details);
-    Client::new(session, 131_072)
+    Client::new(session, 131_072, std::sync::Weak::new())
 }
 
 fn cancel(world: &World, tag: &str) {
