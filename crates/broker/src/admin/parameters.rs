@@ -4,8 +4,8 @@
 //! are JSON texts, kept as they are: what they say concerns whoever reads them.
 
 use super::{Admin, Event, EventKind};
-use crate::definition;
 use crate::fault::Fault;
+use crate::persistence::definition;
 use crate::vhost::store_fault;
 use std::fmt;
 

@@ -3,8 +3,8 @@
 use super::{Vhost, VhostLimits, store_fault};
 use crate::arguments::{QUEUE_TYPE, QueueType};
 use crate::broker::Broker;
-use crate::definition;
 use crate::fault::Fault;
+use crate::persistence::definition;
 use crate::vhost::QueueRequest;
 use courser_codec::{FieldValue, ShortStr, ShortString};
 use courser_store::{Record, Sync};
