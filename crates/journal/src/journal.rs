@@ -149,6 +149,12 @@ impl Journal {
         self.core.release_unlogged(positions);
     }
 
+    /// Whether a checkpoint, as soon as there is room for one, would let go of what was given to
+    /// [`Journal::release_unlogged`].
+    pub fn awaits_checkpoint(&self) -> bool {
+        self.core.has_unlogged() || self.core.a_segment_awaits_a_checkpoint()
+    }
+
     /// Whether something was given to [`Journal::release_unlogged`] that no checkpoint stands for
     /// yet. Cheap.
     pub fn has_unlogged(&self) -> bool {

@@ -129,7 +129,7 @@ impl JournalStore {
             match *call {
                 CheckpointCall::Wait => self.called.wait(&mut call),
                 CheckpointCall::Watch => {
-                    if !self.journal.has_unlogged() {
+                    if !self.journal.awaits_checkpoint() {
                         *call = CheckpointCall::Wait;
                     } else if self.called.wait_for(&mut call, UNLOGGED_RETRY).timed_out()
                         && (self.journal.has_room() || self.journal.wants_checkpoint())

@@ -134,6 +134,15 @@ struct Acknowledging {
     state: StateOfShard,
     client: RefCell<Client>,
     writes: Cell<u32>,
+    /// During which of the writes.
+    during: u32,
+}
+
+impl Acknowledging {
+    fn new(during: u32, broker: &Arc<Broker>, client: Client) -> Self {
+        let client = RefCell::new(client);
+        Acknowledging { state: state(broker), client, writes: Cell::new(0), during }
+    }
 }
 
 impl ShardState for Acknowledging {
@@ -147,9 +156,8 @@ impl ShardState for Acknowledging {
 
     fn write(&self, start: Lsn, out: &mut dyn Write) -> io::Result<()> {
         self.state.write(start, out)?;
-        // Without room there is a second one at once, so that what nothing needs is freed.
         self.writes.set(self.writes.get() + 1);
-        if self.writes.get() == 2 {
+        if self.writes.get() == self.during {
             ack_next(&mut self.client.borrow_mut(), MESSAGES);
         }
         Ok(())
@@ -160,8 +168,8 @@ impl ShardState for Acknowledging {
 fn a_checkpoint_does_not_stand_for_what_comes_while_it_is_written() {
     let disk = FakeDisk::new(8);
     let (store, broker, client) = on_a_full_disk(&disk);
-    let acknowledging =
-        Acknowledging { state: state(&broker), client: RefCell::new(client), writes: Cell::new(0) };
+    // Without room there is a second one at once, so that what nothing needs is freed.
+    let acknowledging = Acknowledging::new(2, &broker, client);
     let made = store.checkpoint(&acknowledging);
     let client = acknowledging.client.into_inner();
     assert!(made.is_ok() && store.journal().has_unlogged());
@@ -169,6 +177,21 @@ fn a_checkpoint_does_not_stand_for_what_comes_while_it_is_written() {
     let (store, broker, client) = crash(&disk, (store, broker, client));
     assert_eq!(ready(&broker) as u64, MESSAGES);
     drop((client, store));
+}
+
+#[test]
+fn a_checkpoint_is_called_for_until_both_that_are_kept_stand_for_what_has_gone() {
+    let disk = FakeDisk::new(11);
+    let (store, broker, client) = on_a_full_disk(&disk);
+    let acknowledging = Acknowledging::new(1, &broker, client);
+    assert!(store.checkpoint(&acknowledging).is_ok());
+    store.journal().maintain_once();
+    // The second one knows all, the first one does not, so that nothing is freed yet.
+    assert!(!store.journal().has_unlogged() && !store.has_room());
+    assert!(store.journal().awaits_checkpoint() && store.journal().wants_checkpoint());
+    assert!(checkpoint(&store, &broker));
+    store.journal().maintain_once();
+    assert!(store.has_room() && !store.journal().awaits_checkpoint());
 }
 
 #[test]

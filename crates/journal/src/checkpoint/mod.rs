@@ -105,8 +105,9 @@ impl Core {
         self.latest.unlogged.is_any(self.latest.start())
     }
 
-    /// Whether a segment is only kept for want of a checkpoint that stands for its releases.
-    fn a_segment_awaits_a_checkpoint(&self) -> bool {
+    /// Whether a segment is only kept until both checkpoints stand for its releases. One that was made
+    /// while these came in may stand for all that the log does not know, and its predecessor not.
+    pub fn a_segment_awaits_a_checkpoint(&self) -> bool {
         let done = self.latest.unlogged.done_before();
         let written = self.written();
         let waits = |segment: &Segment| segment.live() == 0 && !segment.is_settled(done);
@@ -145,10 +146,12 @@ impl Core {
         let usage = self.usage();
         let dead = usage.log_bytes - usage.live_bytes;
         // Without new dead space since the last one, another one would free nothing.
-        let dead_since = dead.saturating_sub(self.latest.dead_bytes.load(Relaxed));
+        // What it has freed has gone only after it.
+        let dead_then = self.latest.dead_bytes.fetch_min(dead, Relaxed);
+        let dead_since = dead.saturating_sub(dead_then);
         let bound = if self.has_room() { self.options.dead_bytes + usage.live_bytes } else { 0 };
         let would_free = dead > bound && dead_since >= self.options.segment_bytes;
-        let wanted = would_free || (self.has_unlogged() && self.a_segment_awaits_a_checkpoint());
+        let wanted = would_free || self.a_segment_awaits_a_checkpoint();
         if !wanted {
             self.latest.look_at.store(end + LOOK_AGAIN_BYTES, Relaxed);
         }
