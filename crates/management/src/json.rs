@@ -8,6 +8,12 @@ use serde_json::{Map, Number, Value};
 /// Tables in tables that a client may send as JSON.
 const NESTING_MAX: usize = 32;
 
+/// A JSON text that the broker keeps, as a value. A program that embeds the broker may have it keep
+/// something else, which is shown as the text that it is.
+pub(crate) fn kept_value(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| text.into())
+}
+
 /// Which members of objects are wanted (`columns`): paths of names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Columns(Option<Vec<Vec<String>>>);

@@ -52,7 +52,7 @@ pub use crate::counts::{
 pub use crate::exchange::{ExchangeKind, ExchangeSettings};
 pub use crate::fault::Fault;
 pub use crate::policy::{ApplyTo, Policy, PolicyError, PolicyKind};
-pub use crate::vhost::VhostLimits;
+pub use crate::vhost::{VhostLimits, VhostSettings};
 
 use crate::broker::Broker;
 use crate::exchange::Exchange;

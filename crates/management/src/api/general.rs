@@ -12,7 +12,6 @@ pub(crate) const ROUTES: &[Route] = &[
     get("/api/whoami", Needs::Login, whoami, "The user who asks."),
     get("/api/version", Needs::Nothing, version, "The version of RabbitMQ whose API this is."),
     get("/api/openapi.json", Needs::Nothing, description, "This description."),
-    get("/api/cluster-name", Needs::Login, cluster_name, "The name of the cluster."),
     get("/api/extensions", Needs::Login, extensions, "Extensions of the web page: there is none."),
 ];
 
@@ -36,10 +35,6 @@ fn version(_: &Call) -> Outcome {
 
 fn description(call: &Call) -> Outcome {
     Ok(Reply::json(&openapi::document(&call.api.routes, &call.api.settings.node.version)))
-}
-
-fn cluster_name(call: &Call) -> Outcome {
-    Ok(Reply::json(&json!({ "name": call.api.settings.node.cluster_name })))
 }
 
 fn extensions(_: &Call) -> Outcome {

@@ -16,6 +16,7 @@ mod health;
 mod messages;
 mod nodes;
 mod overview;
+mod parameters;
 mod policies;
 mod queues;
 mod settings;
@@ -24,7 +25,9 @@ mod users;
 mod vhost_changes;
 mod vhosts;
 
+pub(crate) use parameters::{check_component, name_of_cluster};
 pub(crate) use settings::policy;
+pub(crate) use vhost_changes::Said;
 
 use crate::routes::{Handler, Needs, Route, Verb};
 
@@ -52,6 +55,7 @@ pub(crate) const TABLE: &[&[Route]] = &[
     features::ROUTES,
     definitions::ROUTES,
     vhost_changes::ROUTES,
+    parameters::ROUTES,
 ];
 
 const fn get(pattern: &'static str, needs: Needs, handler: Handler, doc: &'static str) -> Route {

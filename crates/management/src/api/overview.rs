@@ -1,5 +1,6 @@
 //! The broker at a glance.
 
+use super::parameters::name_of_cluster;
 use super::{get, stats};
 use crate::API_VERSION;
 use crate::call::{Call, Outcome};
@@ -19,7 +20,7 @@ fn overview(call: &Call) -> Outcome {
     let is_monitor = call.caller()?.is_monitor();
     let node = &call.api.settings.node;
     let mut fields = Fields::new(&call.columns());
-    head(&mut fields, node);
+    head(&mut fields, node, &name_of_cluster(call.admin(), node));
     fields.put("node", node.name.as_str());
     if is_monitor {
         fields.put_with("listeners", || listeners(node));
@@ -41,7 +42,7 @@ fn overview(call: &Call) -> Outcome {
     Ok(Reply::object(fields))
 }
 
-fn head(fields: &mut Fields, node: &NodeFacts) {
+fn head(fields: &mut Fields, node: &NodeFacts, cluster: &str) {
     fields
         .put("management_version", API_VERSION)
         .put("rates_mode", "basic")
@@ -53,7 +54,7 @@ fn head(fields: &mut Fields, node: &NodeFacts) {
         .put("product_name", "Courser")
         .put("product_version", node.version.as_str())
         .put("rabbitmq_version", API_VERSION)
-        .put("cluster_name", node.cluster_name.as_str())
+        .put("cluster_name", cluster)
         .put("cluster_tags", json!({}))
         .put("node_tags", json!({}))
         .put("erlang_version", "")

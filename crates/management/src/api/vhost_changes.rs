@@ -1,10 +1,12 @@
-//! Making and deleting vhosts.
+//! Making, changing and deleting vhosts.
 
 use crate::call::{Call, Members, Outcome};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route, Verb};
 use courser_auth::Permission;
+use courser_broker::admin::{Fault, VhostSettings};
+use hyper::StatusCode;
 use serde_json::{Map, Value};
 
 pub(crate) const ROUTES: &[Route] = &[
@@ -13,7 +15,7 @@ pub(crate) const ROUTES: &[Route] = &[
         pattern: "/api/vhosts/{vhost}",
         needs: Needs::Administrator,
         handler: put,
-        doc: "Makes a vhost, which the caller may then enter.",
+        doc: "Makes a vhost, which the caller may then enter, or changes what is said of one.",
     },
     Route {
         method: Verb::Delete,
@@ -24,6 +26,20 @@ pub(crate) const ROUTES: &[Route] = &[
     },
     Route {
         method: Verb::Post,
+        pattern: "/api/vhosts/{vhost}/deletion/protection",
+        needs: Needs::Administrator,
+        handler: protect,
+        doc: "Keeps a vhost from being deleted.",
+    },
+    Route {
+        method: Verb::Delete,
+        pattern: "/api/vhosts/{vhost}/deletion/protection",
+        needs: Needs::Administrator,
+        handler: unprotect,
+        doc: "Lets a vhost be deleted again.",
+    },
+    Route {
+        method: Verb::Post,
         pattern: "/api/vhosts/{vhost}/start/{node}",
         needs: Needs::Administrator,
         handler: start,
@@ -31,12 +47,80 @@ pub(crate) const ROUTES: &[Route] = &[
     },
 ];
 
+/// What a body says of a vhost.
+pub(crate) struct Said {
+    description: String,
+    tags: Vec<String>,
+    default_queue_type: Option<String>,
+    /// Stays as it is without.
+    tracing: Option<bool>,
+    /// Stays as it is without.
+    protected: Option<bool>,
+}
+
+impl Said {
+    /// # Errors
+    /// What can't be meant.
+    pub fn read(body: &Map<String, Value>) -> Result<Self, Refusal> {
+        let description = match body.get("description") {
+            None | Some(Value::Null) => String::new(),
+            Some(_) => body.required_text("description")?.to_owned(),
+        };
+        let not_tags = || Refusal::bad_request("tags is neither a list of texts nor a text");
+        let tags: Vec<String> = match body.get("tags") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::String(text)) => text
+                .split(',')
+                .map(|tag| tag.trim().to_owned())
+                .filter(|tag| !tag.is_empty())
+                .collect(),
+            Some(Value::Array(list)) => {
+                let texts = list.iter().map(|tag| tag.as_str().map(str::to_owned));
+                texts.collect::<Option<_>>().ok_or_else(not_tags)?
+            }
+            Some(_) => return Err(not_tags()),
+        };
+        let flag = |name: &str| {
+            let is_said = body.get(name).is_some_and(|value| !value.is_null());
+            is_said.then(|| body.flag(name, false)).transpose()
+        };
+        Ok(Said {
+            description,
+            tags,
+            default_queue_type: queue_type(body)?,
+            tracing: flag("tracing")?,
+            protected: flag("protected_from_deletion")?,
+        })
+    }
+
+    /// Description, tags and type of queues that are not said are cleared.
+    pub fn apply(self, settings: &mut VhostSettings) {
+        settings.description = self.description;
+        settings.tags = self.tags;
+        settings.default_queue_type = self.default_queue_type;
+        settings.tracing = self.tracing.unwrap_or(settings.tracing);
+        settings.protected = self.protected.unwrap_or(settings.protected);
+    }
+}
+
+/// The type of queues declared without one, if a body names one that is not the usual.
+fn queue_type(body: &Map<String, Value>) -> Result<Option<String>, Refusal> {
+    match body.get("default_queue_type").or_else(|| body.get("defaultqueuetype")) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(kind)) => match kind.as_str() {
+            "" | "undefined" | "classic" => Ok(None),
+            "quorum" | "stream" => Ok(Some(kind.clone())),
+            other => Err(Refusal::bad_request(format!("{other} is not a valid queue type"))),
+        },
+        Some(other) => Err(Refusal::bad_request(format!("{other} is not a valid queue type"))),
+    }
+}
+
 fn put(call: &Call) -> Outcome {
     let name = call.text("vhost")?;
     let body = call.object()?;
-    check(&body)?;
-    let limits = call.admin().vhost(name).map(|vhost| vhost.limits).unwrap_or_default();
-    let is_new = call.admin().put_vhost(name, limits)?;
+    let said = Said::read(&body)?;
+    let is_new = call.admin().change_vhost(name, |settings| said.apply(settings))?;
     let user = &call.caller()?.user;
     if is_new && user.is_kept() {
         call.admin().set_permission(&user.name, name, Permission::all())?;
@@ -44,38 +128,29 @@ fn put(call: &Call) -> Outcome {
     Ok(Reply::put(is_new))
 }
 
-/// Refuses what can't be kept, so that nobody takes it for kept.
-fn check(body: &Map<String, Value>) -> Result<(), Refusal> {
-    let kind = body.get("default_queue_type").or_else(|| body.get("defaultqueuetype"));
-    match kind {
-        None | Some(Value::Null) => {}
-        Some(Value::String(kind)) if matches!(kind.as_str(), "classic" | "undefined" | "") => {}
-        Some(Value::String(kind)) if matches!(kind.as_str(), "quorum" | "stream") => {
-            let reason = format!("a vhost's default_queue_type is classic; {kind} is not offered");
-            return Err(Refusal::bad_request(reason));
+fn delete(call: &Call) -> Outcome {
+    let deleted = call.admin().delete_vhost(call.text("vhost")?);
+    deleted.map_err(|fault: Fault| match fault.code {
+        406 => {
+            Refusal::new(StatusCode::PRECONDITION_FAILED, "precondition_failed", fault.explanation)
         }
-        Some(other) => {
-            let kind = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
-            return Err(Refusal::bad_request(format!("{kind} is not a valid queue type")));
-        }
-    }
-    let is_empty = |name: &str| match body.get(name) {
-        None | Some(Value::Null) => true,
-        Some(Value::String(text)) => text.is_empty(),
-        Some(Value::Array(list)) => list.is_empty(),
-        Some(_) => false,
-    };
-    if let Some(name) = ["description", "tags"].into_iter().find(|name| !is_empty(name)) {
-        return Err(Refusal::bad_request(format!("{name} of a vhost is not offered")));
-    }
-    if body.flag("tracing", false)? || body.flag("protected_from_deletion", false)? {
-        return Err(Refusal::bad_request("tracing and protected_from_deletion are not offered"));
-    }
-    Ok(())
+        _ => fault.into(),
+    })?;
+    Ok(Reply::done())
 }
 
-fn delete(call: &Call) -> Outcome {
-    call.admin().delete_vhost(call.text("vhost")?)?;
+fn protect(call: &Call) -> Outcome {
+    set_protected(call, true)
+}
+
+fn unprotect(call: &Call) -> Outcome {
+    set_protected(call, false)
+}
+
+fn set_protected(call: &Call, protected: bool) -> Outcome {
+    let name = call.text("vhost")?;
+    call.admin().vhost(name).ok_or_else(Refusal::not_found)?;
+    call.admin().change_vhost(name, |settings| settings.protected = protected)?;
     Ok(Reply::done())
 }
 

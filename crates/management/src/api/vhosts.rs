@@ -2,6 +2,7 @@
 
 use super::{get, stats};
 use crate::call::{Call, Outcome};
+use crate::definitions::metadata;
 use crate::json::Fields;
 use crate::list::{Items, paged, whole};
 use crate::rates::{Range, put_counters};
@@ -117,14 +118,15 @@ fn renderer(call: &Call) -> Result<impl Fn(&Shown, &mut Fields) + Send + 'static
 
 fn head(call: &Call, vhost: &VhostView, fields: &mut Fields) {
     let node = &call.api.settings.node.name;
+    let kind = vhost.default_queue_type.as_deref().unwrap_or("classic");
     fields
         .put("name", vhost.name.as_str())
-        .put("description", "")
-        .put("tags", json!([]))
-        .put("default_queue_type", "classic")
-        .put("metadata", json!({ "description": "", "tags": [], "default_queue_type": "classic" }))
-        .put("tracing", false)
-        .put("protected_from_deletion", false)
+        .put("description", vhost.description.as_str())
+        .put("tags", vhost.tags.clone())
+        .put("default_queue_type", kind)
+        .put_with("metadata", || metadata(vhost))
+        .put("tracing", vhost.tracing)
+        .put("protected_from_deletion", vhost.protected)
         .put("cluster_state", json!({ node.as_str(): "running" }));
 }
 

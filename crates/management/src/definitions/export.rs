@@ -4,7 +4,8 @@
 //! the bindings by name, exclusive queues and those that the broker has named.
 
 use crate::API_VERSION;
-use crate::json::{from_table, name};
+use crate::api::name_of_cluster;
+use crate::json::{from_table, kept_value, name};
 use crate::refusal::Refusal;
 use crate::settings::NodeFacts;
 use courser_auth::UserRow;
@@ -38,18 +39,16 @@ pub(crate) fn of_broker(admin: &Admin, node: &NodeFacts) -> Result<Value, Refusa
         all.add(admin, vhost)?;
     }
     let mut document = head(node, "cluster");
-    document.insert(
-        "explanation".into(),
-        format!("Definitions of cluster '{}'", node.cluster_name).into(),
-    );
-    document.insert("original_cluster_name".into(), node.cluster_name.as_str().into());
+    let cluster = name_of_cluster(admin, node);
+    document.insert("explanation".into(), format!("Definitions of cluster '{cluster}'").into());
+    document.insert("original_cluster_name".into(), cluster.into());
     document.insert("users".into(), json!(users));
     document.insert("vhosts".into(), vhosts.iter().map(vhost_row).collect());
     let permissions = accounts.permission_rows().collect::<Vec<_>>();
     document.insert("permissions".into(), json!(permissions));
     let topic_permissions = accounts.topic_permission_rows().collect::<Vec<_>>();
     document.insert("topic_permissions".into(), json!(topic_permissions));
-    document.insert("global_parameters".into(), json!([]));
+    document.insert("global_parameters".into(), global_parameters(admin));
     all.put(&mut document);
     Ok(Value::Object(document))
 }
@@ -65,8 +64,8 @@ pub(crate) fn of_vhost(admin: &Admin, node: &NodeFacts, vhost: &str) -> Result<V
     document.insert("explanation".into(), format!("Definitions of virtual host '{vhost}'").into());
     document.insert("original_vhost_name".into(), vhost.into());
     document.insert("limits".into(), limits(&view.limits));
-    document.insert("metadata".into(), metadata());
-    document.insert("description".into(), "".into());
+    document.insert("metadata".into(), metadata(&view));
+    document.insert("description".into(), view.description.as_str().into());
     all.put(&mut document);
     Ok(Value::Object(document))
 }
@@ -82,12 +81,26 @@ fn head(node: &NodeFacts, format: &str) -> Map<String, Value> {
     texts.into_iter().map(|(name, text)| (name.to_owned(), text.into())).collect()
 }
 
-fn metadata() -> Value {
-    json!({ "description": "", "tags": [], "default_queue_type": "classic" })
+/// What is said of a vhost.
+pub(crate) fn metadata(vhost: &VhostView) -> Value {
+    let mut members = json!({
+        "description": vhost.description,
+        "tags": vhost.tags,
+        "default_queue_type": vhost.default_queue_type.as_deref().unwrap_or("classic"),
+    });
+    if vhost.protected {
+        members["protected_from_deletion"] = true.into();
+    }
+    members
+}
+
+fn global_parameters(admin: &Admin) -> Value {
+    let all = admin.global_parameters().into_iter();
+    all.map(|one| json!({ "name": one.name, "value": kept_value(&one.value) })).collect()
 }
 
 fn vhost_row(vhost: &VhostView) -> Value {
-    json!({ "name": vhost.name, "limits": limits(&vhost.limits), "metadata": metadata() })
+    json!({ "name": vhost.name, "limits": limits(&vhost.limits), "metadata": metadata(vhost), "tracing": vhost.tracing })
 }
 
 fn limits(limits: &VhostLimits) -> Value {
@@ -125,6 +138,14 @@ impl Topology {
                 "component": "operator_policy",
                 "name": policy.name,
                 "value": operator_policy(&policy),
+            }));
+        }
+        for one in admin.parameters(Some(name), None)? {
+            self.parameters.push(json!({
+                "vhost": name,
+                "component": one.component,
+                "name": one.name,
+                "value": kept_value(&one.value),
             }));
         }
         if vhost.limits != VhostLimits::default() {

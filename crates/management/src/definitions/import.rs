@@ -4,11 +4,13 @@
 //! It is done in an order in which everything is there that the next thing needs. It is no
 //! transaction: what comes before a mistake stays.
 
+use crate::api::Said;
 use crate::json::to_table;
 use crate::refusal::Refusal;
 use courser_auth::{PermissionRow, TopicPermissionRow, User, UserRow};
 use courser_broker::admin::{
-    Admin, ExchangeKind, ExchangeSettings, Fault, NewBinding, NewQueue, PolicyKind, VhostLimits,
+    Admin, ExchangeKind, ExchangeSettings, Fault, NewBinding, NewQueue, Parameter, PolicyKind,
+    VhostLimits,
 };
 use courser_codec::{FieldTable, ShortString};
 use serde::de::DeserializeOwned;
@@ -120,7 +122,16 @@ impl Import<'_> {
         if let Some(given) = row.get("limits") {
             set_limits(&mut limits, given).map_err(|why| refused("vhost", name, why))?;
         }
-        self.admin.put_vhost(name, limits).map_err(|error| refused("vhost", name, error))?;
+        // Older files have it beside the name.
+        let said = row.get("metadata").unwrap_or(row).as_object().cloned().unwrap_or_default();
+        let said = Said::read(&said).map_err(|refusal| refused("vhost", name, reason(&refusal)))?;
+        let tracing = row.get("tracing").is_some().then(|| flag(row, "tracing"));
+        let changed = self.admin.change_vhost(name, |settings| {
+            said.apply(settings);
+            settings.limits = limits;
+            settings.tracing = tracing.unwrap_or(settings.tracing);
+        });
+        changed.map_err(|error| refused("vhost", name, error.explanation))?;
         self.done.vhosts += 1;
         Ok(())
     }
@@ -273,7 +284,7 @@ impl Import<'_> {
         let (component, name) =
             (text(row, "component", "parameter")?, text(row, "name", "parameter")?);
         let vhost = self.vhost_of(row, "parameter")?;
-        let value = row.get("value").unwrap_or(&Value::Null);
+        let value = value(row, "parameter", name)?;
         match component {
             "operator_policy" => self.set_policy(vhost, name, value, PolicyKind::Operator),
             "vhost-limits" => {
@@ -285,29 +296,36 @@ impl Import<'_> {
                 set.map(drop).map_err(|error| refused("vhost", vhost, error.explanation))
             }
             _ => {
-                tracing::warn!(
-                    vhost,
-                    component,
-                    name,
-                    "not imported: nothing uses such a parameter"
-                );
-                self.done.skipped += 1;
-                Ok(())
+                self.known_vhost(vhost)?;
+                let checked = crate::api::check_component(component);
+                checked.map_err(|refusal| refused("parameter", name, reason(&refusal)))?;
+                let parameter = Parameter {
+                    vhost: vhost.to_owned(),
+                    component: component.to_owned(),
+                    name: name.to_owned(),
+                    value: value.to_string(),
+                };
+                let set = self.admin.set_parameter(&parameter);
+                set.map(drop).map_err(|error| refused("parameter", name, error.explanation))
             }
         }
     }
 
     fn global_parameter(&mut self, row: &Value) -> Result<(), ImportError> {
         let name = text(row, "name", "global parameter")?;
-        tracing::warn!(name, "not imported: nothing uses such a global parameter");
-        self.done.skipped += 1;
-        Ok(())
+        let value = value(row, "global parameter", name)?;
+        let set = self.admin.set_global_parameter(name, &value.to_string());
+        set.map(drop).map_err(|error| refused("global parameter", name, error.explanation))
     }
 }
 
 fn text<'r>(row: &'r Value, member: &str, what: &str) -> Result<&'r str, ImportError> {
     let found = row.get(member).and_then(Value::as_str);
     found.ok_or_else(|| ImportError(format!("a {what} has no text '{member}': {row}")))
+}
+
+fn value<'r>(row: &'r Value, what: &str, name: &str) -> Result<&'r Value, ImportError> {
+    row.get("value").ok_or_else(|| refused(what, name, "it has no value"))
 }
 
 fn flag(row: &Value, member: &str) -> bool {

@@ -3,5 +3,5 @@
 mod export;
 mod import;
 
-pub(crate) use export::{of_broker, of_vhost};
+pub(crate) use export::{metadata, of_broker, of_vhost};
 pub use import::{ImportError, Imported, import};

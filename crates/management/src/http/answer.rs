@@ -4,7 +4,7 @@
 //! what is in memory of it is bounded, whatever is listed.
 
 use super::body::Outgoing;
-use crate::call::Call;
+use crate::call::{Call, Outcome};
 use crate::refusal::Refusal;
 use crate::reply::{Body, Reply, Writer};
 use crate::routes::{Needs, Route, authorize};
@@ -14,12 +14,12 @@ use flate2::write::GzEncoder;
 use hyper::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, EXPIRES, HeaderValue, PRAGMA, WWW_AUTHENTICATE,
 };
-use hyper::{Response, StatusCode};
+use hyper::{Method, Response, StatusCode};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 /// Bytes up to which an answer goes out whole.
 const WHOLE_BYTES_MAX: usize = 256 * 1024;
@@ -29,6 +29,8 @@ const PIECE_BYTES: usize = 64 * 1024;
 const PIECES_MAX: usize = 2;
 /// How long a piece may wait for its place.
 const PIECE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a change may take to be durable.
+const DURABLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes below which nothing is gained by compressing.
 const GZIP_BYTES_MIN: usize = 300;
 
@@ -54,16 +56,47 @@ impl Answer {
             return interrupted();
         };
         let (sender, receiver) = oneshot::channel();
+        if matches!(call.method, Method::GET | Method::HEAD) {
+            tokio::task::spawn_blocking(move || {
+                self.run(&call, sender);
+                drop(permit);
+            });
+        } else {
+            self.change(call, permit, sender).await;
+        }
+        receiver.await.unwrap_or_else(|_| interrupted())
+    }
+
+    /// Answers a change when it would survive a crash. No thread waits for that.
+    async fn change(self, call: Call, permit: OwnedSemaphorePermit, sender: Sent) {
+        let handled = tokio::task::spawn_blocking(move || {
+            let done = self.handle(&call);
+            // Only what is to be handed out keeps its place.
+            let keeps = matches!(&done, Ok(reply) if !matches!(reply.body, Body::Empty));
+            (self, call, done, keeps.then_some(permit))
+        });
+        let Ok((answer, call, done, permit)) = handled.await else { return };
+        let done = match done {
+            Ok(reply) => durable(&call).await.map(|()| reply),
+            refused => refused,
+        };
         tokio::task::spawn_blocking(move || {
-            self.run(&call, sender);
+            answer.hand_out(done, sender);
             drop(permit);
         });
-        receiver.await.unwrap_or_else(|_| interrupted())
     }
 
     /// Runs the handler, and writes its body.
     fn run(&self, call: &Call, sender: Sent) {
-        let done = authorize(call, self.route.needs).and_then(|()| (self.route.handler)(call));
+        self.hand_out(self.handle(call), sender);
+    }
+
+    fn handle(&self, call: &Call) -> Outcome {
+        authorize(call, self.route.needs)?;
+        (self.route.handler)(call)
+    }
+
+    fn hand_out(&self, done: Outcome, sender: Sent) {
         let reply = match done {
             Ok(reply) => reply,
             Err(refused) => return drop(sender.send(refusal(&refused))),
@@ -162,6 +195,15 @@ impl Write for Pieces {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// Waits until what has been changed so far is durable.
+async fn durable(call: &Call) -> Result<(), Refusal> {
+    match tokio::time::timeout(DURABLE_TIMEOUT, call.admin().durable()).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(fault)) => Err(fault.into()),
+        Err(_) => Err(Refusal::internal("the disk is too slow: whether it is done is not certain")),
     }
 }
 

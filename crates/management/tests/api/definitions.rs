@@ -18,11 +18,14 @@ fn sample() -> Value {
             "hashing_algorithm": "rabbit_password_hashing_sha256", "tags": ["management"],
             "limits": { "max-connections": 5 },
         }],
-        "vhosts": [{ "name": "/", "limits": [] }, { "name": "other", "limits": { "max-queues": 9 } }],
+        "vhosts": [{ "name": "/", "limits": [], "metadata": { "description": "the usual", "tags": ["a"] } }, { "name": "other", "limits": { "max-queues": 9 } }],
         "permissions": [{ "user": "app", "vhost": "other", "configure": "", "write": ".*", "read": "^r" }],
         "topic_permissions": [{ "user": "app", "vhost": "other", "exchange": "x", "write": "^a", "read": ".*" }],
         "global_parameters": [{ "name": "cluster_tags", "value": [] }],
         "parameters": [{
+            "component": "federation-upstream", "vhost": "other", "name": "up",
+            "value": { "uri": "amqp://127.0.0.1" },
+        }, {
             "component": "operator_policy", "vhost": "other", "name": "op",
             "value": { "pattern": "^q", "apply-to": "queues", "definition": { "max-length": 500 }, "priority": 0 },
         }],
@@ -55,6 +58,12 @@ async fn what_is_imported_is_there_and_exported_again() {
     for list in ["queues", "bindings", "policies"] {
         assert_eq!(exported[list], sample()[list], "{list}");
     }
+    assert_eq!(exported["global_parameters"], sample()["global_parameters"]);
+    let up =
+        exported["parameters"].as_array().expect("a list").iter().find(|one| one["name"] == "up");
+    assert_eq!(up, Some(&sample()["parameters"][0]));
+    let usual = broker.get("/api/vhosts/%2F").await.json();
+    assert_eq!((&usual["description"], &usual["tags"]), (&json!("the usual"), &json!(["a"])));
     assert_eq!(exported["exchanges"].as_array().map(Vec::len), Some(1));
     assert_eq!(exported["topic_permissions"], sample()["topic_permissions"]);
     let users = exported["users"].as_array().expect("users");
@@ -103,6 +112,14 @@ async fn what_can_not_be_imported_is_named() {
         (json!({ "users": [{ "name": "u", "password_hash": "!" }] }), "'u'"),
         (json!({ "users": {} }), "users is no list"),
         (json!({ "queues": [{ "vhost": "/" }] }), "'name'"),
+        (json!({ "global_parameters": [{ "name": "empty" }] }), "'empty'"),
+        (json!({ "vhosts": [{ "name": "v", "metadata": { "tags": 1 } }] }), "tags"),
+        (
+            json!({ "parameters": [{
+                "component": "policy", "vhost": "/", "name": "p", "value": {},
+            }] }),
+            "/api/policies",
+        ),
         (json!({ "exchanges": [{ "name": "x", "vhost": "/", "type": "nosuch" }] }), "'nosuch'"),
         (
             json!({ "bindings": [{

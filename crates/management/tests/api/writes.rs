@@ -3,6 +3,9 @@
 use crate::support::Broker;
 use courser_auth::Permission;
 use serde_json::json;
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
 
 #[tokio::test]
 async fn a_queue_is_made_once_and_found_again() {
@@ -165,4 +168,72 @@ async fn a_vhost_is_made_for_who_makes_it_and_deleted_with_all_in_it() {
     assert_eq!(broker.send("DELETE", "/api/vhosts/a%2Fb", "").await.status, 204);
     assert_eq!(broker.get("/api/queues/a%2Fb").await.status, 404);
     assert_eq!(broker.send("DELETE", "/api/vhosts/a%2Fb", "").await.status, 404);
+}
+
+#[tokio::test]
+async fn what_is_said_of_a_vhost_is_kept_until_it_is_not_said() {
+    let broker = Broker::start().await;
+    let body =
+        r#"{"description":"orders","tags":"a, b","default_queue_type":"quorum","tracing":true}"#;
+    assert_eq!(broker.send("PUT", "/api/vhosts/v", body).await.status, 201);
+    let vhost = broker.get("/api/vhosts/v").await.json();
+    let metadata =
+        json!({ "description": "orders", "tags": ["a", "b"], "default_queue_type": "quorum" });
+    assert_eq!((&vhost["metadata"], &vhost["tracing"]), (&metadata, &json!(true)));
+    broker.send("PUT", "/api/queues/v/q", r#"{"durable":true}"#).await;
+    assert_eq!(broker.get("/api/queues/v/q").await.json()["type"], "quorum");
+    assert_eq!(broker.send("PUT", "/api/vhosts/v", "{}").await.status, 204);
+    let vhost = broker.get("/api/vhosts/v").await.json();
+    assert_eq!((&vhost["description"], &vhost["tags"]), (&json!(""), &json!([])));
+    assert_eq!(vhost["tracing"], json!(true), "what is not said of tracing changes nothing");
+    let refused = broker.send("PUT", "/api/vhosts/v", r#"{"default_queue_type":"nosuch"}"#).await;
+    assert_eq!(refused.refusal().1, json!("nosuch is not a valid queue type"));
+    let protection = "/api/vhosts/v/deletion/protection";
+    assert_eq!(broker.send("POST", protection, "").await.status, 204);
+    let kept = broker.send("DELETE", "/api/vhosts/v", "").await;
+    let reason = "Refusing to delete virtual host 'v' because it is protected from deletion";
+    assert_eq!(kept.status, 412);
+    assert_eq!(kept.refusal(), ("precondition_failed".to_owned(), json!(reason)));
+    assert_eq!(broker.send("DELETE", protection, "").await.status, 204);
+    assert_eq!(broker.send("DELETE", "/api/vhosts/v", "").await.status, 204);
+}
+
+#[tokio::test]
+async fn parameters_and_the_name_of_the_cluster_are_kept() {
+    let broker = Broker::start().await;
+    let path = "/api/parameters/shovel/%2F/mine";
+    let body = r#"{"value":{"src-queue":"a"},"component":"shovel"}"#;
+    assert_eq!(broker.send("PUT", path, body).await.status, 201);
+    assert_eq!(broker.send("PUT", path, body).await.status, 204);
+    let expected = json!({ "value": { "src-queue": "a" }, "vhost": "/", "component": "shovel", "name": "mine" });
+    assert_eq!(broker.get(path).await.json(), expected);
+    assert_eq!(broker.get("/api/parameters/shovel").await.json(), json!([expected]));
+    assert_eq!(broker.get("/api/parameters/other/%2F").await.json(), json!([]));
+    assert_eq!(broker.send("PUT", path, "{}").await.status, 400);
+    assert_eq!(broker.send("PUT", path, r#"{"value":nothing}"#).await.status, 400);
+    for elsewhere in ["policy", "operator_policy", "vhost-limits", "user-limits"] {
+        let path = format!("/api/parameters/{elsewhere}/%2F/mine");
+        assert_eq!(broker.send("PUT", &path, r#"{"value":{}}"#).await.status, 400, "{elsewhere}");
+    }
+    assert_eq!(broker.send("DELETE", path, "").await.status, 204);
+    assert_eq!(broker.send("DELETE", path, "").await.status, 404);
+    let global = "/api/global-parameters/mqtt";
+    assert_eq!(broker.send("PUT", global, r#"{"value":[1]}"#).await.status, 201);
+    assert_eq!(broker.get(global).await.json(), json!({ "name": "mqtt", "value": [1] }));
+    assert_eq!(broker.send("DELETE", global, "").await.status, 204);
+    assert_eq!(broker.send("PUT", "/api/cluster-name", r#"{"name":"blue"}"#).await.status, 204);
+    assert_eq!(broker.get("/api/cluster-name").await.json(), json!({ "name": "blue" }));
+    assert_eq!(broker.get("/api/overview").await.json()["cluster_name"], "blue");
+}
+
+#[tokio::test]
+async fn a_change_is_durable_when_it_is_answered() {
+    let broker = Broker::start().await;
+    for nth in 0..50 {
+        let path = format!("/api/queues/%2F/q{nth}");
+        assert_eq!(broker.send("PUT", &path, r#"{"durable":true}"#).await.status, 201);
+        let mut durable = pin!(broker.admin().durable());
+        let polled = durable.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(matches!(polled, Poll::Ready(Ok(()))), "{path}: {polled:?}");
+    }
 }

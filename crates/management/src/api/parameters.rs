@@ -1,0 +1,211 @@
+//! Parameters, global parameters, and the name of the cluster, which is one of them.
+
+use super::get;
+use crate::NodeFacts;
+use crate::call::{Call, Members, Outcome};
+use crate::json::{Fields, kept_value};
+use crate::list::{Items, whole};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::routes::{Needs, Route, Verb};
+use courser_broker::admin::{Admin, CLUSTER_NAME, Fault, GlobalParameter, Parameter};
+use serde_json::{Value, json};
+
+pub(crate) const ROUTES: &[Route] = &[
+    get(
+        "/api/parameters",
+        Needs::Policymaker,
+        parameters,
+        "The parameters that the caller may see.",
+    ),
+    get("/api/parameters/{component}", Needs::Policymaker, parameters, "Those of a component."),
+    get(
+        "/api/parameters/{component}/{vhost}",
+        Needs::Policymaker,
+        parameters,
+        "Those of a component in a vhost.",
+    ),
+    get(
+        "/api/parameters/{component}/{vhost}/{name}",
+        Needs::Policymaker,
+        parameter,
+        "A parameter.",
+    ),
+    Route {
+        method: Verb::Put,
+        pattern: "/api/parameters/{component}/{vhost}/{name}",
+        needs: Needs::Policymaker,
+        handler: put_parameter,
+        doc: "Sets a parameter.",
+    },
+    Route {
+        method: Verb::Delete,
+        pattern: "/api/parameters/{component}/{vhost}/{name}",
+        needs: Needs::Policymaker,
+        handler: delete_parameter,
+        doc: "Removes a parameter.",
+    },
+    get("/api/global-parameters", Needs::Policymaker, global_parameters, "All global parameters."),
+    get(
+        "/api/global-parameters/{name}",
+        Needs::Policymaker,
+        global_parameter,
+        "A global parameter.",
+    ),
+    Route {
+        method: Verb::Put,
+        pattern: "/api/global-parameters/{name}",
+        needs: Needs::Policymaker,
+        handler: put_global_parameter,
+        doc: "Sets a global parameter.",
+    },
+    Route {
+        method: Verb::Delete,
+        pattern: "/api/global-parameters/{name}",
+        needs: Needs::Policymaker,
+        handler: delete_global_parameter,
+        doc: "Removes a global parameter.",
+    },
+    get("/api/cluster-name", Needs::Login, cluster_name, "The name of the cluster."),
+    Route {
+        method: Verb::Put,
+        pattern: "/api/cluster-name",
+        needs: Needs::Administrator,
+        handler: put_cluster_name,
+        doc: "Names the cluster.",
+    },
+];
+
+/// Components whose parameters are set elsewhere, by those who may, and where that is.
+const ELSEWHERE: [(&str, &str); 4] = [
+    ("policy", "/api/policies"),
+    ("operator_policy", "/api/operator-policies"),
+    ("vhost-limits", "/api/vhost-limits"),
+    ("user-limits", "/api/user-limits"),
+];
+
+/// Refuses a component that only looks like one of parameters.
+pub(crate) fn check_component(component: &str) -> Result<(), Refusal> {
+    match ELSEWHERE.iter().find(|(known, _)| *known == component) {
+        None => Ok(()),
+        Some((_, path)) => Err(Refusal::bad_request(format!(
+            "Validation failed\n\nparameters of component {component} are set under {path}\n"
+        ))),
+    }
+}
+
+fn refused(fault: Fault) -> Refusal {
+    match fault.code {
+        404 => Refusal::not_found(),
+        406 => Refusal::bad_request(format!("Validation failed\n\n{}\n", fault.explanation)),
+        _ => fault.into(),
+    }
+}
+
+fn parameters(call: &Call) -> Outcome {
+    let component = if call.has("component") { Some(call.text("component")?) } else { None };
+    let mut found = Vec::new();
+    for vhost in call.vhosts()? {
+        // One that has just been deleted has none.
+        found.extend(call.admin().parameters(Some(&vhost), component).unwrap_or_default());
+    }
+    whole(call, Items::unnamed(found), |(_, one), fields| render(one, fields))
+}
+
+fn render(parameter: &Parameter, fields: &mut Fields) {
+    fields
+        .put_with("value", || kept_value(&parameter.value))
+        .put("vhost", parameter.vhost.as_str())
+        .put("component", parameter.component.as_str())
+        .put("name", parameter.name.as_str());
+}
+
+/// The parameter in the path, with this value.
+fn named(call: &Call, value: String) -> Result<Parameter, Refusal> {
+    Ok(Parameter {
+        vhost: call.text("vhost")?.to_owned(),
+        component: call.text("component")?.to_owned(),
+        name: call.text("name")?.to_owned(),
+        value,
+    })
+}
+
+fn parameter(call: &Call) -> Outcome {
+    let mut found = named(call, String::new())?;
+    let Parameter { vhost, component, name, .. } = &found;
+    found.value = call.admin().parameter(vhost, component, name).map_err(refused)?;
+    let mut fields = Fields::new(&call.columns());
+    render(&found, &mut fields);
+    Ok(Reply::object(fields))
+}
+
+/// The JSON text of the value that a body gives.
+fn given(call: &Call) -> Result<String, Refusal> {
+    let body = call.object()?;
+    let value = body.get("value").ok_or_else(|| Refusal::key_missing(&["value"]))?;
+    Ok(value.to_string())
+}
+
+fn put_parameter(call: &Call) -> Outcome {
+    let parameter = named(call, given(call)?)?;
+    check_component(&parameter.component)?;
+    let is_new = call.admin().set_parameter(&parameter).map_err(refused)?;
+    Ok(Reply::put(is_new))
+}
+
+fn delete_parameter(call: &Call) -> Outcome {
+    let Parameter { vhost, component, name, .. } = named(call, String::new())?;
+    match call.admin().clear_parameter(&vhost, &component, &name).map_err(refused)? {
+        true => Ok(Reply::done()),
+        false => Err(Refusal::not_found()),
+    }
+}
+
+fn global_parameters(call: &Call) -> Outcome {
+    let all = Items::unnamed(call.admin().global_parameters());
+    whole(call, all, |(_, one), fields| render_global(one, fields))
+}
+
+fn render_global(parameter: &GlobalParameter, fields: &mut Fields) {
+    fields.put("name", parameter.name.as_str()).put_with("value", || kept_value(&parameter.value));
+}
+
+fn global_parameter(call: &Call) -> Outcome {
+    let name = call.text("name")?.to_owned();
+    let value = call.admin().global_parameter(&name).ok_or_else(Refusal::not_found)?;
+    let mut fields = Fields::new(&call.columns());
+    render_global(&GlobalParameter { name, value }, &mut fields);
+    Ok(Reply::object(fields))
+}
+
+fn put_global_parameter(call: &Call) -> Outcome {
+    let (name, value) = (call.text("name")?, given(call)?);
+    Ok(Reply::put(call.admin().set_global_parameter(name, &value).map_err(refused)?))
+}
+
+fn delete_global_parameter(call: &Call) -> Outcome {
+    match call.admin().clear_global_parameter(call.text("name")?).map_err(refused)? {
+        true => Ok(Reply::done()),
+        false => Err(Refusal::not_found()),
+    }
+}
+
+/// The name that the cluster has been given, or the one that it has by itself.
+pub(crate) fn name_of_cluster(admin: &Admin, node: &NodeFacts) -> String {
+    let given = admin.global_parameter(CLUSTER_NAME);
+    let given = given.and_then(|text| kept_value(&text).as_str().map(str::to_owned));
+    given.unwrap_or_else(|| node.cluster_name.clone())
+}
+
+fn cluster_name(call: &Call) -> Outcome {
+    let name = name_of_cluster(call.admin(), &call.api.settings.node);
+    Ok(Reply::json(&json!({ "name": name })))
+}
+
+fn put_cluster_name(call: &Call) -> Outcome {
+    let body = call.object()?;
+    let name = body.required_text("name")?;
+    let value = Value::from(name).to_string();
+    call.admin().set_global_parameter(CLUSTER_NAME, &value).map_err(refused)?;
+    Ok(Reply::done())
+}
