@@ -1,7 +1,8 @@
 //! Publishes on routes where somebody drops what has been there before.
 
 use super::Session;
-use super::publish::{Batch, Inbound, malformed};
+use super::properties::malformed;
+use super::publish::{Batch, Inbound};
 use crate::deduplication::{Remembered, Sighting};
 use crate::fault::Fault;
 use crate::vhost::Route;

@@ -1,7 +1,7 @@
 //! The asking side of direct reply-to: its consumer, and the requests that name it.
 
 use super::Session;
-use super::publish::malformed;
+use super::properties::malformed;
 use crate::direct_reply::{REPLY_TO, REPLY_TO_PREFIX, is_reply_name};
 use crate::fault::Fault;
 use crate::queue::{NewConsumer, Queue, QueueSettings};

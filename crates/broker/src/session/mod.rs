@@ -13,6 +13,7 @@ mod deduplicate;
 mod direct_reply;
 mod pace;
 mod permission;
+mod properties;
 mod publish;
 mod readdress;
 mod request;

@@ -3,7 +3,8 @@
 
 use super::Session;
 use super::direct_reply::wants_direct_reply;
-use super::publish::{Batch, Inbound, is_persistent, malformed};
+use super::properties::{is_persistent, malformed};
+use super::publish::{Batch, Inbound};
 use crate::cc;
 use crate::deduplication::Remembered;
 use crate::exchange::Envelope;

@@ -1,7 +1,7 @@
 //! Transactions: publishes and settlements that take effect together (AMQP 0-9-1, 1.9).
 
 use super::acknowledge::Settlement;
-use super::publish::{is_persistent, malformed};
+use super::properties::{is_persistent, malformed};
 use super::readdress::Readdressed;
 use super::{Inbound, Session};
 use crate::counts::PublishTally;
