@@ -8,6 +8,7 @@ mod client;
 mod dead;
 mod heard;
 mod message;
+mod methods;
 mod on_disk;
 
 pub use client::{Client, Step};
