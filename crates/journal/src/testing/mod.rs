@@ -9,7 +9,6 @@
 pub use crate::log::pace::Pace;
 
 mod disk;
-mod file;
 mod rng;
 mod watched;
 

@@ -1,6 +1,6 @@
 //! One file of the fake disk.
 
-use super::Rng;
+use crate::testing::Rng;
 
 /// Bytes that a disk writes at once or not at all.
 pub const SECTOR: u64 = 512;

@@ -1,0 +1,118 @@
+//! A file as a process has it open, with the faults of its disk.
+
+use super::{FakeDisk, State};
+use crate::DiskFile;
+use std::{io, thread};
+
+/// A file of the fake disk that was opened, until the next crash.
+pub(super) struct FakeFile {
+    pub(super) disk: FakeDisk,
+    pub(super) file: u64,
+    pub(super) boot: u64,
+}
+
+impl FakeFile {
+    fn with<T>(&self, use_it: impl FnOnce(&mut State, u64) -> io::Result<T>) -> io::Result<T> {
+        let state = &mut *self.disk.0.lock();
+        if state.boot != self.boot || !state.files.contains_key(&self.file) {
+            return Err(io::Error::other("the file was opened before a crash"));
+        }
+        use_it(state, self.file)
+    }
+}
+
+/// Counts an operation down; whether it is the one that fails.
+fn is_due(count: &mut Option<u64>) -> bool {
+    match count {
+        None => false,
+        Some(0) => {
+            *count = None;
+            true
+        }
+        Some(left) => {
+            *left -= 1;
+            false
+        }
+    }
+}
+
+impl DiskFile for FakeFile {
+    fn size_bytes(&self) -> io::Result<u64> {
+        self.with(|state, file| Ok(state.files[&file].live.len() as u64))
+    }
+
+    fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.with(|state, file| {
+            let live = &state.files[&file].live;
+            let rest = live.get(offset as usize..).unwrap_or_default();
+            let len = rest.len().min(out.len());
+            out[..len].copy_from_slice(&rest[..len]);
+            Ok(len)
+        })
+    }
+
+    fn write_at(&self, mut octets: &[u8], offset: u64) -> io::Result<usize> {
+        self.with(|state, file| {
+            state.change()?;
+            if is_due(&mut state.faults.fail_write_after) {
+                return Err(io::Error::other("the disk does not take this"));
+            }
+            state.write_count += 1;
+            let one_in = state.faults.short_write_one_in;
+            if one_in > 0 && octets.len() > 1 && state.rng.one_in(one_in) {
+                if state.rng.one_in(2) {
+                    return Err(io::ErrorKind::Interrupted.into());
+                }
+                octets = &octets[..1 + state.rng.below(octets.len() as u64 - 1) as usize];
+            }
+            let size = state.files[&file].live.len() as u64;
+            let growth = (offset + octets.len() as u64).saturating_sub(size);
+            let room = state.capacity_bytes.saturating_sub(state.used_bytes());
+            if growth > room {
+                let len = (octets.len() as u64).saturating_sub(growth - room);
+                if len == 0 {
+                    return Err(io::ErrorKind::StorageFull.into());
+                }
+                octets = &octets[..len as usize];
+            }
+            state.written_bytes += octets.len() as u64;
+            if let Some(image) = state.files.get_mut(&file) {
+                image.write(octets, offset);
+            }
+            Ok(octets.len())
+        })
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        let takes = self.disk.0.lock().faults.sync_takes;
+        if !takes.is_zero() {
+            thread::sleep(takes);
+        }
+        self.with(|state, file| {
+            state.change()?;
+            let fails = is_due(&mut state.faults.fail_sync_after);
+            let Some(image) = state.files.get_mut(&file) else { return Ok(()) };
+            if fails {
+                image.sync_partly(&mut state.rng);
+                return Err(io::Error::other("the disk lost something"));
+            }
+            if !state.faults.lying_syncs {
+                image.sync();
+            }
+            Ok(())
+        })
+    }
+
+    fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.with(|state, file| {
+            state.change()?;
+            let Some(image) = state.files.get_mut(&file) else { return Ok(()) };
+            let zeros = vec![0; len as usize];
+            image.write(&zeros, offset);
+            image.punched_bytes += len;
+            Ok(())
+        })
+    }
+
+    fn will_need(&self, _offset: u64, _len: u64) {}
+}
