@@ -1,5 +1,4 @@
 //! What clients see of the broker, by subject: sessions are driven directly, without sockets.
-#![allow(clippy::disallowed_methods, reason = "somebody has to tell the time")]
 
 mod support;
 

@@ -1,8 +1,8 @@
 //! Topic exchanges.
 
-use crate::support::{Client, World};
+use crate::support::{Client, World, processor_time};
 use proptest::prelude::*;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What a pattern means, word by word and without any index.
 fn naive(pattern: &[&str], key: &[&str]) -> bool {
@@ -137,9 +137,9 @@ fn routing_time(bindings: usize) -> Duration {
     let tries = (0..50).map(|nth| {
         // A key that was not used before, so that no route is remembered for it.
         let key = format!("k{nth}.w0.x.end");
-        let start = Instant::now();
+        let start = processor_time();
         client.publish("amq.topic", &key, "");
-        start.elapsed()
+        processor_time() - start
     });
     let least = tries.min().unwrap_or_default();
     assert_eq!(world.counts("q").0, 50);
@@ -163,8 +163,8 @@ fn a_pattern_of_many_hashes_costs_no_exponential_time() {
     client.bind("q", "amq.topic", &["#.x"; 60].join("."));
     client.bind("q", "amq.topic", &["#.*"; 60].join("."));
     let key = ["x"; 120].join(".");
-    let start = Instant::now();
+    let start = processor_time();
     client.publish("amq.topic", &key, "found");
-    assert!(start.elapsed() < Duration::from_secs(5));
+    assert!(processor_time() - start < Duration::from_secs(5));
     assert_eq!(client.pop_all("q"), ["found"]);
 }

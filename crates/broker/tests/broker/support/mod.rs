@@ -23,7 +23,9 @@ use courser_broker::{
 use courser_codec::{FieldTable, ShortStr, ShortString};
 use courser_journal::JournalStore;
 use courser_store::{MemoryGauge, MemoryStore};
+use rustix::time::{ClockId, clock_gettime};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 /// A broker in memory.
 pub struct World {
@@ -119,6 +121,12 @@ impl World {
 /// The usual user, who wants to hear of cancelled consumers.
 pub fn guest() -> Identity {
     Identity { user: short("guest").into(), cancel_notify: true, impersonator: false }
+}
+
+/// What this thread has had of a processor: the same however busy the machine is.
+pub fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.try_into().expect("seconds"), time.tv_nsec.try_into().expect("less"))
 }
 
 pub fn short(text: &str) -> ShortStr<'_> {
