@@ -20,7 +20,6 @@ mod channels;
 mod counts;
 mod dead_letter;
 mod deduplication;
-mod delay;
 mod direct_reply;
 mod exchange;
 mod fault;

@@ -1,6 +1,7 @@
 //! Exchanges and their bindings: to which queues a message goes.
 
 mod consistent_hash;
+pub(crate) mod delay;
 mod direct;
 mod envelope;
 mod fanout;
@@ -22,12 +23,12 @@ pub(crate) use retention::{Arrival, Context, Retention};
 use crate::arguments::ALTERNATE_EXCHANGE;
 use crate::counts::SharedExchangeCounts;
 use crate::deduplication::Deduplication;
-use crate::delay::Delay;
 use crate::memory::{Charge, Use, named_bytes};
 use crate::queue::Queue;
 use arc_swap::ArcSwapOption;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
+use delay::Delay;
 use history::History;
 use index::Index;
 use parking_lot::{Mutex, RwLock};

@@ -1,8 +1,8 @@
 //! Exchanges that keep messages: until their time has come, or for those who come later.
 
 use super::Exchange;
+use super::delay::{Delay, Delayed};
 use super::history::{History, RecentMessage};
-use crate::delay::{Delay, Delayed};
 use crate::memory::Memory;
 use crate::shard::Shard;
 use crate::timers::Timers;

@@ -1,8 +1,8 @@
 //! Restarts: what the broker takes back of a shard that is opened.
 
 use crate::broker::Broker;
-use crate::delay::Delay;
 use crate::exchange::Destination;
+use crate::exchange::delay::Delay;
 use crate::exchange::history::History;
 use crate::persistence::definition::{self, Definition};
 use crate::persistence::scope::{RESTORED, Scope, of_kind};

@@ -2,8 +2,8 @@
 
 use super::Vhost;
 use crate::deduplication::{Deduplication, Remembered, Sighting};
-use crate::delay::delay_ms;
 use crate::direct_reply::is_reply_name;
+use crate::exchange::delay::delay_ms;
 use crate::exchange::history::is_remembered;
 use crate::exchange::{Destination, Envelope, Exchange};
 use crate::fault::{Fault, Resource};
