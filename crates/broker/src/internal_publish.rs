@@ -1,10 +1,11 @@
 //! Messages that the broker publishes by itself: those whose time has come, and those of a history.
 
-use crate::cc;
-use crate::deduplication::Remembered;
 use crate::exchange::{Arrival, Envelope, Exchange};
 use crate::publish_run::PublishRun;
-use crate::vhost::{Route, Vhost, lock_streams};
+use crate::routing::cc;
+use crate::routing::deduplication::Remembered;
+use crate::routing::{Route, lock_streams};
+use crate::vhost::Vhost;
 use crate::wakes::Wakes;
 use bytes::Bytes;
 use courser_codec::ContentHeader;

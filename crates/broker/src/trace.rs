@@ -5,12 +5,13 @@
 //! What is traced is noted under the locks of a delivery and posted when none is held. A copy is for
 //! whoever looks on: it is not persistent, and where there is no room for it nobody hears of that.
 
-use crate::cc;
 use crate::exchange::Envelope;
 use crate::internal_publish::{InternalPublish, post};
 use crate::outbox::Outbox;
 use crate::queue::Queue;
-use crate::vhost::{Route, Vhost};
+use crate::routing::Route;
+use crate::routing::cc;
+use crate::vhost::Vhost;
 use crate::wakes::Wakes;
 use bytes::Bytes;
 use courser_codec::{

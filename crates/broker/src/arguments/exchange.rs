@@ -1,9 +1,9 @@
 //! The arguments of `exchange.declare`.
 
 use super::{check_equivalent, value};
-use crate::deduplication;
 use crate::exchange::{DELAYED_TYPE, ExchangeKind, Hashed, history};
 use crate::fault::{Fault, Resource};
+use crate::routing::deduplication;
 use courser_codec::{FieldTable, FieldValue};
 
 /// Names the exchange that gets what finds no destination.

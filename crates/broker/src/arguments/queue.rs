@@ -1,9 +1,9 @@
 //! The arguments of `queue.declare`.
 
 use super::value::{self, Check};
-use crate::deduplication;
 use crate::fault::{Fault, Resource};
 use crate::queue::Ranks;
+use crate::routing::deduplication;
 use crate::vhost::QueueRequest;
 use courser_codec::{FieldTable, FieldValue};
 

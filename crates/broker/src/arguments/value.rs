@@ -1,7 +1,7 @@
 //! What values an argument takes. A refusal says what is wrong in the words that RabbitMQ's clients
 //! know, which are Erlang terms.
 
-use crate::deduplication::CACHE_SIZE_MAX;
+use crate::routing::deduplication::CACHE_SIZE_MAX;
 use courser_codec::{FieldTable, FieldValue};
 
 /// The longest expiry or time to live that is accepted: ten years.

@@ -4,8 +4,8 @@
 //! A durable exchange remembers persistent messages in the log, which knows the history as it knows a
 //! queue: by a number, under which messages come and are settled when they are too old.
 
-use crate::cc;
 use crate::queue::SPILLED;
+use crate::routing::cc;
 use courser_codec::{FieldTable, RawProperties, Value};
 use courser_store::{Location, Lsn, MessageRef, Position, Record, Store, StoreError, Sync};
 use parking_lot::Mutex;

@@ -22,9 +22,9 @@ pub(crate) use retention::{Arrival, Context, Retention};
 
 use crate::arguments::ALTERNATE_EXCHANGE;
 use crate::counts::SharedExchangeCounts;
-use crate::deduplication::Deduplication;
 use crate::memory::{Charge, Use, named_bytes};
 use crate::queue::Queue;
+use crate::routing::deduplication::Deduplication;
 use arc_swap::ArcSwapOption;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;

@@ -5,8 +5,8 @@
 
 use super::settle::Settling;
 use super::{Queue, State};
-use crate::deduplication::{Key, Marker};
 use crate::publish_run::PublishRun;
+use crate::routing::deduplication::{Key, Marker};
 use crate::wakes::Wakes;
 use courser_codec::{ContentHeader, FieldTable};
 use courser_store::{Location, MessageRef, Position, Store, StoreError, Sync};

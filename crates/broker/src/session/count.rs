@@ -3,7 +3,7 @@
 
 use super::{Batch, Session};
 use crate::counts::{ExchangeCounts, PublishTally};
-use crate::vhost::Route;
+use crate::routing::Route;
 use courser_store::MessageRef;
 
 impl Session {

@@ -3,9 +3,9 @@
 use super::Session;
 use super::properties::malformed;
 use super::publish::{Batch, Inbound};
-use crate::deduplication::{Remembered, Sighting};
 use crate::fault::Fault;
-use crate::vhost::Route;
+use crate::routing::Route;
+use crate::routing::deduplication::{Remembered, Sighting};
 use courser_codec::RawProperties;
 use std::sync::Arc;
 

@@ -29,18 +29,18 @@ use crate::broker::{Broker, Identity};
 use crate::channels::Channels;
 use crate::direct_reply::is_reply_name;
 use crate::fault::Fault;
-use crate::memory::{Charge, Use};
+use crate::memory::Use;
 use crate::outbox::Outbox;
 use crate::queue::{ConnectionId, Departure, Queue, Settled};
+use crate::routing::cache::{LastRoute, RouteCache};
 use crate::shard::Shard;
 use crate::stream::StreamReader;
-use crate::vhost::{Admission, Route, Vhost};
+use crate::vhost::{Admission, Vhost};
 use crate::wakes::Wakes;
 use acknowledge::Runs;
 use confirm::Confirm;
 use courser_codec::ShortString;
 use courser_store::{Lsn, Waiter};
-use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use transaction::Transaction;
@@ -113,43 +113,6 @@ struct Channel {
     transaction: Option<Box<Transaction>>,
 }
 
-struct LastRoute {
-    address: Box<[u8]>,
-    generation: u64,
-    route: Arc<Route>,
-}
-
-/// Routes by exchange and routing key, for one generation of the vhost.
-#[derive(Default)]
-struct RouteCache {
-    generation: u64,
-    by_address: FxHashMap<Box<[u8]>, Arc<Route>>,
-    /// What they use.
-    charge: Charge,
-}
-
-/// Routes remembered for one connection.
-const ROUTES_MAX: usize = 1024;
-/// What they may use.
-const ROUTES_MAX_BYTES: usize = 4 << 20;
-
-impl RouteCache {
-    /// Whether a route may be remembered at all.
-    fn takes(address: &[u8], route: &Route) -> bool {
-        address.len() + route.used_bytes() <= ROUTES_MAX_BYTES
-    }
-
-    fn has_room_for(&self, address: &[u8], route: &Route) -> bool {
-        let bytes = self.charge.bytes() + address.len() + route.used_bytes();
-        self.by_address.len() < ROUTES_MAX && bytes <= ROUTES_MAX_BYTES
-    }
-
-    fn put(&mut self, address: &[u8], route: &Arc<Route>) {
-        self.charge.set(self.charge.bytes() + address.len() + route.used_bytes());
-        self.by_address.insert(address.into(), Arc::clone(route));
-    }
-}
-
 impl Session {
     pub(crate) fn new(
         broker: Arc<Broker>,
@@ -180,7 +143,7 @@ impl Session {
             holds_answers: false,
             wake_at: None,
             durable_waiter: None,
-            routes: RouteCache { charge, ..RouteCache::default() },
+            routes: RouteCache::new(charge),
             pending_bytes: 0,
             pace: None,
             is_logging: false,

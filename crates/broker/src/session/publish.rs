@@ -1,14 +1,16 @@
 //! Publishing: the path of most of the broker's work.
 
 use super::properties::{is_persistent, malformed, need_no_check};
-use super::{LastRoute, ROUTES_MAX, RouteCache, Session, pace::Pace};
+use super::{Session, pace::Pace};
 use crate::counts::PublishTally;
-use crate::deduplication::Remembered;
 use crate::exchange::Envelope;
 use crate::fault::Fault;
 use crate::publish_run::PublishRun;
+use crate::routing::cache::{LastRoute, RouteCache};
+use crate::routing::deduplication::Remembered;
+use crate::routing::{Route, lock_streams};
 use crate::trace::Traced;
-use crate::vhost::{Route, clean_name, lock_streams, store_fault};
+use crate::vhost::{clean_name, store_fault};
 use bytes::Bytes;
 use courser_codec::{ContentHeader, RawProperties, basic};
 use courser_store::{MessageRef, StoreError, Sync};
@@ -205,10 +207,10 @@ impl Session {
         {
             return Ok(Arc::clone(&last.route));
         }
-        if self.routes.generation != generation {
+        if self.routes.generation() != generation {
             self.forget_routes(generation);
         }
-        let route = match self.routes.by_address.get(inbound.address) {
+        let route = match self.routes.get(inbound.address) {
             Some(route) => Arc::clone(route),
             None => self.make_route(inbound, properties)?,
         };
@@ -223,9 +225,7 @@ impl Session {
     /// Forgets all routes; the next ones are those of this generation.
     #[cold]
     fn forget_routes(&mut self, generation: u64) {
-        self.routes.by_address.clear();
-        self.routes.charge.set(0);
-        self.routes.generation = generation;
+        self.routes.clear(generation);
         self.channels.iter_mut().for_each(|(_, channel)| channel.last_route = None);
     }
 
@@ -242,11 +242,10 @@ impl Session {
         let route = Arc::new(self.vhost.route(exchange.as_bytes(), &envelope)?);
         if route.by_key_alone && RouteCache::takes(inbound.address, &route) {
             if !self.routes.has_room_for(inbound.address, &route) {
-                self.forget_routes(self.routes.generation);
+                self.forget_routes(self.routes.generation());
             }
             self.routes.put(inbound.address, &route);
         }
-        debug_assert!(self.routes.by_address.len() <= ROUTES_MAX);
         Ok(route)
     }
 

@@ -2,16 +2,16 @@
 
 use super::log::Gone;
 use super::log::store_fault;
-use super::route::Route;
 use super::{Vhost, clean_name};
 use crate::admin::{Event, EventKind};
 use crate::arguments;
-use crate::deduplication::Remembered;
 use crate::exchange::history::History;
 use crate::exchange::{BindingKey, Destination, Exchange, ExchangeKind, headers, weight};
 use crate::fault::Fault;
 use crate::internal_publish::{InternalPublish, post};
 use crate::queue::ConnectionId;
+use crate::routing::Route;
+use crate::routing::deduplication::Remembered;
 use crate::wakes::Wakes;
 use courser_codec::{FieldTable, FieldValue};
 use courser_codec::{ShortStr, ShortString};

@@ -10,7 +10,6 @@ mod limits;
 mod listed;
 mod log;
 mod policies;
-mod route;
 mod settings;
 
 pub(crate) use bind::BindingRequest;
@@ -18,7 +17,6 @@ pub(crate) use declare::{QueueRequest, owned_arguments, refuse_default_exchange}
 pub use limits::{Admission, VhostLimits};
 pub(crate) use listed::is_predefined;
 pub(crate) use log::store_fault;
-pub(crate) use route::{Route, lock_streams};
 pub use settings::VhostSettings;
 
 use crate::admin::{Event, EventKind, Monitor};

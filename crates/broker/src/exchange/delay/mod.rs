@@ -12,11 +12,11 @@ mod wheel;
 
 pub(crate) use header::delay_ms;
 
-use crate::deduplication::Remembered;
 use crate::exchange::{Context, Exchange};
 use crate::internal_publish::{InternalPublish, post};
 use crate::memory::Use;
 use crate::queue::SPILLED;
+use crate::routing::deduplication::Remembered;
 use crate::timers::{Timed, Timer, TimerKind};
 use crate::wakes::Wakes;
 use courser_codec::ContentHeader;

@@ -6,7 +6,7 @@
 //! from which on there is an alarm: with more to remember, each forgets its oldest sooner.
 //!
 //! A queue that is not told how much to remember goes by the messages that it has (see
-//! `queue::beside`), also after a restart.
+//! `queue::message_notes`), also after a restart.
 
 use crate::memory::Charge;
 use courser_codec::{

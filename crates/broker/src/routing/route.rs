@@ -1,14 +1,14 @@
 //! From an exchange and a message's keys and properties to queues.
 
-use super::Vhost;
-use crate::deduplication::{Deduplication, Remembered, Sighting};
 use crate::direct_reply::is_reply_name;
 use crate::exchange::delay::delay_ms;
 use crate::exchange::history::is_remembered;
 use crate::exchange::{Destination, Envelope, Exchange};
 use crate::fault::{Fault, Resource};
 use crate::queue::{Queue, has_expiration};
+use crate::routing::deduplication::{Deduplication, Remembered, Sighting};
 use crate::stream::Stream;
+use crate::vhost::Vhost;
 use courser_codec::{DecodeError, RawProperties};
 use courser_store::change::QUEUES_PER_RECORD_MAX;
 use parking_lot::MutexGuard;
