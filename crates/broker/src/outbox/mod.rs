@@ -318,6 +318,26 @@ impl OutboxState {
         if full { Err(Blocked::OutboxFull) } else { Ok(()) }
     }
 
+    /// The same for the next message of a run, behind the same lock: what a delivery can't change is
+    /// not looked at again. Without acknowledgements it uses up no credit.
+    #[inline]
+    pub(crate) fn check_again(
+        &mut self,
+        number: u16,
+        slot: u32,
+        no_ack: bool,
+        high_bytes: usize,
+    ) -> Result<(), Blocked> {
+        if self.wire.len() >= high_bytes {
+            // A lack of credit counts before that.
+            return self.check(number, slot, high_bytes);
+        }
+        if no_ack {
+            return Ok(());
+        }
+        self.channel(number).ok_or(Blocked::Gone)?.check_credit(slot)
+    }
+
     /// Remembers to ask `queue` for more when this outbox has been drained.
     pub(crate) fn stall(&mut self, queue: &Arc<Queue>) {
         if !self.stalled.iter().any(|known| Arc::ptr_eq(known, queue)) {

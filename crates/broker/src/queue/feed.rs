@@ -167,9 +167,14 @@ impl Queue {
         let mut turn = Turn { handed: Handed::default(), blocked: false };
         let high_bytes = consumer.outbox.high_bytes();
         let traced = self.is_traced();
+        let (number, slot) = (consumer.channel, consumer.slot);
         let mut outbox = consumer.outbox.lock();
         while !source.is_empty() {
-            if let Err(blocked) = outbox.check(consumer.channel, consumer.slot, high_bytes) {
+            let ready = match turn.handed.messages {
+                0 => outbox.check(number, slot, high_bytes),
+                _ => outbox.check_again(number, slot, consumer.no_ack, high_bytes),
+            };
+            if let Err(blocked) = ready {
                 if blocked == Blocked::OutboxFull {
                     outbox.stall(self);
                 }
