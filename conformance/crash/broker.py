@@ -64,6 +64,8 @@ class Broker:
         """Starts the process and does not wait."""
         environment = {key: value for key, value in os.environ.items() if not key.startswith("COURSER_")}
         environment["RUST_BACKTRACE"] = "1"
+        # Its usual address may be another broker's.
+        environment["COURSER_MANAGEMENT_LISTEN"] = "none"
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(
                 [self.binary, "--config", self.folder / "courser.yaml"],

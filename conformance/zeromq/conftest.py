@@ -49,9 +49,11 @@ class Broker:
     def start(self, endpoints):
         self.configure(endpoints)
         self.log = open(self.folder / "broker.log", "a")
+        # The usual address of the HTTP API may be another broker's.
+        environment = {**os.environ, "COURSER_MANAGEMENT_LISTEN": "none"}
         self.process = subprocess.Popen(
             [os.environ["COURSER_TEST_BINARY"], "--config", self.config, "--listen", f"127.0.0.1:{self.port}",
-             "--data-dir", self.folder / "data"], stdout=self.log, stderr=self.log)
+             "--data-dir", self.folder / "data"], stdout=self.log, stderr=self.log, env=environment)
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline and self.process.poll() is None:
             try:

@@ -1,5 +1,6 @@
 """A broker that is stopped and started again on the same data, unlike those of `brokers`."""
 
+import os
 import signal
 import socket
 import subprocess
@@ -29,9 +30,11 @@ class Restarting:
     def start(self) -> float:
         """Seconds until it answers."""
         command = [self.binary, "--listen", f"127.0.0.1:{self.port}", "--data-dir", self.folder / "data"]
+        # The usual address of the HTTP API may be another broker's.
+        environment = {**os.environ, "COURSER_MANAGEMENT_LISTEN": "none"}
         with open(self.folder / "broker.log", "a") as log:
             began = time.monotonic()
-            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         while not self.answers():
             if self.process.poll() is not None or time.monotonic() - began > START_LIMIT_S:
                 sys.exit(f"error: the broker did not start:\n{(self.folder / 'broker.log').read_text()[-2000:]}")

@@ -26,6 +26,8 @@ impl Broker {
         let mut process = Command::new(&program)
             .args(["--listen", "127.0.0.1:0", "--data-dir"])
             .arg(folder)
+            // Its usual address may be another broker's.
+            .env("COURSER_MANAGEMENT_LISTEN", "none")
             .stdout(Stdio::piped())
             .spawn()
             .with_context(|| format!("can't start {}", program.display()))?;
