@@ -6,8 +6,8 @@
 //! whoever looks on: it is not persistent, and where there is no room for it nobody hears of that.
 
 use crate::exchange::Envelope;
-use crate::internal_publish::{InternalPublish, post};
 use crate::outbox::Outbox;
+use crate::posting::{InternalPublish, post};
 use crate::queue::Queue;
 use crate::routing::Route;
 use crate::routing::cc;

@@ -3,8 +3,8 @@
 use super::Admin;
 use super::registry::{Connection, ConnectionDetails};
 use crate::fault::{Fault, Resource};
-use crate::internal_publish::{InternalPublish, post};
 use crate::outbox::Outbox;
+use crate::posting::{InternalPublish, post};
 use crate::queue::{Queue, Settled, Taking};
 use crate::routing::Route;
 use crate::vhost::{Vhost, store_fault};

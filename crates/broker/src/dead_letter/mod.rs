@@ -13,7 +13,7 @@ mod letter;
 pub(crate) use death::Reason;
 
 use crate::exchange::{Arrival, Envelope};
-use crate::publish_run::PublishRun;
+use crate::posting::PublishRun;
 use crate::queue::{DeadLetterTo, Queue};
 use crate::routing::{Route, lock_streams};
 use crate::shard::Shard;

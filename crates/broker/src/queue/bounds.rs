@@ -5,7 +5,7 @@ use super::expiry::read;
 use super::settle::Settling;
 use super::{Queue, State};
 use crate::dead_letter::Reason;
-use crate::publish_run::PublishRun;
+use crate::posting::PublishRun;
 use crate::timers::TimerKind;
 use crate::wakes::Wakes;
 use courser_store::{Location, Store, StoreError, Sync};

@@ -3,7 +3,7 @@
 use super::{Queue, State};
 use crate::counts::{DeliveryCounts, Handed, QueueCounts, Tally};
 use crate::dead_letter::Reason;
-use crate::publish_run::PublishRun;
+use crate::posting::PublishRun;
 use crate::wakes::Wakes;
 use std::sync::atomic::Ordering;
 

@@ -11,7 +11,7 @@ use super::{Queue, State};
 use crate::counts::{DeliveryCounts, Handed, QueueCounts};
 use crate::dead_letter::Reason;
 use crate::outbox::{Blocked, Outbox};
-use crate::publish_run::PublishRun;
+use crate::posting::PublishRun;
 use crate::trace::Traced;
 use crate::wakes::Wakes;
 use courser_store::{MessageRef, Store, StoreError, Sync};

@@ -5,7 +5,7 @@
 
 use super::settle::Settling;
 use super::{Queue, State};
-use crate::publish_run::PublishRun;
+use crate::posting::PublishRun;
 use crate::routing::deduplication::{Key, Marker};
 use crate::wakes::Wakes;
 use courser_codec::{ContentHeader, FieldTable};

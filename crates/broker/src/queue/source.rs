@@ -6,7 +6,7 @@ use super::expiry::{EXPIRED_AT_ONCE, Moment};
 use super::message_notes::MessageNotes;
 use super::ready::Ready;
 use super::returns::{count_of, put_count, returns};
-use crate::publish_run::PublishRun;
+use crate::posting::PublishRun;
 use courser_store::{Location, MessageRef, Position, Reader, Store, StoreError};
 
 /// Messages in the order in which consumers shall get them.

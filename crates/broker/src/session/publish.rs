@@ -5,7 +5,7 @@ use super::{Session, pace::Pace};
 use crate::counts::PublishTally;
 use crate::exchange::Envelope;
 use crate::fault::Fault;
-use crate::publish_run::PublishRun;
+use crate::posting::PublishRun;
 use crate::routing::cache::{LastRoute, RouteCache};
 use crate::routing::deduplication::Remembered;
 use crate::routing::{Route, lock_streams};

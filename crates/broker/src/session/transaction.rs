@@ -9,7 +9,7 @@ use crate::exchange::Arrival;
 use crate::fault::Fault;
 use crate::memory::{Charge, Use};
 use crate::outbox::Unacked;
-use crate::publish_run::PublishRun;
+use crate::posting::PublishRun;
 use crate::queue::Queue;
 use crate::routing::deduplication::Remembered;
 use crate::routing::{Route, lock_streams};

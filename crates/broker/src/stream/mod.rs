@@ -24,7 +24,7 @@ pub(crate) use reader::StreamReader;
 pub(crate) use start::Start;
 
 use crate::outbox::Outbox;
-use crate::publish_run::PublishRun;
+use crate::posting::PublishRun;
 use crate::queue::EffectiveSettings;
 use crate::timers::{Timed, Timer, TimerKind, Timers};
 use crate::wakes::Wakes;

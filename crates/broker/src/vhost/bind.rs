@@ -8,7 +8,7 @@ use crate::arguments;
 use crate::exchange::history::History;
 use crate::exchange::{BindingKey, Destination, Exchange, ExchangeKind, headers, weight};
 use crate::fault::Fault;
-use crate::internal_publish::{InternalPublish, post};
+use crate::posting::{InternalPublish, post};
 use crate::queue::ConnectionId;
 use crate::routing::Route;
 use crate::routing::deduplication::Remembered;

@@ -13,8 +13,8 @@ mod wheel;
 pub(crate) use header::delay_ms;
 
 use crate::exchange::{Context, Exchange};
-use crate::internal_publish::{InternalPublish, post};
 use crate::memory::Use;
+use crate::posting::{InternalPublish, post};
 use crate::queue::SPILLED;
 use crate::routing::deduplication::Remembered;
 use crate::timers::{Timed, Timer, TimerKind};

@@ -1,7 +1,7 @@
 //! Messages that the broker publishes by itself: those whose time has come, and those of a history.
 
+use super::PublishRun;
 use crate::exchange::{Arrival, Envelope, Exchange};
-use crate::publish_run::PublishRun;
 use crate::routing::cc;
 use crate::routing::deduplication::Remembered;
 use crate::routing::{Route, lock_streams};

@@ -1,0 +1,7 @@
+//! From messages and their routes to the log and the queues.
+
+mod internal;
+mod run;
+
+pub(crate) use internal::{InternalPublish, post};
+pub(crate) use run::PublishRun;
