@@ -1,13 +1,13 @@
 //! `x-delayed-message`: messages that wait for their time before they are routed.
 
-use crate::support::{Client, Heard, Message, Step, World, WorldOnDisk, owned, short};
+use crate::support::{Client, Heard, Message, Step, World, owned, short};
 use courser_codec::{FieldTable, FieldValue, Table, exchange, queue, tx};
 
-const START_MS: u64 = 1_800_000_000_000;
+pub const START_MS: u64 = 1_800_000_000_000;
 /// Coarser than the coarsest bucket.
-const DAYS_MS: u64 = 9 * 24 * 3600 * 1000;
+pub const DAYS_MS: u64 = 9 * 24 * 3600 * 1000;
 
-fn declare_as(client: &mut Client, arguments: FieldTable, durable: bool) -> Heard {
+pub fn declare_as(client: &mut Client, arguments: FieldTable, durable: bool) -> Heard {
     let entries = arguments.to_entries();
     client.call(exchange::Declare {
         exchange: short("x"),
@@ -18,12 +18,12 @@ fn declare_as(client: &mut Client, arguments: FieldTable, durable: bool) -> Hear
     })
 }
 
-fn delayed_type(kind: &str) -> FieldTable {
+pub fn delayed_type(kind: &str) -> FieldTable {
     FieldTable::new().with("x-delayed-type", kind)
 }
 
 /// A client of a broker with a delayed direct exchange, to which the queue q is bound.
-fn with_exchange(world: &World) -> Client {
+pub fn with_exchange(world: &World) -> Client {
     world.broker.set_time(START_MS);
     let mut client = world.connect();
     let declared = declare_as(&mut client, delayed_type("direct"), true);
@@ -33,16 +33,16 @@ fn with_exchange(world: &World) -> Client {
     client
 }
 
-fn delayed(body: &str, delay_ms: impl Into<FieldValue>) -> Message {
+pub fn delayed(body: &str, delay_ms: impl Into<FieldValue>) -> Message {
     Message::new("x", "k", body).headers(FieldTable::new().with("x-delay", delay_ms))
 }
 
-fn persistent(message: Message) -> Message {
+pub fn persistent(message: Message) -> Message {
     message.with_properties(|properties| properties.delivery_mode = Some(2))
 }
 
 /// Lets time pass until `now_ms`, as the server's timer task does.
-fn run_until(world: &World, now_ms: u64) {
+pub fn run_until(world: &World, now_ms: u64) {
     for _ in 0..1000 {
         match world.broker.tick(now_ms) {
             Some(next_ms) if next_ms <= now_ms => {}
@@ -52,7 +52,7 @@ fn run_until(world: &World, now_ms: u64) {
     panic!("the broker never comes to an end");
 }
 
-fn messages_delayed(world: &World) -> usize {
+pub fn messages_delayed(world: &World) -> usize {
     world.vhost().exchange(b"x").expect("it is there").messages_delayed()
 }
 
@@ -292,115 +292,6 @@ fn deleting_the_exchange_drops_what_waits() {
     client.call(exchange::Delete { exchange: short("x"), ..Default::default() });
     assert_eq!(world.broker.tick(START_MS + 100), None);
     assert_eq!(client.pop("q"), None);
-}
-
-#[test]
-fn a_restart_keeps_what_is_persistent_and_its_time() {
-    for from_checkpoint in [false, true] {
-        let mut world = WorldOnDisk::new();
-        let mut client = with_exchange(&world);
-        client.confirm_select();
-        let times = [10u64, 300, 100_000, DAYS_MS];
-        for time in times {
-            client.send(persistent(delayed(&time.to_string(), time as i64)));
-        }
-        client.send(delayed("transient", 300));
-        run_until(&world, START_MS + 50);
-        assert_eq!(client.pop_all("q"), ["10"]);
-        client.disconnect();
-        match from_checkpoint {
-            true => world.restart_from_checkpoint(),
-            false => world.restart(),
-        }
-        assert_eq!(messages_delayed(&world), 3);
-        let mut client = world.connect();
-        for time in &times[1..] {
-            run_until(&world, START_MS + time - 1);
-            assert_eq!(client.pop("q"), None, "{time}");
-            run_until(&world, START_MS + time);
-            assert_eq!(client.pop_all("q"), [time.to_string()]);
-        }
-    }
-}
-
-#[test]
-fn a_confirmed_message_waits_on_after_a_power_cut() {
-    let mut world = WorldOnDisk::new();
-    let mut client = with_exchange(&world);
-    client.confirm_select();
-    client.send(persistent(delayed("confirmed", 1000)));
-    assert_eq!(client.heard(), [], "nothing is confirmed before it is durable");
-    world.sync();
-    assert!(matches!(&client.heard()[..], [Heard::Confirm { through: 1, .. }]));
-    world.lose_power();
-    drop(client);
-    assert_eq!(messages_delayed(&world), 1);
-    run_until(&world, START_MS + 1000);
-    assert_eq!(world.connect().pop_all("q"), ["confirmed"]);
-}
-
-#[test]
-fn a_commit_begins_to_wait_as_a_whole_even_if_the_power_goes() {
-    let mut world = WorldOnDisk::new();
-    let mut client = with_exchange(&world);
-    client.call(tx::Select {});
-    client.send(persistent(delayed("waits", 1000)));
-    client.send(persistent(Message::new("", "q", "arrives")));
-    client.tell(tx::Commit {});
-    world.sync();
-    assert_eq!(client.heard(), [Heard::Done("tx.commit-ok")]);
-    world.lose_power();
-    drop(client);
-    let mut client = world.connect();
-    assert_eq!(client.pop_all("q"), ["arrives"]);
-    run_until(&world, START_MS + 1000);
-    assert_eq!(client.pop_all("q"), ["waits"]);
-}
-
-#[test]
-fn what_became_due_while_the_broker_was_down_arrives_at_the_start() {
-    let mut world = WorldOnDisk::new();
-    let mut client = with_exchange(&world);
-    for nth in 0..500 {
-        client.send(persistent(delayed(&nth.to_string(), 1000 + nth)));
-    }
-    client.disconnect();
-    world.restart();
-    run_until(&world, START_MS + DAYS_MS);
-    let expected: Vec<String> = (0..500).map(|nth| nth.to_string()).collect();
-    assert_eq!(world.connect().pop_all("q"), expected);
-}
-
-#[test]
-fn what_has_arrived_does_not_wait_again_after_a_restart() {
-    for from_checkpoint in [false, true] {
-        let mut world = WorldOnDisk::new();
-        let mut client = with_exchange(&world);
-        client.send(persistent(delayed("once", 100)));
-        run_until(&world, START_MS + 100);
-        client.disconnect();
-        match from_checkpoint {
-            true => world.restart_from_checkpoint(),
-            false => world.restart(),
-        }
-        assert_eq!(messages_delayed(&world), 0);
-        run_until(&world, START_MS + 200);
-        assert_eq!(world.connect().pop_all("q"), ["once"]);
-    }
-}
-
-#[test]
-fn what_a_deleted_exchange_had_does_not_come_back() {
-    let mut world = WorldOnDisk::new();
-    let mut client = with_exchange(&world);
-    client.send(persistent(delayed("gone", 100)));
-    client.call(exchange::Delete { exchange: short("x"), ..Default::default() });
-    declare_as(&mut client, delayed_type("direct"), true);
-    client.bind("q", "x", "k");
-    client.disconnect();
-    world.restart();
-    run_until(&world, START_MS + DAYS_MS);
-    assert_eq!(world.connect().pop("q"), None);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Every method, with exactly the rights that it needs, without one of them, and with none.
 
 use super::support::{Client, Heard, Message, World, owned, short};
-use courser_auth::{PasswordHash, Permission, TopicPermission, User};
+use courser_auth::{PasswordHash, Permission, User};
 use courser_codec::{FieldTable, FieldValue, Table, basic, exchange, queue};
 
 /// What a method needs: which right, what it is called in a refusal, and the name that the pattern
@@ -180,7 +180,7 @@ const CASES: &[Case] = &[
 ];
 
 /// A world with what the cases name, and a user who may enter `/`.
-fn world() -> World {
+pub fn world() -> World {
     let world = World::new();
     let mut owner = world.connect();
     owner.declare("q");
@@ -194,7 +194,7 @@ fn world() -> World {
 }
 
 /// Gives the user exactly these rights.
-fn give(world: &World, needs: &[Need]) {
+pub fn give(world: &World, needs: &[Need]) {
     let pattern = |right: &str| {
         let names = needs.iter().filter(|(of, _, _)| *of == right);
         let names: Vec<&str> = names.map(|(_, _, name)| *name).collect();
@@ -216,7 +216,7 @@ fn refusal(heard: &[Heard]) -> Option<&str> {
     })
 }
 
-fn text((right, what, _): &Need) -> String {
+pub fn text((right, what, _): &Need) -> String {
     format!("403 ACCESS_REFUSED - {right} access to {what} in vhost '/' refused for user 'u'")
 }
 
@@ -321,121 +321,12 @@ fn the_default_and_the_predefined_exchanges_are_refused_before_the_rights_to_the
     );
 }
 
-/// Gives the user all ordinary rights, and on `x-top` only keys that begin with its name.
-fn narrow_topics(world: &World) {
-    let admin = world.broker.admin();
-    admin.set_permission("u", "/", Permission::all()).expect("a permission");
-    let own = || "^{username}\\.".to_owned();
-    let permission = TopicPermission { write: own(), read: own() };
-    admin.set_topic_permission("u", "/", "x-top", permission).expect("a permission");
-}
-
-fn topic_text(right: &str, key: &str) -> String {
-    format!(
-        "403 ACCESS_REFUSED - {right} access to topic '{key}' in exchange 'x-top' in vhost '/' \
-         refused for user 'u'"
-    )
-}
-
-#[test]
-fn topic_permissions_hold_for_every_key_of_a_publish() {
-    let world = world();
-    narrow_topics(&world);
-    let mut client = world.connect_user("u");
-    client.publish("x-top", "u.one", "");
-    assert_eq!(client.heard(), []);
-    let refused = client.refused_publish(Message::new("x-top", "v.one", ""));
-    assert_eq!(refused, topic_text("write", "v.one"));
-    for header in ["CC", "BCC"] {
-        let more = FieldValue::Array(vec![FieldValue::LongStr(b"bad.cc".to_vec())]);
-        let headers = FieldTable::new().with(header, more);
-        let message = Message::new("x-top", "u.one", "").headers(headers);
-        assert_eq!(client.refused_publish(message), topic_text("write", "bad.cc"));
-    }
-    client.publish("amq.topic", "v.one", "");
-    assert_eq!(client.heard(), [], "another exchange has no such permission");
-}
-
-#[test]
-fn topic_permissions_hold_for_binding_keys() {
-    let world = world();
-    narrow_topics(&world);
-    let mut client = world.connect_user("u");
-    client.bind("q", "x-top", "u.#");
-    let (queue, exchange) = (short("q"), short("x-top"));
-    let bind = queue::Bind { queue, exchange, routing_key: short("bad.#"), ..Default::default() };
-    assert_eq!(client.refused(bind), topic_text("read", "bad.#"));
-    let unbind = queue::Unbind { queue, exchange, routing_key: short("#"), ..Default::default() };
-    assert_eq!(client.refused(unbind), topic_text("read", "#"));
-    let (source, destination) = (short("x-top"), short("x-to"));
-    let routing_key = short("bad");
-    let bind = exchange::Bind { source, destination, routing_key, ..Default::default() };
-    assert_eq!(client.refused(bind), topic_text("read", "bad"));
-}
-
-#[test]
-fn a_change_holds_at_once_for_a_route_that_was_taken_just_before() {
-    let world = world();
-    give(&world, &[("write", "", "x-dir"), ("read", "", "q")]);
-    let mut client = world.connect_user("u");
-    world.connect().bind("q", "x-dir", "k");
-    for _ in 0..3 {
-        client.publish("x-dir", "k", "in");
-    }
-    give(&world, &[("read", "", "q")]);
-    let refused = client.refused_publish(Message::new("x-dir", "k", "out"));
-    assert_eq!(refused, text(&("write", "exchange 'x-dir'", "x-dir")));
-    assert_eq!(world.counts("q").0, 3);
-    give(&world, &[("write", "", "x-dir"), ("read", "", "q")]);
-    client.publish("x-dir", "k", "in");
-    assert_eq!(world.counts("q").0, 4);
-}
-
-#[test]
-fn a_right_that_is_taken_away_before_the_commit_refuses_the_commit() {
-    let world = world();
-    give(&world, &[("write", "", "amq\\.default")]);
-    let mut client = world.connect_user("u");
-    client.tx_select();
-    client.publish("", "q", "one");
-    give(&world, &[]);
-    let heard = client.call(courser_codec::tx::Commit {});
-    let Heard::ChannelClosed(refused) = heard else { panic!("not refused: {heard:?}") };
-    assert_eq!(refused, text(&("write", "exchange 'amq.default'", "")));
-    assert_eq!(world.counts("q").0, 0);
-}
-
 #[test]
 fn a_publish_is_refused_for_its_exchange_before_its_properties() {
     let world = world();
     let mut client = world.connect_user("u");
     let refused = client.refused_publish(Message::new("x-dir", "k", "").user_id("other"));
     assert_eq!(refused, text(&("write", "exchange 'x-dir'", "x-dir")));
-}
-
-#[test]
-fn an_impersonator_is_one_as_long_as_it_has_the_tag() {
-    let world = world();
-    let admin = world.broker.admin();
-    give(&world, &[("write", "", "x-dir")]);
-    let mut client = world.connect_user("u");
-    let message = || Message::new("x-dir", "k", "").user_id("other");
-    let refused = client.refused_publish(message());
-    let text = "406 PRECONDITION_FAILED - user_id property set to 'other' but authenticated user \
-                was 'u'";
-    assert_eq!(refused, text);
-    let tag = |tags: &str| {
-        let tags = courser_auth::Tags::parse(tags).expect("tags");
-        admin.change_user("u", |user| {
-            user.tags = tags;
-            Ok(())
-        })
-    };
-    tag("impersonator").expect("changed");
-    client.send(message());
-    assert_eq!(client.heard(), []);
-    tag("").expect("changed");
-    assert_eq!(client.refused_publish(message()), text);
 }
 
 #[test]

@@ -54,27 +54,27 @@ pub fn messages(client: &mut Client) -> Vec<(i64, String)> {
     deliveries.iter().map(|one| (offset(one), one.text().to_owned())).collect()
 }
 
-fn reader(world: &World, prefetch: u16) -> Client {
+pub fn reader(world: &World, prefetch: u16) -> Client {
     let mut client = world.connect();
     client.qos(prefetch);
     client
 }
 
 /// A stream `s` with the messages `0`, `1` and so on.
-fn filled(world: &World, count: usize) -> Client {
+pub fn filled(world: &World, count: usize) -> Client {
     let mut client = world.connect();
     stream(&mut client, "s");
     fill(&mut client, 0..count);
     client
 }
 
-fn fill(client: &mut Client, numbers: std::ops::Range<usize>) {
+pub fn fill(client: &mut Client, numbers: std::ops::Range<usize>) {
     let message = |number: usize| Step::Publish(1, Message::new("", "s", number.to_string()));
     let steps: Vec<_> = numbers.map(message).collect();
     client.read(&steps);
 }
 
-fn expected(numbers: std::ops::Range<usize>) -> Vec<(i64, String)> {
+pub fn expected(numbers: std::ops::Range<usize>) -> Vec<(i64, String)> {
     numbers.map(|number| (number as i64, number.to_string())).collect()
 }
 
@@ -226,92 +226,6 @@ fn stopped_flow_stops_a_reader() {
 }
 
 #[test]
-fn what_a_stream_can_not_do_is_refused() {
-    let world = World::new();
-    let mut client = filled(&world, 1);
-    let mut refused = |change: fn(&mut queue::Declare<'_>)| {
-        let entries = FieldTable::new().with("x-queue-type", "stream").to_entries();
-        let arguments = Table::from_entries(&entries);
-        let mut declare =
-            queue::Declare { queue: short("t"), durable: true, arguments, ..Default::default() };
-        change(&mut declare);
-        client.refused(declare)
-    };
-    let text = |property: &str| {
-        format!(
-            "406 PRECONDITION_FAILED - invalid property '{property}' for queue 't' in vhost '/'"
-        )
-    };
-    assert_eq!(refused(|declare| declare.durable = false), text("non-durable"));
-    assert_eq!(refused(|declare| declare.exclusive = true), text("exclusive-owner"));
-    assert_eq!(refused(|declare| declare.auto_delete = true), text("auto-delete"));
-    assert_eq!(
-        refused(|declare| declare.queue = short("")),
-        "406 PRECONDITION_FAILED - Cannot declare a server-named queue for type rabbit_stream_queue"
-    );
-    let too_large = FieldTable::new().with("x-stream-max-segment-size-bytes", 3_000_000_001_i64);
-    assert_eq!(
-        declare(&mut client, "t", too_large),
-        Heard::ChannelClosed(
-            "406 PRECONDITION_FAILED - Exceeded max value for x-stream-max-segment-size-bytes"
-                .to_owned()
-        )
-    );
-    let unknown = FieldTable::new().with("x-max-length", 5);
-    assert!(matches!(declare(&mut client, "t", unknown), Heard::ChannelClosed(_)));
-    let get = basic::Get { queue: short("s"), no_ack: false };
-    assert_eq!(
-        world.connect().fatal(get),
-        "540 NOT_IMPLEMENTED - basic.get not supported by stream queues queue 's' in vhost '/'"
-    );
-    assert_eq!(
-        world.connect().fatal(queue::Purge { queue: short("s"), nowait: false }),
-        "540 NOT_IMPLEMENTED - queue.purge not supported by stream queues queue 's' in vhost '/'"
-    );
-}
-
-#[test]
-fn a_reader_needs_a_prefetch_and_acknowledges() {
-    let world = World::new();
-    let mut client = filled(&world, 1);
-    let consume = |client: &mut Client, name: &str, value: FieldValue| {
-        let answer = try_read(client, "s", &FieldTable::new().with(name, value));
-        let Heard::ChannelClosed(text) = answer else { panic!("not refused: {answer:?}") };
-        client.open_channel(1);
-        client.qos(10);
-        text
-    };
-    assert_eq!(
-        consume(&mut client, "x-stream-offset", "first".into()),
-        "406 PRECONDITION_FAILED - consumer prefetch count is not set for stream queue 's' in vhost '/'"
-    );
-    assert_eq!(
-        consume(&mut client, "x-stream-offset", "5".into()),
-        "406 PRECONDITION_FAILED - invalid arg 'x-stream-offset' for queue 's' in vhost '/': \
-         {invalid_stream_offset_arg,{longstr,<<\"5\">>}}"
-    );
-    assert_eq!(
-        consume(&mut client, "x-priority", 5.into()),
-        "406 PRECONDITION_FAILED - invalid arg 'x-priority' for queue 's' in vhost '/' of queue type \
-         rabbit_stream_queue"
-    );
-    client.declare("classic");
-    let answer =
-        try_read(&mut client, "classic", &FieldTable::new().with("x-stream-offset", "first"));
-    let text = "406 PRECONDITION_FAILED - invalid arg 'x-stream-offset' for queue 'classic' in \
-                vhost '/' of queue type rabbit_classic_queue";
-    assert_eq!(answer, Heard::ChannelClosed(text.to_owned()));
-    client.open_channel(1);
-    client.qos(10);
-    let no_ack = basic::Consume { queue: short("s"), no_ack: true, ..Default::default() };
-    assert_eq!(
-        client.fatal(no_ack),
-        "540 NOT_IMPLEMENTED - automatic acknowledgement not supported by stream queue 's' in \
-         vhost '/'"
-    );
-}
-
-#[test]
 fn readers_are_told_when_the_stream_is_deleted() {
     let world = World::new();
     let mut client = filled(&world, 2);
@@ -397,54 +311,6 @@ fn the_offset_stands_among_the_other_properties() {
 }
 
 #[test]
-fn the_oldest_leave_when_there_are_too_many_octets() {
-    let world = World::new();
-    let mut client = world.connect();
-    let arguments = FieldTable::new().with("x-max-length-bytes", 100_000);
-    declare(&mut client, "s", arguments);
-    let mut behind = reader(&world, 1);
-    read(&mut behind, "s", "first");
-    fill(&mut client, 0..1);
-    assert_eq!(messages(&mut behind), expected(0..1));
-    for number in 1..5000_usize {
-        fill(&mut client, number..number + 1);
-    }
-    let (left, ..) = world.counts("s");
-    // A message is 37 to 40 bytes here, a page a sixteenth of the limit.
-    assert!((2300..2700).contains(&left), "{left}");
-    let mut first = reader(&world, 0xffff);
-    read(&mut first, "s", 0);
-    assert_eq!(messages(&mut first), expected(5000 - left..5000));
-    behind.ack(1);
-    assert_eq!(messages(&mut behind), expected(5000 - left..5001 - left));
-}
-
-#[test]
-fn the_oldest_leave_when_they_are_too_old() {
-    let world = World::new();
-    world.broker.set_time(1_000_000);
-    let mut client = world.connect();
-    declare(&mut client, "s", FieldTable::new().with("x-max-age", "1h"));
-    for minute in 0..120_u64 {
-        world.broker.set_time(1_000_000 + minute * 60_000);
-        fill(&mut client, minute as usize..minute as usize + 1);
-    }
-    let (left, ..) = world.counts("s");
-    assert!((60..70).contains(&left), "{left}");
-    // Without a publish too, and down to nothing; offsets go on.
-    let mut now_ms = 1_000_000 + 120 * 60_000;
-    while world.counts("s").0 > 0 {
-        now_ms = world.broker.tick(now_ms).expect("a timer is armed").max(now_ms + 1);
-        assert!(now_ms < 1_000_000 + 190 * 60_000, "{:?}", world.counts("s"));
-    }
-    assert!(now_ms > 1_000_000 + 179 * 60_000);
-    fill(&mut client, 120..121);
-    let mut other = reader(&world, 10);
-    read(&mut other, "s", "first");
-    assert_eq!(messages(&mut other), expected(120..121));
-}
-
-#[test]
 fn a_large_message_is_read_in_frames() {
     let world = World::new();
     let mut client = filled(&world, 0);
@@ -453,34 +319,4 @@ fn a_large_message_is_read_in_frames() {
     let mut other = reader(&world, 10);
     read(&mut other, "s", "first");
     assert_eq!(messages(&mut other), [(0, body)]);
-}
-
-#[test]
-fn limits_change_in_use() {
-    let world = World::new();
-    world.broker.set_time(1_000_000);
-    let mut client = filled(&world, 5000);
-    world.give_policy("s", FieldTable::new().with("max-length-bytes", 100_000));
-    fill(&mut client, 5000..5001);
-    let (left, ..) = world.counts("s");
-    assert!((1900..4000).contains(&left), "{left}");
-    world.give_policy("s", FieldTable::new().with("max-age", "1m"));
-    world.broker.set_time(1_030_000);
-    fill(&mut client, 5001..5002);
-    world.broker.tick(1_070_000);
-    assert_eq!(world.counts("s").0, 1);
-}
-
-#[test]
-fn a_great_deal_that_is_too_old_leaves_piece_by_piece() {
-    let world = World::new();
-    world.broker.set_time(1_000_000);
-    let mut client = world.connect();
-    declare(&mut client, "s", FieldTable::new().with("x-max-age", "1m"));
-    fill(&mut client, 0..100_000);
-    let now_ms = 2_000_000;
-    assert_eq!(world.broker.tick(now_ms), Some(now_ms + 1));
-    assert!((1..100_000).contains(&world.counts("s").0));
-    world.broker.tick(now_ms + 1);
-    assert_eq!(world.counts("s").0, 0);
 }
