@@ -1,11 +1,12 @@
 //! The `courser` command.
 
+mod generate;
 mod logging;
 
 use anyhow::Context;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use courser::{
-    Config, ConfigError, Gather, Inherited, Server, TEMPLATE, banner, raise_open_file_limit,
+    Config, ConfigError, Gather, Inherited, Server, banner, raise_open_file_limit,
 };
 use courser_broker::{names_in_log, shards_in_log};
 use courser_journal::tools;
@@ -14,7 +15,7 @@ use sd_notify::NotifyState;
 use std::convert::Infallible;
 use std::io::{self, ErrorKind, Write};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,6 +62,18 @@ enum Command {
     /// Look into the journal of a broker that is not running
     #[command(subcommand)]
     Journal(JournalCommand),
+    /// Print the script that completes commands and options in a shell
+    #[command(after_help = "Examples:\n  courser completions bash > /etc/bash_completion.d/courser\n  \
+                            courser completions fish > ~/.config/fish/completions/courser.fish")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual's pages, courser.1 and one for each command, into a folder
+    Man {
+        /// The folder; it has to be there
+        folder: PathBuf,
+    },
 }
 
 #[derive(Clone, Copy, Debug, clap::Subcommand)]
@@ -99,10 +112,20 @@ fn keep_pages_small() {
 
 fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let Some(path) = &arguments.generate_config {
-        return generate_config(path).map(|()| ExitCode::SUCCESS);
+        return generate::config(path).map(|()| ExitCode::SUCCESS);
     }
-    if arguments.command.is_some() && !arguments.listen.is_empty() {
-        anyhow::bail!("--listen does not go with 'journal': that is for a broker not running");
+    match &arguments.command {
+        None => {}
+        Some(Command::Journal(_)) if arguments.listen.is_empty() => {}
+        Some(Command::Journal(_)) => {
+            anyhow::bail!("--listen does not go with 'journal': that is for a broker not running")
+        }
+        Some(Command::Completions { shell }) => {
+            return generate::completions(*shell, Arguments::command()).map(|()| ExitCode::SUCCESS);
+        }
+        Some(Command::Man { folder }) => {
+            return generate::manual(folder, Arguments::command()).map(|()| ExitCode::SUCCESS);
+        }
     }
     let config = settings(&arguments)?;
     let runtime = runtime(&config)?;
@@ -293,12 +316,4 @@ fn look_into_journal(command: JournalCommand, config: &Config) -> anyhow::Result
         Err(tools::ToolError::Io(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         done => done.with_context(|| data_dir.display().to_string()),
     }
-}
-
-fn generate_config(path: &Path) -> anyhow::Result<()> {
-    let file = std::fs::File::create_new(path);
-    let written = file.and_then(|mut file| file.write_all(TEMPLATE.as_bytes()));
-    written.with_context(|| format!("can't write {}", path.display()))?;
-    println!("Wrote {0}. Edit it, then: courser --config {0}", path.display());
-    Ok(())
 }

@@ -5,8 +5,8 @@ use courser::TEMPLATE;
 use std::net::TcpListener;
 use std::process::Output;
 
-fn text(octets: &[u8]) -> String {
-    String::from_utf8(octets.to_vec()).expect("text")
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("text")
 }
 
 fn failed(output: &Output) -> String {
@@ -169,4 +169,27 @@ fn an_unusable_data_folder_is_told() {
     let path = file.to_str().expect("text");
     let error = failed(&Process::run(&["--listen", "127.0.0.1:0", "--data-dir", path]));
     assert!(error.contains(path), "{error}");
+}
+
+#[test]
+fn completions_know_the_options_in_every_shell() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = Process::run(&["completions", shell]);
+        assert!(output.status.success(), "{shell}");
+        assert!(text(&output.stdout).contains("generate-config"), "{shell}");
+    }
+}
+
+#[test]
+fn the_manual_has_a_page_for_each_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().to_str().expect("text");
+    assert!(Process::run(&["man", path]).status.success());
+    for (page, about) in [("courser.1", "data\\-dir"), ("courser-journal-repair.1", "Rebuild")] {
+        let page = std::fs::read_to_string(folder.path().join(page)).expect("a page");
+        assert!(page.contains(about), "{page}");
+    }
+    let missing = folder.path().join("missing");
+    let error = failed(&Process::run(&["man", missing.to_str().expect("text")]));
+    assert!(error.contains("manual's pages") && error.contains("missing"), "{error}");
 }
