@@ -27,6 +27,8 @@ def conditions(measured: dict) -> str:
         f"{machine['system']}, Linux {machine['kernel']}, data on {machine['file_system']}; "
         f"load average before: {machine['load_average_before']:.2f}",
         "- Versions: " + ", ".join(f"{name} {text}" for name, text in measured["versions"].items()),
+        "- Broker and load run in sessions of their own, as services and programs do: where the kernel groups processes by "
+        "session (`sched_autogroup_enabled`), each gets its half of the processors, however many threads the other has.",
     ]
     return "\n".join(lines)
 
