@@ -1,13 +1,13 @@
-//! The client's machine: its handshake, its requests, and what it makes of a server's answers.
+//! The client's machine: its requests, and what it makes of a server's answers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use courser_codec::*;
+use courser_connection::ClosedBy;
 use courser_connection::client::{
     Config, Connection, Event, OpenChannelError, PublishError, RequestError,
 };
-use courser_connection::{ClosedBy, Credentials};
 
 use crate::common::{body_frame, content_header, frame, methods};
 
@@ -15,11 +15,11 @@ use crate::common::{body_frame, content_header, frame, methods};
 pub struct Client {
     pub machine: Connection,
     pub now: Instant,
-    sent: Vec<u8>,
+    pub sent: Vec<u8>,
 }
 
 impl Client {
-    fn new(config: Config) -> Self {
+    pub fn new(config: Config) -> Self {
         let now = Instant::now();
         let mut client =
             Self { machine: Connection::new(Arc::new(config), now), now, sent: Vec::new() };
@@ -27,7 +27,7 @@ impl Client {
         client
     }
 
-    fn running() -> Self {
+    pub fn running() -> Self {
         let mut client = Self::new(Config::default());
         assert_eq!(
             client.feed(&[start("PLAIN AMQPLAIN"), tune(2047, 131_072, 60), open_ok()].concat()),
@@ -58,18 +58,18 @@ impl Client {
         seen
     }
 
-    fn sent_methods(&mut self) -> Vec<String> {
+    pub fn sent_methods(&mut self) -> Vec<String> {
         self.sent.append(self.machine.output());
         let sent = std::mem::take(&mut self.sent);
         methods(&sent).iter().map(|(channel, method)| format!("{channel} {method:?}")).collect()
     }
 
-    fn close_text(&self) -> &str {
+    pub fn close_text(&self) -> &str {
         self.machine.close_reason().map_or("", |reason| &reason.text)
     }
 }
 
-fn start(mechanisms: &str) -> Vec<u8> {
+pub fn start(mechanisms: &str) -> Vec<u8> {
     let mut properties = Vec::new();
     let capabilities = FieldTable::new().with("basic.nack", true);
     FieldTable::new()
@@ -86,11 +86,11 @@ fn start(mechanisms: &str) -> Vec<u8> {
     frame(0, Method::ConnectionStart(start))
 }
 
-fn tune(channel_max: u16, frame_max: u32, heartbeat: u16) -> Vec<u8> {
+pub fn tune(channel_max: u16, frame_max: u32, heartbeat: u16) -> Vec<u8> {
     frame(0, Method::ConnectionTune(connection::Tune { channel_max, frame_max, heartbeat }))
 }
 
-fn open_ok() -> Vec<u8> {
+pub fn open_ok() -> Vec<u8> {
     frame(0, Method::ConnectionOpenOk(connection::OpenOk {}))
 }
 
@@ -98,7 +98,7 @@ fn channel_open_ok(channel: u16) -> Vec<u8> {
     frame(channel, Method::ChannelOpenOk(channel::OpenOk {}))
 }
 
-fn close(code: u16, text: &str) -> Vec<u8> {
+pub fn close(code: u16, text: &str) -> Vec<u8> {
     let text = text.try_into().unwrap();
     frame(
         0,
@@ -119,84 +119,6 @@ fn channel_close(channel: u16) -> Vec<u8> {
 
 pub fn ack(delivery_tag: u64, multiple: bool) -> Vec<u8> {
     frame(1, Method::BasicAck(basic::Ack { delivery_tag, multiple }))
-}
-
-#[test]
-fn the_handshake_presents_the_credentials_and_settles_the_limits() {
-    let mut client = Client::new(Config { heartbeat_s: 10, frame_max: 8192, ..Config::default() });
-    assert!(client.feed(&start("AMQPLAIN PLAIN")).is_empty());
-    assert!(client.machine.is_logging_in());
-    let sent = std::mem::take(&mut client.sent);
-    let [(0, Method::ConnectionStartOk(start_ok))] = methods(&sent)[..] else { panic!() };
-    assert_eq!(
-        (start_ok.mechanism.to_string(), start_ok.response),
-        ("PLAIN".to_owned(), &b"\0guest\0guest"[..])
-    );
-    assert!(client.machine.server_capabilities().basic_nack());
-    assert!(client.machine.server_properties().get("product").is_some());
-
-    assert!(client.feed(&tune(100, 131_072, 60)).is_empty());
-    let sent = std::mem::take(&mut client.sent);
-    let [(0, Method::ConnectionTuneOk(tune_ok)), (0, Method::ConnectionOpen(open))] =
-        methods(&sent)[..]
-    else {
-        panic!()
-    };
-    assert_eq!((tune_ok.channel_max, tune_ok.frame_max, tune_ok.heartbeat), (100, 8192, 10));
-    assert_eq!(open.virtual_host, "/");
-    assert_eq!(client.feed(&open_ok()), ["Opened"]);
-    assert!(client.machine.is_open());
-}
-
-#[test]
-fn no_limit_on_one_side_is_the_limit_of_the_other() {
-    for (own, offered, agreed) in [
-        ((0, 0, 60), (2047, 131_072, 30), (2047, 131_072, 30)),
-        ((10, 4096, 60), (0, 0, 0), (10, 4096, 60)),
-        ((0, 0, 0), (0, 0, 60), (65_535, 131_072, 0)),
-        ((5, 100, 5), (2047, 131_072, 60), (5, 4096, 5)),
-    ] {
-        let config = Config {
-            channel_max: own.0,
-            frame_max: own.1,
-            heartbeat_s: own.2,
-            ..Config::default()
-        };
-        let mut client = Client::new(config);
-        client.feed(&[start("PLAIN"), tune(offered.0, offered.1, offered.2)].concat());
-        let machine = &client.machine;
-        assert_eq!((machine.channel_max(), machine.frame_max(), machine.heartbeat_s()), agreed);
-    }
-}
-
-#[test]
-fn a_server_without_the_mechanism_is_left() {
-    let mut client =
-        Client::new(Config { credentials: Credentials::External, ..Config::default() });
-    assert_eq!(client.feed(&start("PLAIN AMQPLAIN")).len(), 1);
-    assert!(client.machine.is_closed() && client.sent.is_empty());
-    assert_eq!(client.close_text(), "the server offers no mechanism EXTERNAL, only PLAIN AMQPLAIN");
-}
-
-#[test]
-fn a_server_of_another_protocol_is_left() {
-    let mut client = Client::new(Config::default());
-    assert_eq!(client.feed(b"AMQP\x03\x01\x00\x00").len(), 1);
-    assert!(client.machine.is_closed() && client.sent.is_empty());
-    assert!(client.close_text().starts_with("the server does not speak AMQP 0-9-1"));
-}
-
-#[test]
-fn a_refused_login_is_told_with_its_reason() {
-    let mut client = Client::new(Config::default());
-    let octets = [start("PLAIN"), close(403, "ACCESS_REFUSED - Login was refused")].concat();
-    let seen = client.feed(&octets);
-    assert!(seen[0].contains("code: 403") && seen[0].contains("Peer"), "{seen:?}");
-    assert!(client.machine.is_closed());
-    assert_eq!(
-        client.sent_methods().last().map(String::as_str),
-        Some("0 ConnectionCloseOk(CloseOk)")
-    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod client;
 mod client_confirms;
+mod client_handshake;
 mod common;
 mod pair;
 mod server_channels;
