@@ -5,9 +5,7 @@ mod logging;
 
 use anyhow::Context;
 use clap::{CommandFactory, Parser};
-use courser::{
-    Config, ConfigError, Gather, Inherited, Server, banner, raise_open_file_limit,
-};
+use courser::{Config, ConfigError, Gather, Inherited, Server, banner, raise_open_file_limit};
 use courser_broker::{names_in_log, shards_in_log};
 use courser_journal::tools;
 use logging::Log;
@@ -63,8 +61,10 @@ enum Command {
     #[command(subcommand)]
     Journal(JournalCommand),
     /// Print the script that completes commands and options in a shell
-    #[command(after_help = "Examples:\n  courser completions bash > /etc/bash_completion.d/courser\n  \
-                            courser completions fish > ~/.config/fish/completions/courser.fish")]
+    #[command(
+        after_help = "Examples:\n  courser completions bash > /etc/bash_completion.d/courser\n  \
+                            courser completions fish > ~/.config/fish/completions/courser.fish"
+    )]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
