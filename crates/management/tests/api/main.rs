@@ -3,6 +3,7 @@
 mod accounts;
 mod conventions;
 mod definitions;
+mod documented;
 mod lists;
 mod login;
 mod matrix;
