@@ -11,6 +11,15 @@ use std::sync::Arc;
 /// Runs of deliveries from the same queue.
 pub(super) type Runs = Vec<(Arc<Queue>, Vec<Settled>)>;
 
+/// What a batch's acknowledgements leave to be done at its end.
+#[derive(Default)]
+pub(super) struct Settling {
+    /// Deliveries acknowledged, in runs of the same queue.
+    pub acknowledged: Runs,
+    /// Channels whose consumers share a limit, which may leave them something again.
+    resuming: Vec<u16>,
+}
+
 /// What becomes of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settlement {
@@ -84,9 +93,9 @@ impl Session {
         let Some(channel) = outbox.channel(number) else { return Ok(()) };
         let unacked = channel.unacked.take(tag).ok_or_else(|| unknown_tag(tag))?;
         channel.counts().deliveries.acknowledged += 1;
-        book(channel, unacked, &mut self.settling);
+        book(channel, unacked, &mut self.settling.acknowledged);
         if channel.starved_len() > 0 {
-            note(number, &mut self.resuming);
+            note(number, &mut self.settling.resuming);
         }
         Ok(())
     }
@@ -119,7 +128,7 @@ impl Session {
             channel.counts().deliveries.acknowledged += taken.len() as u64;
             taken.iter().for_each(|unacked| book(channel, *unacked, &mut runs));
             if channel.starved_len() > 0 {
-                note(number, &mut self.resuming);
+                note(number, &mut self.settling.resuming);
             }
         }
         let store = &*self.shard.store;
@@ -149,7 +158,7 @@ impl Session {
             let runs = match settlement {
                 Settlement::Done => {
                     channel.counts().deliveries.acknowledged += taken.len() as u64;
-                    &mut self.settling
+                    &mut self.settling.acknowledged
                 }
                 Settlement::Requeue | Settlement::Reject => &mut returned,
             };
@@ -157,7 +166,7 @@ impl Session {
                 book(channel, unacked, runs);
             }
             if channel.starved_len() > 0 {
-                note(number, &mut self.resuming);
+                note(number, &mut self.settling.resuming);
             }
         }
         match settlement {
@@ -169,16 +178,16 @@ impl Session {
 
     /// Lets the queues know what has been acknowledged since the last time.
     pub(super) fn settle_acknowledged(&mut self) {
-        if self.settling.is_empty() && self.resuming.is_empty() {
+        if self.settling.acknowledged.is_empty() && self.settling.resuming.is_empty() {
             return;
         }
-        if self.settling.iter().any(|(_, settled)| !settled.is_empty()) {
-            self.settling.retain(|(_, settled)| !settled.is_empty());
+        if self.settling.acknowledged.iter().any(|(_, settled)| !settled.is_empty()) {
+            self.settling.acknowledged.retain(|(_, settled)| !settled.is_empty());
         }
         let shard = Arc::clone(&self.shard);
         let _gate = shard.gate.read();
         let store = &*shard.store;
-        for (queue, settled) in &mut self.settling {
+        for (queue, settled) in &mut self.settling.acknowledged {
             if settled.is_empty() {
                 continue;
             }
@@ -187,7 +196,7 @@ impl Session {
             settled.clear();
         }
         // The usual case, one queue, keeps the memory of its run for the next batch.
-        self.settling.truncate(1);
+        self.settling.acknowledged.truncate(1);
         self.resume_starved();
         shard.post_dead_letters(&mut self.wakes);
     }
@@ -195,7 +204,7 @@ impl Session {
     /// Lets consumers take turns with what the limits of whole channels leave them. Called with the
     /// gate held.
     fn resume_starved(&mut self) {
-        for number in std::mem::take(&mut self.resuming) {
+        for number in std::mem::take(&mut self.settling.resuming) {
             let waiting = self.outbox.lock().channel(number).map_or(0, |one| one.starved_len());
             // Who gets something, or can't take it, is behind the others from then on.
             for _ in 0..waiting {

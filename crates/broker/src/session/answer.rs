@@ -21,7 +21,7 @@ impl Session {
     /// to say waits behind it.
     pub(super) fn answer(&mut self, number: u16, lsn: Lsn, method: &Method<'_>) {
         let waits = put_answer(&self.outbox, &*self.shard.store, number, lsn, method);
-        self.holds_answers |= waits;
+        self.confirms.holds_answers |= waits;
     }
 
     pub(super) fn answer_unless(
@@ -38,7 +38,7 @@ impl Session {
 
     /// Whether some answer waits for the store, and may have others behind it.
     pub fn holds_answers(&self) -> bool {
-        self.holds_answers
+        self.confirms.holds_answers
     }
 }
 

@@ -10,6 +10,36 @@ use courser_store::{Lsn, Waiter};
 use std::sync::Arc;
 use std::task::Waker;
 
+/// What a session has to tell its client once the store is durable.
+#[derive(Debug, Default)]
+pub(super) struct Confirms {
+    /// Channels with publishes in this batch that have to be confirmed.
+    pub confirming: Vec<u16>,
+    /// How far the store has to be durable for the publishes of this batch.
+    batch_lsn: Lsn,
+    /// Channels with something to be confirmed once it is durable.
+    awaiting: Vec<u16>,
+    /// The outbox holds answers that wait for the store.
+    pub holds_answers: bool,
+    /// The LSN at which the store will wake this connection.
+    wake_at: Option<Lsn>,
+    /// What the store notifies then, if not the connection's task.
+    waiter: Option<Waiter>,
+}
+
+impl Confirms {
+    /// The publishes of this batch are confirmed when the store is durable up to `lsn`, or later.
+    pub fn not_before(&mut self, lsn: Lsn) {
+        self.batch_lsn = self.batch_lsn.max(lsn);
+    }
+
+    /// Nobody is told anything on a channel that is closed.
+    pub fn forget_channel(&mut self, number: u16) {
+        self.confirming.retain(|confirming| *confirming != number);
+        self.awaiting.retain(|awaiting| *awaiting != number);
+    }
+}
+
 /// Something that hangs on the store's durable LSN.
 #[derive(Debug)]
 pub(super) struct Confirm {
@@ -100,7 +130,7 @@ impl Session {
         channel.unconfirmed_count += 1;
         channel.to_confirm += 1;
         if first {
-            self.confirming.push(number);
+            self.confirms.confirming.push(number);
         }
         Ok(())
     }
@@ -110,7 +140,7 @@ impl Session {
     /// was refused before. A refusal waits until what it refuses can't come back after a crash.
     pub(super) fn confirm_or_refuse(&mut self, batch: &mut Batch<'_>) -> Result<(), Fault> {
         if batch.run.is_logged() && batch.run.has_refused() {
-            self.batch_lsn = self.batch_lsn.max(self.shard.store.end());
+            self.confirms.not_before(self.shard.store.end());
         }
         for (index, (number, seq)) in batch.publishers.drain(..).enumerate() {
             if seq == 0 {
@@ -127,13 +157,13 @@ impl Session {
 
     /// Notes that a publish of this batch was refused, behind those that came before it.
     fn refuse(&mut self, number: u16, seq: u64) -> Result<(), Fault> {
-        let lsn = self.batch_lsn;
+        let lsn = self.confirms.batch_lsn;
         let channel = self.channel(number)?;
         channel.end_run_of_confirms(lsn);
         channel.to_confirm += 1;
         channel.confirms.push_back(Confirm { lsn, what: Due::Refused(seq) });
-        if self.confirming.last() != Some(&number) {
-            self.confirming.push(number);
+        if self.confirms.confirming.last() != Some(&number) {
+            self.confirms.confirming.push(number);
         }
         Ok(())
     }
@@ -141,7 +171,7 @@ impl Session {
     /// Confirms nothing more of this batch: the store has not taken some of it, which ends the connection.
     #[cold]
     pub(super) fn forget_unconfirmed(&mut self) {
-        for number in std::mem::take(&mut self.confirming) {
+        for number in std::mem::take(&mut self.confirms.confirming) {
             if let Some(channel) = self.channels.get_mut(number) {
                 channel.unconfirmed_count = 0;
             }
@@ -150,15 +180,15 @@ impl Session {
 
     /// Ends a batch: its publishes are confirmed now if they are durable, or when they are.
     pub(super) fn confirm(&mut self) {
-        let lsn = std::mem::take(&mut self.batch_lsn);
-        if self.confirming.is_empty() && !self.holds_answers {
+        let lsn = std::mem::take(&mut self.confirms.batch_lsn);
+        if self.confirms.confirming.is_empty() && !self.confirms.holds_answers {
             return;
         }
-        for number in std::mem::take(&mut self.confirming) {
+        for number in std::mem::take(&mut self.confirms.confirming) {
             let Some(channel) = self.channels.get_mut(number) else { continue };
             channel.end_run_of_confirms(lsn);
-            if !self.awaiting.contains(&number) {
-                self.awaiting.push(number);
+            if !self.confirms.awaiting.contains(&number) {
+                self.confirms.awaiting.push(number);
             }
         }
         self.confirm_durable();
@@ -168,8 +198,8 @@ impl Session {
     pub(super) fn fail_when_durable(&mut self, number: u16, lsn: Lsn) {
         let Some(channel) = self.channels.get_mut(number) else { return };
         channel.confirms.push_back(Confirm { lsn, what: Due::CommitInPart });
-        if !self.awaiting.contains(&number) {
-            self.awaiting.push(number);
+        if !self.confirms.awaiting.contains(&number) {
+            self.confirms.awaiting.push(number);
         }
         self.confirm_durable();
     }
@@ -181,12 +211,12 @@ impl Session {
             self.pump_streams();
             self.wakes.wake_all();
         }
-        if self.awaiting.is_empty() && !self.holds_answers {
+        if self.confirms.awaiting.is_empty() && !self.confirms.holds_answers {
             return;
         }
         self.broker.check_failure();
         let durable = self.shard.store.durable();
-        if self.wake_at.is_some_and(|at| at > durable) && self.nothing_due(durable) {
+        if self.confirms.wake_at.is_some_and(|at| at > durable) && self.nothing_due(durable) {
             return;
         }
         let outbox = Arc::clone(&self.outbox);
@@ -226,9 +256,9 @@ impl Session {
         failed: &mut Vec<u16>,
     ) -> Option<Lsn> {
         let mut next = outbox.release_answers(durable);
-        self.holds_answers = next.is_some();
+        self.confirms.holds_answers = next.is_some();
         let mut all = PublishCounts::default();
-        self.awaiting.retain(|number| {
+        self.confirms.awaiting.retain(|number| {
             let Some(channel) = self.channels.get_mut(*number) else { return false };
             let mut answered = PublishCounts::default();
             let mut in_part = false;
@@ -254,11 +284,11 @@ impl Session {
 
     /// Has the store say when `next` is durable, unless it will already.
     fn wait_for(&mut self, next: Option<Lsn>) {
-        if std::mem::replace(&mut self.wake_at, next) == next {
+        if std::mem::replace(&mut self.confirms.wake_at, next) == next {
             return;
         }
         let Some(lsn) = next else { return };
-        match &self.durable_waiter {
+        match &self.confirms.waiter {
             Some(waiter) => self.shard.store.when_durable(lsn, waiter.clone()),
             None => {
                 let waker = Waker::from(Arc::clone(&self.outbox));
@@ -270,13 +300,13 @@ impl Session {
     /// Has `waiter` notified, in the place of the connection's task, when something can be confirmed.
     /// It may call [`Session::try_confirm`] there and then.
     pub fn notify_when_durable(&mut self, waiter: Waiter) {
-        self.durable_waiter = Some(waiter);
+        self.confirms.waiter = Some(waiter);
     }
 
     /// Whether no channel has anything that is durable. Of answers that wait it is not known.
     fn nothing_due(&self, durable: Lsn) -> bool {
-        !self.holds_answers
-            && self.awaiting.iter().all(|number| match self.channels.get(*number) {
+        !self.confirms.holds_answers
+            && self.confirms.awaiting.iter().all(|number| match self.channels.get(*number) {
                 Some(channel) => channel.confirms.front().is_none_or(|front| front.lsn > durable),
                 None => true,
             })

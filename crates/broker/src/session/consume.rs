@@ -22,7 +22,7 @@ impl Session {
             return self.consume_replies(number, consume);
         }
         let tag = self.consumer_tag(number, consume)?;
-        let queue = self.vhost.queue_for(name.as_bytes(), self.connection)?;
+        let queue = self.vhost.queue_for(name.as_bytes(), self.client.connection)?;
         let arguments = crate::vhost::owned_arguments(consume.arguments)?;
         let resource =
             Resource { kind: "queue", name: queue.name.as_short_str(), vhost: &self.vhost.name };
@@ -211,7 +211,7 @@ impl Session {
         name: ShortString,
     ) -> Result<Arc<Queue>, Fault> {
         let name = self.queue_name(number, name)?;
-        self.vhost.queue_for(name.as_bytes(), self.connection)
+        self.vhost.queue_for(name.as_bytes(), self.client.connection)
     }
 
     pub(super) fn queue_name(

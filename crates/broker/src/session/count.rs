@@ -22,7 +22,7 @@ impl Session {
         if let Some(channel) = outbox.channel(channel) {
             channel.counts().publishes += &published;
         }
-        for number in &self.confirming {
+        for number in &self.confirms.confirming {
             let Some(channel) = self.channels.get_mut(*number) else { continue };
             let to_confirm = std::mem::take(&mut channel.to_confirm);
             vhost_counts.to_confirm += to_confirm;

@@ -45,7 +45,7 @@ impl Session {
         route: &Arc<Route>,
         persistent: bool,
     ) -> Result<(), Fault> {
-        if !self.settling.is_empty() {
+        if !self.settling.acknowledged.is_empty() {
             // What this client has acknowledged before is not there any more, and what it published
             // before that came while it was.
             self.flush_publishes(batch)?;
@@ -57,7 +57,7 @@ impl Session {
         self.publish_routed(batch, inbound, Arc::clone(&left), persistent)?;
         if !Arc::ptr_eq(&left, route) {
             // It is confirmed when what was there before is durable.
-            self.batch_lsn = self.batch_lsn.max(self.shard.store.end());
+            self.confirms.not_before(self.shard.store.end());
         }
         if left.queues.is_empty() {
             remembered.settle(|_| left.keepers.is_empty());

@@ -41,7 +41,7 @@ impl Session {
         let tag = tag?;
         let settings = QueueSettings {
             durable: false,
-            exclusive_owner: Some(self.connection),
+            exclusive_owner: Some(self.client.connection),
             auto_delete: true,
             arguments: FieldTable::new(),
         };

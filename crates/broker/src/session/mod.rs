@@ -31,16 +31,17 @@ use crate::direct_reply::is_reply_name;
 use crate::fault::Fault;
 use crate::memory::Use;
 use crate::outbox::Outbox;
-use crate::queue::{ConnectionId, Departure, Queue, Settled};
+use crate::queue::{ConnectionId, Departure, Queue};
 use crate::routing::cache::{LastRoute, RouteCache};
 use crate::shard::Shard;
 use crate::stream::StreamReader;
 use crate::vhost::{Admission, Vhost};
 use crate::wakes::Wakes;
-use acknowledge::Runs;
-use confirm::Confirm;
+use acknowledge::{Runs, Settling};
+use confirm::{Confirm, Confirms};
 use courser_codec::ShortString;
-use courser_store::{Lsn, Waiter};
+use courser_store::Lsn;
+use pace::Pacing;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use transaction::Transaction;
@@ -51,45 +52,29 @@ pub struct Session {
     /// The one that the vhost is on.
     shard: Arc<Shard>,
     vhost: Arc<Vhost>,
+    client: Client,
+    outbox: Arc<Outbox>,
+    channels: Channels<Channel>,
+    exclusive: Vec<Arc<Queue>>,
+    /// One for each consumer of a stream.
+    stream_readers: Vec<StreamReader>,
+    /// Consumers made since their number was last looked up, and what that was.
+    consumers_at_most: usize,
+    /// Bytes that its open transactions hold.
+    pending_bytes: usize,
+    routes: RouteCache,
+    settling: Settling,
+    confirms: Confirms,
+    pacing: Pacing,
+    wakes: Wakes,
+}
+
+/// Who is at the other end.
+struct Client {
     /// What it may do; the vhost and the user count their connections by it.
     admission: Admission,
     identity: Identity,
     connection: ConnectionId,
-    outbox: Arc<Outbox>,
-    channels: Channels<Channel>,
-    exclusive: Vec<Arc<Queue>>,
-    wakes: Wakes,
-    /// One for each consumer of a stream.
-    stream_readers: Vec<StreamReader>,
-    /// Deliveries acknowledged in this batch, in runs of the same queue.
-    settling: Vec<(Arc<Queue>, Vec<Settled>)>,
-    /// Channels whose consumers share a limit, which may leave them something again.
-    resuming: Vec<u16>,
-    /// Consumers made since their number was last looked up, and what that was.
-    consumers_at_most: usize,
-    /// Channels with publishes in this batch that have to be confirmed.
-    confirming: Vec<u16>,
-    /// How far the store has to be durable for the publishes of this batch.
-    batch_lsn: Lsn,
-    /// Channels with something to be confirmed once it is durable.
-    awaiting: Vec<u16>,
-    /// Its outbox holds answers that wait for the store.
-    holds_answers: bool,
-    /// The LSN at which the store will wake this connection.
-    wake_at: Option<Lsn>,
-    /// What the store notifies then, if not the connection's task.
-    durable_waiter: Option<Waiter>,
-    routes: RouteCache,
-    /// Bytes that its open transactions hold.
-    pending_bytes: usize,
-    pace: Option<Pace>,
-    /// This batch has put messages into the log, and the last one had.
-    is_logging: bool,
-    has_logged: bool,
-    /// Something was published in this batch.
-    has_published: bool,
-    /// The last batch that published something was taken in while publishers should have waited.
-    published_in_alarm: bool,
 }
 
 /// What the session remembers of a channel.
@@ -126,30 +111,18 @@ impl Session {
             broker,
             shard: Arc::clone(admission.vhost().shard()),
             vhost: Arc::clone(admission.vhost()),
-            admission,
-            identity,
-            connection,
+            client: Client { admission, identity, connection },
             outbox,
             channels: Channels::default(),
             exclusive: Vec::new(),
-            wakes: Wakes::default(),
             stream_readers: Vec::new(),
-            settling: Vec::new(),
-            resuming: Vec::new(),
             consumers_at_most: 0,
-            confirming: Vec::new(),
-            batch_lsn: Lsn::default(),
-            awaiting: Vec::new(),
-            holds_answers: false,
-            wake_at: None,
-            durable_waiter: None,
-            routes: RouteCache::new(charge),
             pending_bytes: 0,
-            pace: None,
-            is_logging: false,
-            has_logged: false,
-            has_published: false,
-            published_in_alarm: false,
+            routes: RouteCache::new(charge),
+            settling: Settling::default(),
+            confirms: Confirms::default(),
+            pacing: Pacing::default(),
+            wakes: Wakes::default(),
         }
     }
 
@@ -173,17 +146,6 @@ impl Session {
     #[inline]
     pub fn note_sent(&self, bytes: usize) {
         self.outbox.connection.traffic.sent(bytes);
-    }
-
-    /// Whether this connection has to wait for the end of an alarm, which wakes it, and the reason.
-    /// An alarm concerns whoever publishes in spite of it: who only acknowledges is needed to end it.
-    pub fn hold_back(&mut self) -> Option<&'static str> {
-        if !self.published_in_alarm {
-            return None;
-        }
-        let reason = self.broker.hold_back(&self.outbox);
-        self.published_in_alarm = reason.is_some();
-        reason
     }
 
     /// `channel.open` has been answered.
@@ -213,10 +175,9 @@ impl Session {
             if self.channels.remove(number).is_none() {
                 continue;
             }
-            self.admission.close_channel();
+            self.client.admission.close_channel();
             self.broker.monitor.channel_closed(&self.outbox, number, self.broker.now_ms());
-            self.confirming.retain(|confirming| *confirming != number);
-            self.awaiting.retain(|awaiting| *awaiting != number);
+            self.confirms.forget_channel(number);
             self.remove_consumers(number, &mut departures);
             self.give_up(number, &mut returned);
         }

@@ -51,13 +51,38 @@ impl Pace {
     }
 }
 
+/// What a session notes of its publishes to know when to read no more of them for a while.
+#[derive(Debug, Default)]
+pub(super) struct Pacing {
+    /// With whom the publisher should keep pace, as this batch has shown.
+    pub pace: Option<Pace>,
+    /// This batch has put messages into the log, and the last one had.
+    pub is_logging: bool,
+    pub has_logged: bool,
+    /// Something was published in this batch.
+    pub has_published: bool,
+    /// The last batch that published something was taken in while publishers should have waited.
+    pub published_in_alarm: bool,
+}
+
 impl Session {
+    /// Whether this connection has to wait for the end of an alarm, which wakes it, and the reason.
+    /// An alarm concerns whoever publishes in spite of it: who only acknowledges is needed to end it.
+    pub fn hold_back(&mut self) -> Option<&'static str> {
+        if !self.pacing.published_in_alarm {
+            return None;
+        }
+        let reason = self.broker.hold_back(&self.outbox);
+        self.pacing.published_in_alarm = reason.is_some();
+        reason
+    }
+
     /// With whom to keep pace before the client is read again. One whose last batch had persistent
     /// messages waits while the store has enough to write: its next append would block a thread that
     /// consumers, whose acknowledgements make room, need as well.
     pub fn pace_with_store(&self) -> Option<Pace> {
         let store = &self.shard.store;
-        let is_ahead = self.has_logged && store.is_behind();
+        let is_ahead = self.pacing.has_logged && store.is_behind();
         is_ahead.then(|| Pace(With::Store(Arc::clone(store))))
     }
 }

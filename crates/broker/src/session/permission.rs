@@ -17,12 +17,12 @@ impl Session {
     /// If the user has as many as it may have; ends the connection.
     pub fn admit_channel(&mut self) -> Result<(), Fault> {
         let broker = &self.broker;
-        self.admission.open_channel(|user| broker.limits_of(user))
+        self.client.admission.open_channel(|user| broker.limits_of(user))
     }
 
     /// Refuses a method that the user may not carry out.
     pub(super) fn permit(&mut self, number: u16, method: &Method<'_>) -> Result<(), Fault> {
-        if self.admission.access.permits_everything() {
+        if self.client.admission.access.permits_everything() {
             return Ok(());
         }
         match method {
@@ -67,7 +67,7 @@ impl Session {
     /// to.
     #[cold]
     pub(super) fn permit_publish(&mut self, name: &[u8], keys: &[&[u8]]) -> Result<(), Fault> {
-        if self.admission.access.permits_everything() {
+        if self.client.admission.access.permits_everything() {
             return Ok(());
         }
         self.may(Right::Write, Resource::Exchange(name))?;
@@ -77,7 +77,7 @@ impl Session {
         let exchange = self.vhost.published_to(name)?;
         if exchange.settings.kind == ExchangeKind::Topic {
             for key in keys {
-                let access = &mut self.admission.access;
+                let access = &mut self.client.admission.access;
                 access.check_topic(Right::Write, name, key).map_err(Fault::access_refused)?;
             }
         }
@@ -104,7 +104,7 @@ impl Session {
         refuse_default_exchange(name.as_bytes())?;
         let own = Resource::Exchange(name.as_bytes());
         if declare.passive {
-            return self.admission.access.check_any(own).map_err(Fault::access_refused);
+            return self.client.admission.access.check_any(own).map_err(Fault::access_refused);
         }
         self.may(Right::Configure, own)?;
         if self.vhost.exchange(name.as_bytes()).is_some() {
@@ -121,7 +121,7 @@ impl Session {
         }
         let own = Resource::Queue(name.as_bytes());
         match (declare.passive, name.is_empty()) {
-            (true, _) => self.admission.access.check_any(own).map_err(Fault::access_refused),
+            (true, _) => self.client.admission.access.check_any(own).map_err(Fault::access_refused),
             // Asked when it has a name.
             (false, true) => Ok(()),
             (false, false) => self.may(Right::Configure, own),
@@ -165,7 +165,7 @@ impl Session {
         self.may(Right::Read, Resource::Exchange(source.as_bytes()))?;
         match self.vhost.exchange(source.as_bytes()) {
             Some(exchange) if exchange.settings.kind == ExchangeKind::Topic => {
-                let access = &mut self.admission.access;
+                let access = &mut self.client.admission.access;
                 let read =
                     access.check_topic(Right::Read, source.as_bytes(), routing_key.as_bytes());
                 read.map_err(Fault::access_refused)
@@ -188,6 +188,6 @@ impl Session {
     }
 
     fn may(&mut self, right: Right, resource: Resource<'_>) -> Result<(), Fault> {
-        self.admission.access.check(right, resource).map_err(Fault::access_refused)
+        self.client.admission.access.check(right, resource).map_err(Fault::access_refused)
     }
 }

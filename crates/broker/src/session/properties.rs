@@ -27,7 +27,7 @@ impl Session {
         properties.validate().map_err(malformed)?;
         if properties.flags() & FLAG_USER_ID != 0 && !self.may_impersonate() {
             let claimed = properties.user_id().map_err(malformed)?.unwrap_or_default();
-            let user = &self.identity.user;
+            let user = &self.client.identity.user;
             if claimed.as_bytes() != user.as_bytes() {
                 return Err(Fault::precondition_failed(format_args!(
                     "user_id property set to '{claimed}' but authenticated user was '{user}'"
@@ -43,7 +43,7 @@ impl Session {
 
     #[cold]
     fn may_impersonate(&mut self) -> bool {
-        self.identity.impersonator || self.admission.access.may_impersonate()
+        self.client.identity.impersonator || self.client.admission.access.may_impersonate()
     }
 }
 

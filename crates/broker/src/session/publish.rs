@@ -99,7 +99,7 @@ impl Session {
         if inbound.publish.immediate {
             return Err(Fault::not_implemented("immediate=true"));
         }
-        self.has_published = true;
+        self.pacing.has_published = true;
         let properties = ContentHeader::parse(inbound.header).map_err(malformed)?.properties;
         if !need_no_check(properties) {
             let done = match self.check_properties(properties) {
@@ -298,14 +298,14 @@ impl Session {
     fn persist(&mut self, batch: &mut Batch<'_>, route: &Route) -> Result<(), StoreError> {
         let Batch { run, persistent, publishers, .. } = batch;
         let persistent = *persistent;
-        let wanted =
-            !self.confirming.is_empty() || publishers.iter().any(|(_, confirm)| *confirm != 0);
+        let wanted = !self.confirms.confirming.is_empty()
+            || publishers.iter().any(|(_, confirm)| *confirm != 0);
         let sync = if wanted { Sync::Wanted } else { Sync::Later };
         let mut locations = Vec::with_capacity(run.len());
         let records = run.records(route.logged(persistent), route.holders(persistent));
-        self.is_logging = true;
+        self.pacing.is_logging = true;
         let lsn = self.shard.store.append(&records, sync, &mut locations)?;
-        self.batch_lsn = self.batch_lsn.max(lsn);
+        self.confirms.not_before(lsn);
         run.set_locations(locations, persistent);
         Ok(())
     }
@@ -320,7 +320,8 @@ impl Session {
         for queue in &route.queues {
             queue.publish(run, &*self.shard.store, &mut self.wakes)?;
             if queue.backlog() > pace_backlog && queue.consumer_count() > 0 {
-                self.pace = Some(Pace::with_consumers(queue, run.len() as u64, pace_backlog / 2));
+                self.pacing.pace =
+                    Some(Pace::with_consumers(queue, run.len() as u64, pace_backlog / 2));
             }
         }
         run.let_go(&*self.shard.store);
@@ -354,11 +355,11 @@ impl Session {
         }
         self.wakes.wake_all();
         self.broker.check_alarms();
-        if std::mem::take(&mut self.has_published) {
-            self.published_in_alarm = self.broker.alarm().is_some();
+        if std::mem::take(&mut self.pacing.has_published) {
+            self.pacing.published_in_alarm = self.broker.alarm().is_some();
         }
-        self.has_logged = std::mem::take(&mut self.is_logging);
-        let pace = self.pace.take();
+        self.pacing.has_logged = std::mem::take(&mut self.pacing.is_logging);
+        let pace = self.pacing.pace.take();
         flushed.map(|()| pace.or_else(|| self.pace_with_store()))
     }
 }

@@ -112,7 +112,7 @@ impl Session {
         for retention in &route.keepers {
             let kept = retention.keep(&message, persistent, sync, &*shard.store);
             let lsn = kept.map_err(store_fault)?;
-            self.batch_lsn = self.batch_lsn.max(lsn);
+            self.confirms.not_before(lsn);
         }
         Ok(())
     }

@@ -119,7 +119,7 @@ impl Session {
         }
         let queue = if declare.passive {
             // Here an empty name is no other queue's.
-            self.vhost.queue_for(name.as_bytes(), self.connection)?
+            self.vhost.queue_for(name.as_bytes(), self.client.connection)?
         } else {
             let named_by_broker = name.is_empty();
             let request = QueueRequest {
@@ -137,7 +137,7 @@ impl Session {
                 self.permit_dead_letters(&request.name, &request.arguments)?;
             }
             let id = || self.shard.next_id();
-            let queue = self.vhost.declare_queue(request, self.connection, id)?;
+            let queue = self.vhost.declare_queue(request, self.client.connection, id)?;
             let known = |other: &Arc<_>| Arc::ptr_eq(other, &queue);
             if declare.exclusive && !self.exclusive.iter().any(known) {
                 self.exclusive.push(Arc::clone(&queue));
@@ -167,7 +167,7 @@ impl Session {
             routing_key: key.as_short_str(),
             arguments: owned_arguments(bind.arguments)?,
         };
-        let lsn = self.vhost.bind(request, self.connection, &mut self.wakes)?;
+        let lsn = self.vhost.bind(request, self.client.connection, &mut self.wakes)?;
         self.answer_unless(bind.nowait, number, lsn, &Method::QueueBindOk(Default::default()));
         Ok(())
     }
@@ -182,7 +182,7 @@ impl Session {
             routing_key: key.as_short_str(),
             arguments: owned_arguments(unbind.arguments)?,
         };
-        let lsn = self.vhost.unbind(request, self.connection)?;
+        let lsn = self.vhost.unbind(request, self.client.connection)?;
         self.answer(number, lsn, &Method::QueueUnbindOk(Default::default()));
         Ok(())
     }
@@ -213,7 +213,7 @@ impl Session {
             routing_key: bind.routing_key,
             arguments: owned_arguments(bind.arguments)?,
         };
-        let lsn = self.vhost.bind(request, self.connection, &mut self.wakes)?;
+        let lsn = self.vhost.bind(request, self.client.connection, &mut self.wakes)?;
         self.answer_unless(bind.nowait, number, lsn, &Method::ExchangeBindOk(Default::default()));
         Ok(())
     }
@@ -226,7 +226,7 @@ impl Session {
             routing_key: unbind.routing_key,
             arguments: owned_arguments(unbind.arguments)?,
         };
-        let lsn = self.vhost.unbind(request, self.connection)?;
+        let lsn = self.vhost.unbind(request, self.client.connection)?;
         let unbound = Method::ExchangeUnbindOk(Default::default());
         self.answer_unless(unbind.nowait, number, lsn, &unbound);
         Ok(())
@@ -253,7 +253,7 @@ impl Session {
             self.answer_unless(delete.nowait, number, lsn, &deleted);
             return Ok(());
         }
-        let queue = self.vhost.queue_for(name.as_bytes(), self.connection)?;
+        let queue = self.vhost.queue_for(name.as_bytes(), self.client.connection)?;
         let (if_unused, if_empty) = (delete.if_unused, delete.if_empty);
         let mut waits = false;
         let reply = |deleted, lsn| {
@@ -264,7 +264,7 @@ impl Session {
             }
         };
         self.vhost.delete_queue_if(&queue, if_unused, if_empty, reply, &mut self.wakes)?;
-        self.holds_answers |= waits;
+        self.confirms.holds_answers |= waits;
         self.exclusive.retain(|exclusive| !Arc::ptr_eq(exclusive, &queue));
         self.broker.check_alarms();
         Ok(())
