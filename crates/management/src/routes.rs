@@ -184,34 +184,32 @@ impl Routes {
     }
 }
 
-/// Whether the caller has what a route needs.
-pub(crate) fn authorize(call: &Call, needs: Needs) -> Result<(), Refusal> {
-    if needs == Needs::Nothing {
-        return Ok(());
-    }
-    let caller = call.caller()?;
+/// Whether a caller has one of the tags that a route needs. The first thing to ask: whoever has none
+/// is heard no further.
+pub(crate) fn check_tags(caller: &Caller, needs: Needs) -> Result<(), Refusal> {
     match needs {
         Needs::Nothing => Ok(()),
-        Needs::Login => caller.need_login(),
+        Needs::Login | Needs::Vhost => caller.need_login(),
         Needs::Monitoring => caller.need_monitor(),
+        Needs::Policymaker => caller.need_policymaker(None),
         Needs::Administrator => caller.need_administrator(),
-        Needs::Vhost => {
-            caller.need_login()?;
-            vhost_is_there(call, caller)
-        }
-        Needs::Policymaker => {
-            let vhost = if call.has("vhost") { Some(call.text("vhost")?) } else { None };
-            caller.need_policymaker(vhost)?;
-            vhost_is_there(call, caller)
-        }
     }
 }
 
-/// Whether the vhost in the path, if any, can be entered.
-fn vhost_is_there(call: &Call, caller: &Caller) -> Result<(), Refusal> {
-    if !call.has("vhost") {
+/// Whether a caller who has the tags may use the vhost in the path, where a route is for one.
+pub(crate) fn check_vhost(call: &Call, needs: Needs) -> Result<(), Refusal> {
+    if !matches!(needs, Needs::Vhost | Needs::Policymaker) || !call.has("vhost") {
         return Ok(());
     }
+    let caller = call.caller()?;
+    if needs == Needs::Policymaker {
+        caller.need_policymaker(Some(call.text("vhost")?))?;
+    }
+    vhost_is_there(call, caller)
+}
+
+/// Whether the vhost in the path can be entered.
+fn vhost_is_there(call: &Call, caller: &Caller) -> Result<(), Refusal> {
     let vhost = call.text("vhost")?;
     if !caller.may_enter(vhost) {
         return Err(Refusal::missing("Not Found"));

@@ -7,7 +7,7 @@ use super::body::Outgoing;
 use crate::call::{Call, Outcome};
 use crate::refusal::Refusal;
 use crate::reply::{Body, Reply, Writer};
-use crate::routes::{Needs, Route, authorize};
+use crate::routes::{Needs, Route, check_vhost};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -15,7 +15,7 @@ use hyper::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, EXPIRES, HeaderValue, PRAGMA, WWW_AUTHENTICATE,
 };
 use hyper::{Method, Response, StatusCode};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, IntoInnerError, Write};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -92,7 +92,7 @@ impl Answer {
     }
 
     fn handle(&self, call: &Call) -> Outcome {
-        authorize(call, self.route.needs)?;
+        check_vhost(call, self.route.needs)?;
         (self.route.handler)(call)
     }
 
@@ -131,8 +131,14 @@ impl Answer {
         let mut pieces = Pieces { waiting: Vec::new(), head: Some((head, sender)), sending: None };
         let written = match self.is_gzip_wanted {
             true => {
-                let mut encoder = GzEncoder::new(&mut pieces, Compression::fast());
-                writer(&mut encoder).and_then(|()| encoder.finish().map(drop))
+                // The encoder starts anew with each write, and JSON is written token by token.
+                let encoder = GzEncoder::new(&mut pieces, Compression::fast());
+                let mut out = BufWriter::with_capacity(PIECE_BYTES, encoder);
+                let written = writer(&mut out);
+                // What is left in a buffer whose writing has failed is not written either.
+                written
+                    .and_then(|()| out.into_inner().map_err(IntoInnerError::into_error))
+                    .and_then(|encoder| encoder.finish().map(drop))
             }
             false => writer(&mut pieces),
         };

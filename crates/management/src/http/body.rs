@@ -2,8 +2,9 @@
 
 use crate::refusal::Refusal;
 use bytes::Bytes;
-use http_body_util::{BodyExt, Limited};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
+use std::error::Error;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,11 +14,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 /// Bytes of a request's body.
 const BODY_BYTES_MAX: usize = 10_000_000;
-/// How long a body may take to come.
+/// Bytes that are read of a body before there is room for it. As many connections as there may be
+/// hold less of it than the room for all.
+const SMALL_BYTES_MAX: usize = 16 * 1024;
+/// How long a body may take to come, not counting the wait for room.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Reads the body of a request, when there is room for it among all others. It has its room as long
-/// as the permit lives.
+/// Reads the body of a request. What is longer than a little waits for room among all others, and
+/// has it as long as the permit lives: a client that sends slowly, or nothing of what it has
+/// announced, takes no room from others.
 pub(super) async fn read(
     body: Incoming,
     rooms: &Arc<Semaphore>,
@@ -26,13 +31,40 @@ pub(super) async fn read(
         return Ok((Bytes::new(), None));
     }
     let announced = body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
-    let bytes = announced.unwrap_or(BODY_BYTES_MAX).min(BODY_BYTES_MAX);
+    let mut body = Limited::new(body, BODY_BYTES_MAX);
+    let mut bytes = Vec::new();
+    if take(&mut body, &mut bytes, SMALL_BYTES_MAX).await? {
+        return Ok((bytes.into(), None));
+    }
+    let wanted = announced.unwrap_or(BODY_BYTES_MAX).min(BODY_BYTES_MAX);
     // There is room for several of the largest.
-    let room = Arc::clone(rooms).acquire_many_owned(bytes as u32).await.ok();
-    let whole = Limited::new(body, BODY_BYTES_MAX).collect();
-    match tokio::time::timeout(BODY_TIMEOUT, whole).await {
-        Ok(Ok(collected)) => Ok((collected.to_bytes(), room)),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
+    let room = Arc::clone(rooms).acquire_many_owned(wanted as u32).await.ok();
+    take(&mut body, &mut bytes, BODY_BYTES_MAX).await?;
+    Ok((bytes.into(), room))
+}
+
+/// Adds what comes of a body until there are more bytes than `most`. Returns whether it has ended.
+async fn take(
+    body: &mut Limited<Incoming>,
+    bytes: &mut Vec<u8>,
+    most: usize,
+) -> Result<bool, Refusal> {
+    let taking = async {
+        while bytes.len() <= most {
+            match body.frame().await {
+                None => return Ok(true),
+                Some(frame) => {
+                    if let Ok(data) = frame?.into_data() {
+                        bytes.extend_from_slice(&data);
+                    }
+                }
+            }
+        }
+        Ok::<_, Box<dyn Error + Send + Sync>>(false)
+    };
+    match tokio::time::timeout(BODY_TIMEOUT, taking).await {
+        Ok(Ok(is_whole)) => Ok(is_whole),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
             Err(Refusal::bad_request("Exceeded HTTP request body size limit"))
         }
         Ok(Err(_)) => Err(Refusal::bad_request("The request body ended too early")),

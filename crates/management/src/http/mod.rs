@@ -10,7 +10,7 @@ use crate::Api;
 use crate::call::Call;
 use crate::path;
 use crate::refusal::Refusal;
-use crate::routes::{Needs, Resource, Verb};
+use crate::routes::{Needs, Resource, Verb, check_tags};
 use crate::slow::WriteTimeout;
 use answer::Answer;
 use body::{Outgoing, read};
@@ -129,7 +129,9 @@ async fn prepare(
         Needs::Nothing => None,
         _ => {
             let logins = &api.logins;
-            Some(logins.of_headers(&head.headers, peer, &api.admin, api.now_ms()).await?)
+            let caller = logins.of_headers(&head.headers, peer, &api.admin, api.now_ms()).await?;
+            check_tags(&caller, needs)?;
+            Some(caller)
         }
     };
     if !accepts_json(&head.headers) {

@@ -1,6 +1,7 @@
 //! The HTTP API against a broker in this process.
 
 mod accounts;
+mod bodies;
 mod conventions;
 mod definitions;
 mod documented;
