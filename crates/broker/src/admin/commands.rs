@@ -142,7 +142,7 @@ impl Admin {
         let vhost = self.known_vhost(vhost)?;
         let entries = settings.arguments.to_entries();
         let declare = exchange::Declare {
-            exchange: short(name)?,
+            exchange: new_name(name)?,
             kind: short(settings.kind.name())?,
             durable: settings.durable,
             auto_delete: settings.auto_delete,
@@ -172,8 +172,11 @@ impl Admin {
     /// As `queue.declare`.
     pub fn declare_queue(&self, vhost: &str, name: &str, queue: NewQueue) -> Result<(), Fault> {
         let vhost = self.known_vhost(vhost)?;
+        if name.is_empty() {
+            return Err(Fault::precondition_failed("a queue needs a name"));
+        }
         let request = QueueRequest {
-            name: short(name)?.into(),
+            name: new_name(name)?.into(),
             named_by_broker: false,
             durable: queue.durable,
             exclusive: false,
@@ -234,6 +237,8 @@ impl Admin {
     /// As `queue.bind` and `exchange.bind`.
     pub fn bind(&self, vhost: &str, binding: NewBinding) -> Result<(), Fault> {
         let vhost = self.known_vhost(vhost)?;
+        refuse_line_breaks(binding.source.as_bytes())?;
+        refuse_line_breaks(binding.destination.as_bytes())?;
         let mut wakes = Wakes::default();
         let bound = {
             let shard = Arc::clone(vhost.shard());
@@ -327,4 +332,19 @@ fn request(binding: &NewBinding) -> BindingRequest<'_> {
 
 pub(super) fn short(text: &str) -> Result<ShortStr<'_>, Fault> {
     text.try_into().map_err(|_| Fault::precondition_failed("a name has 255 bytes at most"))
+}
+
+/// The name of a queue or exchange that is to be made.
+fn new_name(name: &str) -> Result<ShortStr<'_>, Fault> {
+    refuse_line_breaks(name.as_bytes())?;
+    short(name)
+}
+
+/// Names from clients lose their line breaks before anybody asks whether the client may use them.
+/// Those that come this way have been asked about as they are, so they can't be changed any more.
+fn refuse_line_breaks(name: &[u8]) -> Result<(), Fault> {
+    match name.iter().any(|byte| matches!(byte, b'\r' | b'\n')) {
+        true => Err(Fault::precondition_failed("a name has no line breaks")),
+        false => Ok(()),
+    }
 }

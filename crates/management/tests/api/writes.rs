@@ -237,3 +237,26 @@ async fn a_change_is_durable_when_it_is_answered() {
         assert!(matches!(polled, Poll::Ready(Ok(()))), "{path}: {polled:?}");
     }
 }
+
+#[tokio::test]
+async fn names_that_would_not_stay_as_they_are_are_refused() {
+    let broker = Broker::start().await;
+    broker.add_user("most", "management", &[]);
+    let mut permission = Permission::all();
+    permission.configure = "^(?!secret)".to_owned();
+    broker.admin().set_permission("most", "/", permission).expect("a permission");
+    for path in [
+        "/api/exchanges/%2F/sec%0Aret",
+        "/api/exchanges/%2F/sec%0Dret",
+        "/api/queues/%2F/sec%0Aret",
+        "/api/queues/%2F//",
+    ] {
+        let answer = broker.call("PUT", path, Some("most"), "{}").await;
+        assert_eq!(answer.status, 400, "{path}: {answer:?}");
+    }
+    assert_eq!(broker.get("/api/exchanges/%2F/secret").await.status, 404);
+    assert_eq!(broker.get("/api/queues/%2F").await.json(), json!([]));
+    broker.send("PUT", "/api/queues/%2F/q", "").await;
+    let path = "/api/bindings/%2F/e/amq%0A.topic/q/q";
+    assert_eq!(broker.send("POST", path, "").await.status, 400);
+}

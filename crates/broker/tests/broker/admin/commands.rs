@@ -140,3 +140,24 @@ fn a_deleted_vhost_does_not_come_back_with_a_restart() {
     assert!(admin.vhost("gone").is_none());
     assert_eq!(admin.vhost("stays").expect("the vhost").queues, 1);
 }
+
+#[test]
+fn names_that_no_client_could_use_are_refused() {
+    let world = World::new();
+    let admin = world.broker.admin();
+    admin.declare_queue("/", "q", NewQueue::default()).expect("a new queue");
+    for name in ["a\nb", "a\rb"] {
+        let refused = [
+            admin.declare_queue("/", name, NewQueue::default()),
+            admin.declare_exchange("/", name, &exchange(ExchangeKind::Topic)),
+            admin.bind("/", binding("amq.\ntopic", "q", "key")),
+            admin.bind("/", binding("amq.topic", "\rq", "key")),
+        ];
+        for refused in refused {
+            let fault = refused.expect_err("it has a line break");
+            assert_eq!((fault.code, &*fault.explanation), (406, "a name has no line breaks"));
+        }
+    }
+    let fault = admin.declare_queue("/", "", NewQueue::default()).expect_err("it has no name");
+    assert_eq!((fault.code, &*fault.explanation), (406, "a queue needs a name"));
+}
