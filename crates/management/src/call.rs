@@ -102,8 +102,10 @@ impl Call {
         if self.has("vhost") {
             return self.text("vhost").map(Some);
         }
-        let header = self.headers.get("x-vhost").and_then(|value| value.to_str().ok());
-        Ok(header.filter(|name| !name.is_empty()))
+        let Some(header) = self.headers.get("x-vhost") else { return Ok(None) };
+        let name = std::str::from_utf8(header.as_bytes())
+            .map_err(|_| Refusal::bad_request("x-vhost is not UTF-8"))?;
+        Ok(Some(name).filter(|name| !name.is_empty()))
     }
 
     /// The vhosts of a list: the one that is asked for, or all that the caller may enter.

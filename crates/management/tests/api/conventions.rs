@@ -163,3 +163,16 @@ async fn probes_need_no_credentials() {
     }
     assert_eq!(broker.call("GET", "/api/version", None, "").await.json(), json!("4.3.6"));
 }
+
+#[tokio::test]
+async fn the_header_for_a_vhost_narrows_lists_whatever_its_name() {
+    let broker = Broker::start().await;
+    assert_eq!(broker.send("PUT", "/api/vhosts/gr%C3%B6%C3%9Fe", "").await.status, 201);
+    let login = Some("guest:guest");
+    for (vhost, queues) in [("größe", 0), ("/", 1), ("", 1), ("none", 0)] {
+        broker.send("PUT", "/api/queues/%2F/q", "").await;
+        let headers = [("x-vhost", vhost)];
+        let answer = broker.call_with("GET", "/api/queues", login, &headers, b"").await;
+        assert_eq!(answer.json().as_array().map(Vec::len), Some(queues), "{vhost}");
+    }
+}
