@@ -43,7 +43,7 @@ def test_one_connection_more_than_a_vhost_may_have(broker):
     first, second = broker.connect("small"), broker.connect("small")
     with pytest.raises((ProbableAccessDeniedError, ConnectionClosedByBroker)) as refused:
         broker.connect("small")
-    why = "access to vhost 'small' refused for user 'guest': vhost connection limit (2) is reached"
+    why = "access to vhost 'small' refused for user 'guest': connection limit (2) is reached"
     assert why in str(refused.value)
     broker.connect("orders").close()
     second.close()
