@@ -6,12 +6,6 @@
 //! answer who have seen a request: a request that names the pseudo-queue as its `reply-to` leaves
 //! with that name instead.
 
-use crate::queue::Queue;
-use courser_codec::ShortString;
-use parking_lot::RwLock;
-use rustc_hash::FxHashMap;
-use std::sync::Arc;
-
 /// The name that clients consume from and put into `reply-to`.
 pub(crate) const REPLY_TO: &str = "amq.rabbitmq.reply-to";
 
@@ -21,28 +15,4 @@ pub(crate) const REPLY_TO_PREFIX: &str = "amq.rabbitmq.reply-to.";
 /// Whether this is the name of a queue for direct replies, there or not.
 pub(crate) fn is_reply_name(name: &[u8]) -> bool {
     name.starts_with(REPLY_TO_PREFIX.as_bytes())
-}
-
-/// The queues for direct replies of a vhost, by name.
-#[derive(Debug, Default)]
-pub(crate) struct ReplyQueues(RwLock<FxHashMap<ShortString, Arc<Queue>>>);
-
-impl ReplyQueues {
-    /// The queue of this name, as long as its consumer is there.
-    pub fn get(&self, name: &[u8]) -> Option<Arc<Queue>> {
-        self.0.read().get(name).cloned()
-    }
-
-    /// All of them, in no particular order.
-    pub fn all(&self) -> Vec<Arc<Queue>> {
-        self.0.read().values().cloned().collect()
-    }
-
-    pub fn add(&self, queue: &Arc<Queue>) {
-        self.0.write().insert(queue.name.clone(), Arc::clone(queue));
-    }
-
-    pub fn remove(&self, queue: &Queue) {
-        self.0.write().remove(queue.name.as_bytes());
-    }
 }

@@ -1,6 +1,7 @@
 //! The errors a client can cause, with the reply codes and texts that RabbitMQ's clients know.
 
 use courser_codec::{ShortStr, reply_code};
+use courser_store::StoreError;
 use std::fmt::{self, Display};
 
 /// Why a method was refused. Sent as `channel.close` or `connection.close` (AMQP 0-9-1, 1.1.4).
@@ -78,5 +79,20 @@ pub(crate) struct Resource<'a> {
 impl Display for Resource<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} '{}' in vhost '{}'", self.kind, self.name, self.vhost)
+    }
+}
+
+/// What a client hears when the store can't do what it should. Where the broker keeps its files is
+/// not for clients to know: details are in the log.
+pub(crate) fn store_fault(error: StoreError) -> Fault {
+    match error {
+        StoreError::Full => Fault::new(506, error),
+        StoreError::TooLarge(_) => Fault::internal_error(error),
+        StoreError::Lost(_) => {
+            Fault::internal_error("a message is lost; the broker's log says more")
+        }
+        StoreError::Failed(_) => {
+            Fault::internal_error("the store has failed; the broker's log says more")
+        }
     }
 }

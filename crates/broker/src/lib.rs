@@ -39,7 +39,7 @@ mod vhost;
 mod wakes;
 
 pub use accounts::AccountsError;
-pub use broker::{Broker, Identity};
+pub use broker::{Broker, Identity, ShardFault};
 pub use exchange::{Exchange, ExchangeKind, ExchangeSettings};
 pub use fault::Fault;
 pub use limits::Limits;
@@ -52,5 +52,4 @@ pub use queue::{
     QueueStatus,
 };
 pub use session::{Batch, Inbound, Pace, Session};
-pub use shard::ShardFault;
 pub use vhost::{Admission, Vhost, VhostLimits, VhostSettings};

@@ -4,15 +4,10 @@
 //! broker has one shard ([`ShardId::HOME`]) with all its vhosts; a broker may have more, each of which
 //! is opened, restored, checkpointed, closed and removed by itself while the others run.
 
-use crate::broker::Broker;
 use crate::memory::Memory;
-use crate::persistence::definition::{self, Definition};
-use crate::persistence::restore::RestoreError;
 use crate::timers::Timers;
-use crate::vhost::Vhost;
-use courser_store::{Recovered, ShardId, Store, StoreError};
+use courser_store::{ShardId, Store};
 use parking_lot::RwLock;
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -69,6 +64,11 @@ impl Shard {
         self.closed.load(Ordering::Acquire)
     }
 
+    /// The broker does not know its vhosts any more: it takes no further change.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
     /// Sees to it that a number that was given out before a restart is not given out again.
     pub fn reserve_id(&self, id: u64) {
         self.next_id.fetch_max(id.saturating_add(1), Ordering::Relaxed);
@@ -78,147 +78,5 @@ impl Shard {
 impl fmt::Debug for Shard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shard").field("id", &self.id).finish_non_exhaustive()
-    }
-}
-
-/// Why a shard is not opened, closed or given a vhost.
-#[derive(Debug, thiserror::Error)]
-pub enum ShardFault {
-    /// A shard of this number is open.
-    #[error("shard {0} is open already")]
-    IsOpen(ShardId),
-    /// No shard of this number is open.
-    #[error("shard {0} is not open")]
-    NotOpen(ShardId),
-    /// The home shard is closed and removed with the broker only.
-    #[error("the home shard can't be closed while the broker runs")]
-    IsHome,
-    /// A vhost stays on the shard that it was put on.
-    #[error("vhost '{0}' exists already")]
-    VhostExists(String),
-    /// What the shard holds can't be taken back.
-    #[error(transparent)]
-    Restore(#[from] RestoreError),
-    /// The home shard does not take the change.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-impl Broker {
-    /// Takes a shard into use, with all vhosts on it, after [`Broker::restore`]. The others go on
-    /// meanwhile. `store` is what the shard is kept in, `recovered` what was found there. Returns how
-    /// many messages that is.
-    ///
-    /// # Errors
-    /// When it is open, or holds what this version does not write. Nothing of it is served then.
-    pub fn open_shard(
-        &self,
-        id: ShardId,
-        store: Arc<dyn Store>,
-        recovered: Recovered,
-    ) -> Result<usize, ShardFault> {
-        let _write = self.shards_write.lock();
-        if self.shard(id).is_some() {
-            return Err(ShardFault::IsOpen(id));
-        }
-        let shard = Shard::new(id, store, &self.timers, &self.memory);
-        // Known to the broker first: what is restored may be due at once.
-        self.change_shards(|shards| shards.push(Arc::clone(&shard)));
-        let names = self.placements().into_iter().filter(|(_, on)| *on == id);
-        for (name, _) in names {
-            let vhost = self.vhost_on(&name, &shard);
-            let key = definition::vhost_key(&name);
-            let kept = self.take_kept(&key);
-            if let Some(Definition::Vhost { settings, .. }) =
-                kept.and_then(|value| definition::parse(&key, &value))
-            {
-                vhost.restore_settings(settings);
-            }
-        }
-        let restored = self.restore_shard(&shard, recovered);
-        if restored.is_err() {
-            self.take_away(&shard);
-        }
-        Ok(restored?)
-    }
-
-    /// Takes a shard out of use: nobody finds its vhosts any more. What is still connected to one
-    /// fails when it changes something; close those connections before, and make a last checkpoint
-    /// while it is open. Its store is to be closed after that.
-    ///
-    /// # Errors
-    /// When it is not open, or is the home shard.
-    pub fn close_shard(&self, id: ShardId) -> Result<(), ShardFault> {
-        if id == ShardId::HOME {
-            return Err(ShardFault::IsHome);
-        }
-        let _write = self.shards_write.lock();
-        let shard = self.shard(id).ok_or(ShardFault::NotOpen(id))?;
-        self.take_away(&shard);
-        Ok(())
-    }
-
-    /// Makes a vhost on a shard. It survives a restart.
-    ///
-    /// # Errors
-    /// When there is a vhost of this name, the shard is not open, or the home shard's log takes
-    /// nothing.
-    pub fn add_vhost_on(&self, name: &str, id: ShardId) -> Result<Arc<Vhost>, ShardFault> {
-        let _write = self.shards_write.lock();
-        let shard = self.shard(id).ok_or(ShardFault::NotOpen(id))?;
-        let is_placed = self.shard_of_vhost(name) != ShardId::HOME;
-        if self.vhost(name).is_some() || is_placed {
-            return Err(ShardFault::VhostExists(name.to_owned()));
-        }
-        if id != ShardId::HOME {
-            self.define_for_broker(definition::placement_key(name), &id.0.to_le_bytes())?;
-        }
-        Ok(self.vhost_on(name, &shard))
-    }
-
-    /// Forgets the vhosts of a closed shard, which is to be removed after that: with
-    /// [`Shards::remove`](courser_store::Shards::remove), once this is durable.
-    ///
-    /// # Errors
-    /// When it is open, or the home shard's log takes nothing.
-    pub fn forget_shard(&self, id: ShardId) -> Result<(), ShardFault> {
-        let _write = self.shards_write.lock();
-        if self.shard(id).is_some() {
-            return Err(ShardFault::IsOpen(id));
-        }
-        for (name, _) in self.placements().into_iter().filter(|(_, on)| *on == id) {
-            // Its limits first: without a placement they would be those of a vhost at home.
-            self.forget_for_broker(&definition::vhost_key(&name))?;
-            self.forget_for_broker(&definition::placement_key(&name))?;
-        }
-        Ok(())
-    }
-
-    /// The shards that hold vhosts, besides the home shard: each has to be opened.
-    pub fn shards_in_use(&self) -> BTreeSet<ShardId> {
-        self.placements().into_iter().map(|(_, shard)| shard).collect()
-    }
-
-    /// The shard that a vhost is on, or would be on.
-    pub(crate) fn shard_of_vhost(&self, name: &str) -> ShardId {
-        match self.vhost(name) {
-            Some(vhost) => vhost.shard().id,
-            None => self.placement(name).unwrap_or(ShardId::HOME),
-        }
-    }
-
-    fn take_away(&self, shard: &Arc<Shard>) {
-        shard.closed.store(true, Ordering::Release);
-        for vhost in self.vhosts() {
-            if Arc::ptr_eq(vhost.shard(), shard) {
-                if let Some(settings) = vhost.settings() {
-                    let value = definition::vhost_value(&settings);
-                    self.kept.insert(definition::vhost_key(&vhost.name), value);
-                }
-                self.hide_vhost(&vhost);
-            }
-        }
-        self.change_shards(|shards| shards.retain(|other| !Arc::ptr_eq(other, shard)));
-        shard.timers.forget_shard();
     }
 }

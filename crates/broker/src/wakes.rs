@@ -1,11 +1,10 @@
 //! What is to be done once no lock is held: connections to wake, and dead letters to post.
 
-use crate::counts::Tally;
+use crate::counts::{Tally, VhostCounts};
 use crate::outbox::Outbox;
 use crate::queue::Queue;
 use crate::trace::Traced;
-use crate::vhost::Vhost;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 /// Collects, while locks are held, what has to wait until none is.
 #[derive(Debug, Default)]
@@ -55,7 +54,7 @@ impl Wakes {
 
     /// Where to count what happens in a vhost. It is added up when all connections are woken.
     #[inline]
-    pub fn tally(&mut self, vhost: &Weak<Vhost>) -> &mut Tally {
+    pub fn tally(&mut self, vhost: &Arc<VhostCounts>) -> &mut Tally {
         let tally = self.tally.get_or_insert_default();
         tally.turn_to(vhost);
         tally

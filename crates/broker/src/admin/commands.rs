@@ -6,11 +6,11 @@
 use super::monitor::vhost_deleted;
 use super::{Admin, Event, EventKind};
 use crate::exchange::ExchangeSettings;
-use crate::fault::Fault;
+use crate::fault::{Fault, store_fault};
 use crate::persistence::definition;
 use crate::policy::{Policy, PolicyError, PolicyKind};
 use crate::queue::ConnectionId;
-use crate::vhost::{BindingRequest, QueueRequest, Vhost, VhostLimits, VhostSettings, store_fault};
+use crate::vhost::{BindingRequest, QueueRequest, Vhost, VhostLimits, VhostSettings};
 use crate::wakes::Wakes;
 use courser_codec::{FieldTable, ShortStr, ShortString, Table, exchange};
 use courser_store::{Record, Sync};

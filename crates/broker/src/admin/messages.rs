@@ -2,12 +2,12 @@
 
 use super::Admin;
 use super::registry::{Connection, ConnectionDetails};
-use crate::fault::{Fault, Resource};
+use crate::fault::{Fault, Resource, store_fault};
 use crate::outbox::Outbox;
 use crate::posting::{InternalPublish, post};
 use crate::queue::{Queue, Settled, Taking};
 use crate::routing::Route;
-use crate::vhost::{Vhost, store_fault};
+use crate::vhost::Vhost;
 use crate::wakes::Wakes;
 use bytes::Bytes;
 use courser_codec::ShortString;

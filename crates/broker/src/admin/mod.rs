@@ -45,6 +45,7 @@ pub use registry::{ConnectionDetails, ConnectionState, ConnectionView};
 pub use vhosts::{MessageTotals, VhostView};
 
 pub use crate::accounts::AccountsError;
+pub use crate::broker::Alarms;
 pub use crate::counts::{
     COUNTED_TYPES, ChannelCounts, DeadCounts, DeliveryCounts, ExchangeCounts, MessageCounts,
     MessageSizes, PublishCounts, QueueCounts, SIZE_LIMITS, TypeCounts,
@@ -245,15 +246,6 @@ impl Admin {
         let exchange = vhost.exchange_or_fault(name)?;
         Ok((vhost, exchange))
     }
-}
-
-/// What is short.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Alarms {
-    /// Messages take more memory than they may.
-    pub memory: bool,
-    /// The disk is nearly full.
-    pub disk: bool,
 }
 
 impl fmt::Debug for Admin {

@@ -4,9 +4,8 @@
 //! are JSON texts, kept as they are: what they say concerns whoever reads them.
 
 use super::{Admin, Event, EventKind};
-use crate::fault::Fault;
+use crate::fault::{Fault, store_fault};
 use crate::persistence::definition;
-use crate::vhost::store_fault;
 use std::fmt;
 
 /// Parameters that there may be, and global ones as many.

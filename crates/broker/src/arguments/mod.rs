@@ -9,7 +9,7 @@ pub(crate) use consumer::consumer_priority;
 pub(crate) use exchange::{ALTERNATE_EXCHANGE, check_equivalent_exchange, check_exchange};
 pub(crate) use queue::{
     DEAD_LETTER_EXCHANGE, QUEUE_TYPE, QueueType, check_equivalent_queue, check_given, check_queue,
-    check_type_allows, ranks, single_active, takes,
+    ranks, single_active, takes,
 };
 pub(crate) use value::MAX_EXPIRY_MS;
 

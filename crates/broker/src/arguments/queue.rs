@@ -4,7 +4,6 @@ use super::value::{self, Check};
 use crate::fault::{Fault, Resource};
 use crate::queue::Ranks;
 use crate::routing::deduplication;
-use crate::vhost::QueueRequest;
 use courser_codec::{FieldTable, FieldValue};
 
 pub(crate) const DEAD_LETTER_EXCHANGE: &str = "x-dead-letter-exchange";
@@ -51,7 +50,7 @@ const KNOWN: [Known; 26] = [
     known("x-expires", value::expiry, C | Q, true),
     known("x-message-ttl", value::time_to_live, C | Q, true),
     known(DEAD_LETTER_EXCHANGE, value::any_text, C | Q, true),
-    known("x-dead-letter-routing-key", value::dead_letter_routing_key, C | Q, true),
+    known("x-dead-letter-routing-key", dead_letter_routing_key, C | Q, true),
     known("x-dead-letter-strategy", value::dead_letter_strategy, C | Q, true),
     known("x-max-length", value::not_negative, C | Q, true),
     known("x-max-length-bytes", value::not_negative, C | Q | S, true),
@@ -75,6 +74,15 @@ const KNOWN: [Known; 26] = [
     known("x-queue-leader-locator", value::leader_locator, C | Q | S, true),
     known("x-queue-master-locator", value::any_text, C, true),
 ];
+
+/// It makes sense with an exchange only.
+fn dead_letter_routing_key(value: &FieldValue, all: &FieldTable) -> Result<(), String> {
+    value::any_text(value, all)?;
+    match all.get(DEAD_LETTER_EXCHANGE) {
+        Some(_) => Ok(()),
+        None => Err("routing_key_but_no_dlx_defined".to_owned()),
+    }
+}
 
 impl QueueType {
     /// The type that a queue with these arguments has; `classic` where they do not say.
@@ -145,32 +153,6 @@ pub(crate) fn ranks(arguments: &FieldTable) -> Option<Ranks> {
     match arguments.get(MAX_PRIORITY).and_then(FieldValue::as_integer) {
         Some(highest @ 1..) => u8::try_from(highest).ok().map(Ranks::UpTo),
         _ => (QueueType::of(arguments) == QueueType::Quorum).then_some(Ranks::NormalAndHigh),
-    }
-}
-
-/// Refuses what queues of the type that the arguments name can't be. A replicated queue is there to
-/// stay: it is durable, has a name, and belongs to nobody.
-pub(crate) fn check_type_allows(asked: &QueueRequest, queue: Resource<'_>) -> Result<(), Fault> {
-    let queue_type = QueueType::of(&asked.arguments);
-    if queue_type == QueueType::Classic {
-        return Ok(());
-    }
-    if asked.named_by_broker {
-        return Err(Fault::precondition_failed(format_args!(
-            "Cannot declare a server-named queue for type {}",
-            queue_type.printed()
-        )));
-    }
-    let unfit = [
-        ("auto-delete", asked.auto_delete),
-        ("exclusive-owner", asked.exclusive),
-        ("non-durable", !asked.durable),
-    ];
-    match unfit.into_iter().find(|(_, asked)| *asked) {
-        Some((property, _)) => Err(Fault::precondition_failed(format_args!(
-            "invalid property '{property}' for {queue}"
-        ))),
-        None => Ok(()),
     }
 }
 

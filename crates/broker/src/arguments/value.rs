@@ -99,14 +99,6 @@ pub(super) fn any_text(value: &FieldValue, _: &FieldTable) -> Result<(), String>
     text(value).map(drop)
 }
 
-pub(super) fn dead_letter_routing_key(value: &FieldValue, all: &FieldTable) -> Result<(), String> {
-    text(value)?;
-    match all.get(super::queue::DEAD_LETTER_EXCHANGE) {
-        Some(_) => Ok(()),
-        None => Err("routing_key_but_no_dlx_defined".to_owned()),
-    }
-}
-
 pub(super) fn dead_letter_strategy(value: &FieldValue, _: &FieldTable) -> Result<(), String> {
     one_of(value, &["at-most-once", "at-least-once"], "invalid_dlx_strategy")
 }

@@ -1,16 +1,15 @@
 //! What a batch has counted of a whole vhost.
 
-use super::{COUNTED_TYPES, DeliveryCounts, PublishCounts};
+use super::{COUNTED_TYPES, DeliveryCounts, PublishCounts, VhostCounts};
 use crate::dead_letter::Reason;
-use crate::vhost::Vhost;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
 
 /// What a batch has counted, until it is added to the numbers of its vhost.
 #[derive(Default)]
 pub(crate) struct Tally {
-    vhost: Option<Arc<Vhost>>,
+    vhost: Option<Arc<VhostCounts>>,
     publishes: PublishCounts,
     has_published: bool,
     routed: u64,
@@ -22,17 +21,16 @@ pub(crate) struct Tally {
 impl Tally {
     /// What is counted from now on is this vhost's.
     #[inline]
-    pub fn turn_to(&mut self, vhost: &Weak<Vhost>) {
-        let current = self.vhost.as_ref().map_or(std::ptr::null(), Arc::as_ptr);
-        if !std::ptr::eq(current, vhost.as_ptr()) {
+    pub fn turn_to(&mut self, vhost: &Arc<VhostCounts>) {
+        if self.vhost.as_ref().is_none_or(|current| !Arc::ptr_eq(current, vhost)) {
             self.change_to(vhost);
         }
     }
 
     #[cold]
-    fn change_to(&mut self, vhost: &Weak<Vhost>) {
+    fn change_to(&mut self, vhost: &Arc<VhostCounts>) {
         self.add_up();
-        self.vhost = vhost.upgrade();
+        self.vhost = Some(Arc::clone(vhost));
     }
 
     /// Counts copies that went to a queue.
@@ -55,7 +53,7 @@ impl Tally {
 
     /// Counts a message that leaves a queue of the type in this place unconsumed.
     pub fn dead(&self, place: u8, reason: Reason, is_letter: bool) {
-        let types = self.vhost.as_ref().map(|vhost| &vhost.counts().types);
+        let types = self.vhost.as_ref().map(|vhost| &vhost.types);
         if let Some(of_type) = types.and_then(|types| types.get(usize::from(place))) {
             let counts = if is_letter { &of_type.dead_lettered } else { &of_type.discarded };
             counts.add_one(reason);
@@ -74,13 +72,8 @@ impl Tally {
         let delivered = std::mem::take(&mut self.delivered);
         let publishes = std::mem::take(&mut self.has_published).then_some(&mut self.publishes);
         let routed = std::mem::take(&mut self.routed);
-        let Some(vhost) = &self.vhost else {
-            // The broker is about to end.
-            self.deliveries = Default::default();
-            self.publishes = PublishCounts::default();
-            return;
-        };
-        let counts = vhost.counts();
+        // Nothing is counted before there is a vhost to count for.
+        let Some(counts) = &self.vhost else { return };
         if let Some(publishes) = publishes {
             counts.publishes.add(&std::mem::take(publishes));
         }

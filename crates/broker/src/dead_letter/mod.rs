@@ -14,23 +14,14 @@ pub(crate) use death::Reason;
 
 use crate::exchange::{Arrival, Envelope};
 use crate::posting::PublishRun;
-use crate::queue::{DeadLetterTo, Queue};
+use crate::queue::{DeadLetterTo, Letter, Queue};
 use crate::routing::{Route, lock_streams};
 use crate::shard::Shard;
 use crate::vhost::Vhost;
 use crate::wakes::Wakes;
 use courser_codec::{ContentHeader, FieldValue};
-use courser_store::{Location, Reader, Record, StoreError, Sync};
+use courser_store::{Reader, Record, StoreError, Sync};
 use letter::Rewritten;
-
-/// A message that has left its queue, and has yet to arrive elsewhere.
-#[derive(Debug)]
-pub(crate) struct Letter {
-    /// Its number in the queue's books.
-    pub number: u64,
-    pub location: Location,
-    pub reason: Reason,
-}
 
 /// Letters, and bytes of their bodies, that go into one append.
 const LETTERS_PER_APPEND: usize = 256;

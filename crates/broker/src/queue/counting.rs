@@ -16,7 +16,7 @@ impl Queue {
     /// Where to count what concerns more than this queue.
     #[inline]
     fn tally<'w>(&self, wakes: &'w mut Wakes) -> &'w mut Tally {
-        wakes.tally(&self.vhost)
+        wakes.tally(&self.vhost_counts)
     }
 
     /// Messages have come.

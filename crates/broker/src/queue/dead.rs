@@ -2,7 +2,7 @@
 
 use super::settle::Settling;
 use super::{DeadLetterTo, Queue, Settled, State};
-use crate::dead_letter::{Letter, Reason};
+use crate::dead_letter::Reason;
 use crate::timers::{Timer, TimerKind};
 use crate::vhost::Vhost;
 use crate::wakes::Wakes;
@@ -15,6 +15,15 @@ use std::sync::Arc;
 const RETRY_MS: u64 = 1000;
 /// Letters that are tried again at once.
 const RETRIED_AT_ONCE: usize = 256;
+
+/// A message that has left its queue, and has yet to arrive elsewhere.
+#[derive(Debug)]
+pub(crate) struct Letter {
+    /// Its number in the queue's books.
+    pub number: u64,
+    pub location: Location,
+    pub reason: Reason,
+}
 
 /// Books of messages that have left the queue and are not settled yet: a restart before that has
 /// to find them in it.

@@ -29,6 +29,7 @@ mod subscription;
 pub(crate) use backlog::SPILLED;
 pub use bounds::{Bounds, Overflow};
 pub(crate) use consumers::{Consumer, ConsumerStanding};
+pub(crate) use dead::Letter;
 pub use effective_settings::{DeadLetterTo, EffectiveSettings};
 pub(crate) use expiry::has_expiration;
 pub(crate) use feed::{Polled, Taking};
@@ -38,15 +39,15 @@ pub(crate) use subscription::{Departure, NewConsumer};
 
 use crate::arguments;
 use crate::arguments::QueueType;
-use crate::counts::{self, QueueCounts};
+use crate::counts::{self, QueueCounts, VhostCounts};
 use crate::direct_reply::is_reply_name;
 use crate::exchange::Sources;
-use crate::fault::Fault;
+use crate::fault::{Fault, store_fault};
 use crate::memory::{Charge, Memory, Use, named_bytes};
 use crate::routing::deduplication::Deduplication;
 use crate::stream::Stream;
 use crate::timers::{Timed, Timer, TimerKind, Timers};
-use crate::vhost::{Vhost, store_fault};
+use crate::vhost::Vhost;
 use consumers::Consumers;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
@@ -91,6 +92,7 @@ pub struct Queue {
     pub(crate) sources: Sources,
     /// Where it is, as long as the broker runs.
     vhost: Weak<Vhost>,
+    vhost_counts: Arc<VhostCounts>,
     timers: Arc<Timers>,
     me: Weak<Queue>,
     /// What it has as a stream, if it is one.
@@ -168,14 +170,23 @@ impl QueueSettings {
     }
 }
 
+/// What a queue has to know of where it is.
+pub(crate) struct Home<'a> {
+    pub vhost: Weak<Vhost>,
+    pub vhost_counts: Arc<VhostCounts>,
+    pub timers: Arc<Timers>,
+    pub memory: &'a Arc<Memory>,
+}
+
 impl Queue {
     pub(crate) fn new(
         id: u64,
         name: ShortString,
         settings: QueueSettings,
         traits: Option<Arc<EffectiveSettings>>,
-        (vhost, timers, memory): (Weak<Vhost>, Arc<Timers>, &Arc<Memory>),
+        home: Home<'_>,
     ) -> Arc<Self> {
+        let Home { vhost, vhost_counts, timers, memory } = home;
         let ranks = arguments::ranks(&settings.arguments);
         let ready = Ready::new(ranks, memory.charge(Use::Places, 0));
         let single = arguments::single_active(&settings.arguments).map(SingleActive::new);
@@ -199,6 +210,7 @@ impl Queue {
             settings,
             sources: Sources::default(),
             vhost,
+            vhost_counts,
             timers,
             me: Weak::clone(me),
             stream,

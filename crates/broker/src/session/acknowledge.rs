@@ -1,11 +1,10 @@
 //! Acknowledgements and what comes back.
 
 use super::Session;
-use crate::fault::Fault;
+use crate::fault::{Fault, store_fault};
 use crate::outbox::ChannelOut;
 use crate::outbox::Unacked;
 use crate::queue::{Queue, Settled};
-use crate::vhost::store_fault;
 use std::sync::Arc;
 
 /// Runs of deliveries from the same queue.

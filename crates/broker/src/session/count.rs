@@ -16,7 +16,7 @@ impl Session {
 
     pub(super) fn count_tally(&mut self, channel: u16, tally: &mut PublishTally) {
         let Some(published) = tally.take(&self.broker.monitor.sizes) else { return };
-        let vhost_counts = self.wakes.tally(self.vhost.place()).publishes();
+        let vhost_counts = self.wakes.tally(self.vhost.counts()).publishes();
         *vhost_counts += &published;
         let mut outbox = self.outbox.lock();
         if let Some(channel) = outbox.channel(channel) {

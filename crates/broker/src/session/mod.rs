@@ -11,6 +11,7 @@ mod consume;
 mod count;
 mod deduplicate;
 mod direct_reply;
+mod open;
 mod pace;
 mod permission;
 mod properties;

@@ -2,8 +2,8 @@
 
 use super::answer::put_answer;
 use super::{Batch, Session};
-use crate::fault::Fault;
-use crate::vhost::{BindingRequest, QueueRequest, clean_name, owned_arguments, store_fault};
+use crate::fault::{Fault, store_fault};
+use crate::vhost::{BindingRequest, QueueRequest, clean_name, owned_arguments};
 use courser_codec::{Method, ShortString, exchange, queue};
 use courser_store::Lsn;
 use std::sync::Arc;

@@ -1,13 +1,12 @@
 //! Making and removing bindings.
 
 use super::log::Gone;
-use super::log::store_fault;
 use super::{Vhost, clean_name};
 use crate::admin::{Event, EventKind};
 use crate::arguments;
 use crate::exchange::history::History;
 use crate::exchange::{BindingKey, Destination, Exchange, ExchangeKind, headers, weight};
-use crate::fault::Fault;
+use crate::fault::{Fault, store_fault};
 use crate::posting::{InternalPublish, post};
 use crate::queue::ConnectionId;
 use crate::routing::Route;

@@ -4,7 +4,7 @@ use super::{Vhost, clean_name};
 use crate::admin::{EventKind, count, vhost_deleted};
 use crate::arguments::{self, QueueType};
 use crate::exchange::{BindingKey, Exchange, ExchangeKind, ExchangeSettings};
-use crate::fault::Fault;
+use crate::fault::{Fault, Resource};
 use crate::memory::{binding_bytes, named_bytes};
 use crate::queue::{ConnectionId, Queue, QueueSettings};
 use crate::stream;
@@ -26,6 +26,34 @@ pub(crate) struct QueueRequest {
     pub exclusive: bool,
     pub auto_delete: bool,
     pub arguments: FieldTable,
+}
+
+impl QueueRequest {
+    /// Refuses what queues of the type that the arguments name can't be. A replicated queue is there to
+    /// stay: it is durable, has a name, and belongs to nobody.
+    fn check_type(&self, queue: Resource<'_>) -> Result<(), Fault> {
+        let queue_type = QueueType::of(&self.arguments);
+        if queue_type == QueueType::Classic {
+            return Ok(());
+        }
+        if self.named_by_broker {
+            return Err(Fault::precondition_failed(format_args!(
+                "Cannot declare a server-named queue for type {}",
+                queue_type.printed()
+            )));
+        }
+        let unfit = [
+            ("auto-delete", self.auto_delete),
+            ("exclusive-owner", self.exclusive),
+            ("non-durable", !self.durable),
+        ];
+        match unfit.into_iter().find(|(_, wanted)| *wanted) {
+            Some((property, _)) => Err(Fault::precondition_failed(format_args!(
+                "invalid property '{property}' for {queue}"
+            ))),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Vhost {
@@ -133,7 +161,7 @@ impl Vhost {
             return Ok(current);
         }
         arguments::check_queue(&request.arguments, self.queue_resource(&name))?;
-        arguments::check_type_allows(&request, self.queue_resource(&name))?;
+        request.check_type(self.queue_resource(&name))?;
         if QueueType::of(&request.arguments) == QueueType::Stream {
             stream::check_sizes(&request.arguments)?;
         }

@@ -2,7 +2,7 @@
 
 use super::Vhost;
 use crate::exchange::{BindingKey, Destination, Exchange, ExchangeSettings};
-use crate::fault::Fault;
+use crate::fault::{Fault, store_fault};
 use crate::memory::binding_bytes;
 use crate::persistence::definition::{self, DefinedBinding};
 use crate::queue::Queue;
@@ -260,20 +260,5 @@ impl Vhost {
         }
         self.routes_changed();
         true
-    }
-}
-
-/// What a client hears when the store can't do what it should. Where the broker keeps its files is not for clients to
-/// know: details are in the log.
-pub(crate) fn store_fault(error: StoreError) -> Fault {
-    match error {
-        StoreError::Full => Fault::new(506, error),
-        StoreError::TooLarge(_) => Fault::internal_error(error),
-        StoreError::Lost(_) => {
-            Fault::internal_error("a message is lost; the broker's log says more")
-        }
-        StoreError::Failed(_) => {
-            Fault::internal_error("the store has failed; the broker's log says more")
-        }
     }
 }

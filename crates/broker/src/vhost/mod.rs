@@ -10,29 +10,29 @@ mod limits;
 mod listed;
 mod log;
 mod policies;
+mod replies;
 mod settings;
 
 pub(crate) use bind::BindingRequest;
 pub(crate) use declare::{QueueRequest, owned_arguments, refuse_default_exchange};
 pub use limits::{Admission, VhostLimits};
 pub(crate) use listed::is_predefined;
-pub(crate) use log::store_fault;
 pub use settings::VhostSettings;
 
 use crate::admin::{Event, EventKind, Monitor};
 use crate::counts::VhostCounts;
-use crate::direct_reply::ReplyQueues;
 use crate::exchange::{Context, Destination, Exchange, ExchangeKind, ExchangeSettings};
 use crate::fault::{Fault, Resource};
 use crate::limits::Limits;
 use crate::memory::{Charge, Use};
 use crate::policy::Policies;
-use crate::queue::{ConnectionId, Queue, QueueSettings};
+use crate::queue::{ConnectionId, Home, Queue, QueueSettings};
 use crate::shard::Shard;
 use crate::trace;
 use arc_swap::ArcSwap;
 use courser_codec::{FieldTable, ShortStr, ShortString};
 use parking_lot::{Mutex, RwLock};
+use replies::ReplyQueues;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -78,7 +78,7 @@ pub struct Vhost {
     pub(crate) replies: ReplyQueues,
     me: Weak<Vhost>,
     pub(crate) monitor: Arc<Monitor>,
-    counts: Box<VhostCounts>,
+    counts: Arc<VhostCounts>,
 }
 
 /// What is known of a vhost where it itself is not.
@@ -151,7 +151,7 @@ impl Vhost {
             label: Arc::new(VhostLabel { name: name.to_owned(), deleted: AtomicBool::new(false) }),
             replies: ReplyQueues::default(),
             me: Weak::clone(me),
-            counts: Box::default(),
+            counts: Arc::default(),
         })
     }
 
@@ -180,14 +180,8 @@ impl Vhost {
         self.routes_changed();
     }
 
-    /// Itself, as its queues know it.
-    #[inline]
-    pub(crate) fn place(&self) -> &Weak<Vhost> {
-        &self.me
-    }
-
     /// How many messages have come and gone.
-    pub(crate) fn counts(&self) -> &VhostCounts {
+    pub(crate) fn counts(&self) -> &Arc<VhostCounts> {
         &self.counts
     }
 
@@ -217,8 +211,13 @@ impl Vhost {
         settings: QueueSettings,
     ) -> Arc<Queue> {
         let traits = self.traits_of(&name, &settings.arguments);
-        let place = (Weak::clone(&self.me), Arc::clone(&self.shard.timers), &self.shard.memory);
-        let queue = Queue::new(id, name, settings, traits, place);
+        let home = Home {
+            vhost: Weak::clone(&self.me),
+            vhost_counts: Arc::clone(&self.counts),
+            timers: Arc::clone(&self.shard.timers),
+            memory: &self.shard.memory,
+        };
+        let queue = Queue::new(id, name, settings, traits, home);
         if self.is_traced() {
             queue.set_traced(true);
         }

@@ -1,14 +1,13 @@
 //! What an operator has said of a vhost.
 
-use super::{Vhost, VhostLimits, store_fault};
+use super::{Vhost, VhostLimits};
 use crate::arguments::{QUEUE_TYPE, QueueType};
-use crate::broker::Broker;
-use crate::fault::Fault;
+use crate::fault::{Fault, store_fault};
 use crate::persistence::definition;
+use crate::shard::Shard;
 use crate::vhost::QueueRequest;
 use courser_codec::{FieldValue, ShortStr, ShortString};
 use courser_store::{Record, Sync};
-use std::sync::Arc;
 
 /// Bytes of a vhost's description.
 const DESCRIPTION_BYTES_MAX: usize = 4096;
@@ -37,7 +36,7 @@ pub struct VhostSettings {
 
 impl VhostSettings {
     /// Refuses what can't be meant or is too much.
-    fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), Fault> {
         if self.description.len() > DESCRIPTION_BYTES_MAX {
             return Err(Fault::precondition_failed(format_args!(
                 "the description of a vhost has {DESCRIPTION_BYTES_MAX} bytes at most"
@@ -58,63 +57,6 @@ impl VhostSettings {
     }
 }
 
-impl Broker {
-    /// Makes a vhost, or finds it, and gives it limits. It survives a restart.
-    ///
-    /// # Errors
-    /// When it can't be kept.
-    pub fn define_vhost(&self, name: &str, limits: VhostLimits) -> Result<Arc<Vhost>, Fault> {
-        self.change_vhost(name, |settings| settings.limits = limits)
-    }
-
-    /// Makes a vhost, or finds it, and changes what is said of it. It survives a restart.
-    pub(crate) fn change_vhost(
-        &self,
-        name: &str,
-        change: impl FnOnce(&mut VhostSettings),
-    ) -> Result<Arc<Vhost>, Fault> {
-        if let Some(vhost) = self.vhost(name) {
-            self.keep_settings(&vhost, change)?;
-            return Ok(vhost);
-        }
-        // Nothing is made for what is refused.
-        let mut new = VhostSettings::default();
-        change(&mut new);
-        new.check()?;
-        let vhost = self.vhost_at_home(name);
-        self.keep_settings(&vhost, |settings| *settings = new)?;
-        Ok(vhost)
-    }
-
-    /// Changes the settings of a vhost, in the log first.
-    fn keep_settings(
-        &self,
-        vhost: &Vhost,
-        change: impl FnOnce(&mut VhostSettings),
-    ) -> Result<(), Fault> {
-        // Of the whole broker, wherever the vhost itself is.
-        let home = self.home();
-        let _gate = home.gate.read();
-        // Locked across the append, so that the log has the changes in their order.
-        let mut settings = vhost.settings.lock();
-        let mut new = settings.clone().unwrap_or_default();
-        change(&mut new);
-        new.check()?;
-        if settings.as_ref() != Some(&new) {
-            let key = definition::vhost_key(&vhost.name);
-            let value = definition::vhost_value(&new);
-            let record = Record::Defined { key: &key, value: &value };
-            let appended = home.store.append(&[record], Sync::Wanted, &mut Vec::new());
-            appended.map_err(store_fault)?;
-            let tracing = new.tracing;
-            *settings = Some(new);
-            drop(settings);
-            vhost.set_tracing(tracing);
-        }
-        Ok(())
-    }
-}
-
 impl Vhost {
     /// What an operator has said of it, if anything.
     pub fn settings(&self) -> Option<VhostSettings> {
@@ -124,6 +66,33 @@ impl Vhost {
     /// What it may have at most, if an operator has said anything of it.
     pub fn limits(&self) -> Option<VhostLimits> {
         self.settings.lock().as_ref().map(|settings| settings.limits)
+    }
+
+    /// Changes what an operator has said of it, in the log first: that of `home`, the broker's own,
+    /// wherever the vhost itself is.
+    pub(crate) fn change_settings(
+        &self,
+        home: &Shard,
+        change: impl FnOnce(&mut VhostSettings),
+    ) -> Result<(), Fault> {
+        let _gate = home.gate.read();
+        // Locked across the append, so that the log has the changes in their order.
+        let mut settings = self.settings.lock();
+        let mut new = settings.clone().unwrap_or_default();
+        change(&mut new);
+        new.check()?;
+        if settings.as_ref() != Some(&new) {
+            let key = definition::vhost_key(&self.name);
+            let value = definition::vhost_value(&new);
+            let record = Record::Defined { key: &key, value: &value };
+            let appended = home.store.append(&[record], Sync::Wanted, &mut Vec::new());
+            appended.map_err(store_fault)?;
+            let tracing = new.tracing;
+            *settings = Some(new);
+            drop(settings);
+            self.set_tracing(tracing);
+        }
+        Ok(())
     }
 
     /// Takes back what was said of it before a restart.

@@ -1,18 +1,21 @@
 //! What all connections share: the vhosts, the store and the memory alarm.
 
-use crate::admin::{Alarms, Connection, ConnectionDetails, Event, EventKind, Monitor};
+mod shards;
+mod vhosts;
+
+pub use shards::ShardFault;
+
+use crate::admin::{Event, EventKind, Monitor};
 use crate::counts::MessageCounts;
-use crate::fault::Fault;
 use crate::limits::Limits;
 use crate::members::Members;
 use crate::memory::Memory;
 use crate::outbox::Outbox;
 use crate::persistence::scope::Kept;
 use crate::queue::ConnectionId;
-use crate::session::Session;
 use crate::shard::Shard;
 use crate::timers::Timers;
-use crate::vhost::{Admission, Vhost};
+use crate::vhost::Vhost;
 use crate::wakes::Wakes;
 use arc_swap::ArcSwap;
 use courser_auth::{Accounts, Directory, Settings as AccountSettings};
@@ -52,6 +55,15 @@ pub struct Broker {
     pub(crate) members: Arc<Members>,
     /// Last, as whoever follows the types from here comes to everything else.
     pub(crate) monitor: Arc<Monitor>,
+}
+
+/// What is short.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Alarms {
+    /// Messages take more memory than they may.
+    pub memory: bool,
+    /// The disk is nearly full.
+    pub disk: bool,
 }
 
 /// Timers that one call of [`Broker::tick`] lets fire.
@@ -188,41 +200,9 @@ impl Broker {
         self.timers.on_earlier(call);
     }
 
-    /// Begins the session of a connection whose `connection.open` has been accepted.
-    pub fn open_session(
-        self: &Arc<Self>,
-        admission: impl Into<Admission>,
-        identity: Identity,
-        frame_max: usize,
-    ) -> Session {
-        self.open_connection(admission, identity, frame_max, ConnectionDetails::default())
-    }
-
-    /// The same for a connection of which there is something to be known.
-    pub fn open_connection(
-        self: &Arc<Self>,
-        admission: impl Into<Admission>,
-        identity: Identity,
-        frame_max: usize,
-        details: ConnectionDetails,
-    ) -> Session {
-        let mut admission = admission.into();
-        let id: ConnectionId = self.next_connection.fetch_add(1, Ordering::Relaxed);
-        let (vhost, user) = (Arc::clone(&admission.vhost().label), identity.user.clone());
-        let interned = &self.monitor.properties;
-        let connection = Connection::new(id, vhost, user, details, self.now_ms(), interned);
-        let high_bytes = self.limits.outbox_high_bytes;
-        let outbox = Outbox::new(frame_max, high_bytes, identity.cancel_notify, connection);
-        let outbox = self.monitor.register(outbox, self.now_ms());
-        if let Some(member) = &mut admission.member {
-            member.attach(id, &outbox);
-            let user = member.user();
-            if self.accounts.directory().user(user).is_none() {
-                // Deleted before it could be found.
-                outbox.fail_connection(Fault::new(320, format_args!("user '{user}' was deleted")));
-            }
-        }
-        Session::new(Arc::clone(self), admission, identity, id, outbox)
+    /// A number that no other connection has.
+    pub(crate) fn next_connection_id(&self) -> ConnectionId {
+        self.next_connection.fetch_add(1, Ordering::Relaxed)
     }
 
     /// What is short, if publishers have to wait: a reason for `connection.blocked`.

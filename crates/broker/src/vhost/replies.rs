@@ -1,0 +1,31 @@
+//! The queues for direct replies, which have no place among the vhost's queues.
+
+use crate::queue::Queue;
+use courser_codec::ShortString;
+use parking_lot::RwLock;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// The queues for direct replies of a vhost, by name.
+#[derive(Debug, Default)]
+pub(crate) struct ReplyQueues(RwLock<FxHashMap<ShortString, Arc<Queue>>>);
+
+impl ReplyQueues {
+    /// The queue of this name, as long as its consumer is there.
+    pub fn get(&self, name: &[u8]) -> Option<Arc<Queue>> {
+        self.0.read().get(name).cloned()
+    }
+
+    /// All of them, in no particular order.
+    pub fn all(&self) -> Vec<Arc<Queue>> {
+        self.0.read().values().cloned().collect()
+    }
+
+    pub fn add(&self, queue: &Arc<Queue>) {
+        self.0.write().insert(queue.name.clone(), Arc::clone(queue));
+    }
+
+    pub fn remove(&self, queue: &Queue) {
+        self.0.write().remove(queue.name.as_bytes());
+    }
+}
