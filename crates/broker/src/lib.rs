@@ -24,6 +24,7 @@ mod fault;
 mod limits;
 mod members;
 mod memory;
+mod monitor;
 mod outbox;
 mod persistence;
 mod policy;

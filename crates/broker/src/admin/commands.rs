@@ -3,10 +3,10 @@
 //! Everything here is what a client could do as well, without a connection: it is refused with the
 //! same faults, and takes effect before the call returns.
 
-use super::monitor::vhost_deleted;
 use super::{Admin, Event, EventKind};
 use crate::exchange::ExchangeSettings;
 use crate::fault::{Fault, store_fault};
+use crate::monitor::vhost_deleted;
 use crate::persistence::definition;
 use crate::policy::{Policy, PolicyError, PolicyKind};
 use crate::queue::ConnectionId;

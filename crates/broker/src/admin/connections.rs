@@ -1,19 +1,66 @@
 //! Listing and closing connections, and listing what is on them.
 
 use super::channels::{self, ChannelView, ConsumerView};
-use super::monitor::Churn;
 use super::page::{Listing, View};
-use super::registry::ConnectionView;
-use super::{Admin, Follower};
+use super::{Admin, ChannelCounts, Churn, ConnectionState, Follower};
 use crate::fault::Fault;
 use crate::outbox::Outbox;
+use crate::queue::ConnectionId;
+use courser_codec::{FieldTable, ShortString, Table};
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// What a client is told whose connection an operator closes without saying why.
 pub const DEFAULT_CLOSE_REASON: &str = "Closed via management plugin";
 
 /// Reply code of `CONNECTION_FORCED`.
 const CONNECTION_FORCED: u16 = 320;
+
+/// A connection as an operator sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConnectionView {
+    /// Its own among all connections that there ever were.
+    pub id: ConnectionId,
+    /// Its own among those that are open.
+    pub name: String,
+    /// The user who logged in.
+    pub user: ShortString,
+    /// The vhost it is in.
+    pub vhost: String,
+    /// Where the client is, if it came through a socket.
+    pub peer: Option<SocketAddr>,
+    /// Where the broker took it in, if it came through a socket.
+    pub local: Option<SocketAddr>,
+    /// How the user has logged in.
+    pub mechanism: &'static str,
+    /// What the client says of itself.
+    pub client_properties: FieldTable,
+    /// When it was opened, in milliseconds since 1970.
+    pub since_ms: u64,
+    /// What it is doing.
+    pub state: ConnectionState,
+    /// The largest frame, as agreed.
+    pub frame_max: usize,
+    /// Channels that it may have.
+    pub channel_max: u16,
+    /// Agreed interval of heartbeats in seconds, 0 for none.
+    pub heartbeat_s: u16,
+    /// Channels that are open.
+    pub channels: usize,
+    /// Bytes that came from the client.
+    pub received_bytes: u64,
+    /// Reads that brought some.
+    pub receives: u64,
+    /// Bytes that were sent to the client.
+    pub sent_bytes: u64,
+    /// Writes that took some.
+    pub sends: u64,
+    /// Bytes that wait to be sent.
+    pub pending_bytes: usize,
+    /// What has happened on its channels, those that are closed included.
+    pub counts: ChannelCounts,
+}
 
 impl Admin {
     /// The connections of a vhost, or all, by name.
@@ -153,5 +200,41 @@ impl Admin {
     pub(super) fn known_connection(&self, name: &str) -> Result<Arc<Outbox>, Fault> {
         let found = self.broker.monitor.registry.get(name.as_bytes());
         found.ok_or_else(|| Fault::not_found(format_args!("no connection '{name}'")))
+    }
+}
+
+impl View for ConnectionView {
+    type Item = Outbox;
+    type Group = ();
+
+    fn view((): &(), outbox: &Arc<Outbox>) -> Self {
+        let connection = &outbox.connection;
+        let traffic = &connection.traffic;
+        let (peer, local) = connection.addresses();
+        let mut state = outbox.lock();
+        ConnectionView {
+            id: connection.id,
+            name: connection.name().to_owned(),
+            user: connection.user().clone(),
+            vhost: connection.vhost.name.clone(),
+            peer,
+            local,
+            mechanism: connection.mechanism,
+            client_properties: Table::from_entries(connection.properties())
+                .to_owned()
+                .unwrap_or_default(),
+            since_ms: connection.since_ms,
+            state: connection.state(),
+            frame_max: state.frame_max(),
+            channel_max: connection.channel_max,
+            heartbeat_s: connection.heartbeat_s,
+            channels: state.channel_numbers().len(),
+            received_bytes: traffic.received_bytes.load(Ordering::Relaxed),
+            receives: traffic.receives.load(Ordering::Relaxed),
+            sent_bytes: traffic.sent_bytes.load(Ordering::Relaxed),
+            sends: traffic.sends.load(Ordering::Relaxed),
+            pending_bytes: state.pending_bytes(),
+            counts: state.counted(),
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! Exchanges as an operator sees them.
 
-use super::ordered::Named;
 use super::page::View;
 use crate::counts::ExchangeCounts;
 use crate::exchange::Exchange;
+use crate::monitor::Named;
 use crate::vhost::Vhost;
 use courser_codec::{FieldTable, ShortString};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Looking at messages, taking them, and moving them, without a connection.
 
 use super::Admin;
-use super::registry::{Connection, ConnectionDetails};
 use crate::fault::{Fault, Resource, store_fault};
+use crate::monitor::{Connection, ConnectionDetails};
 use crate::outbox::Outbox;
 use crate::posting::{InternalPublish, post};
 use crate::queue::{Queue, Settled, Taking};

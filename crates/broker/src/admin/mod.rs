@@ -11,37 +11,26 @@ mod channels;
 mod commands;
 mod connections;
 mod durable;
-mod events;
 mod exchanges;
-mod interned;
 mod interventions;
 mod messages;
-mod monitor;
-mod ordered;
 mod page;
 mod parameters;
 mod publish;
 mod queues;
-mod registry;
 mod vhosts;
 
 pub use bindings::BindingView;
 pub use channels::{ChannelView, ConsumerView};
 pub use commands::{NewBinding, NewQueue};
-pub use connections::DEFAULT_CLOSE_REASON;
+pub use connections::{ConnectionView, DEFAULT_CLOSE_REASON};
 pub use durable::Durable;
-pub use events::{EVENTS_MAX, Event, EventKind, Followed, Follower};
 pub use exchanges::ExchangeView;
 pub use messages::{GetMode, MESSAGES_MAX, MessageView};
-pub use monitor::Churn;
-pub(crate) use monitor::{Monitor, count, vhost_deleted};
-pub(crate) use ordered::{Ordered, Snapshot};
 pub use page::{Listing, PAGE_MAX, Page, PageRequest, Start, View};
 pub use parameters::{CLUSTER_NAME, GlobalParameter, Parameter};
 pub use publish::{NewMessage, Published, Publishing};
 pub use queues::{QueueView, StreamView};
-pub(crate) use registry::Connection;
-pub use registry::{ConnectionDetails, ConnectionState, ConnectionView};
 pub use vhosts::{MessageTotals, VhostView};
 
 pub use crate::accounts::AccountsError;
@@ -52,6 +41,9 @@ pub use crate::counts::{
 };
 pub use crate::exchange::{ExchangeKind, ExchangeSettings};
 pub use crate::fault::Fault;
+pub use crate::monitor::{
+    Churn, ConnectionDetails, ConnectionState, EVENTS_MAX, Event, EventKind, Followed, Follower,
+};
 pub use crate::policy::{ApplyTo, Policy, PolicyError, PolicyKind};
 pub use crate::vhost::{VhostLimits, VhostSettings};
 

@@ -1,6 +1,6 @@
 //! Lists that are paged through while what they list changes.
 
-use super::ordered::{Named, Snapshot};
+use crate::monitor::{Named, Snapshot};
 use std::fmt;
 use std::sync::Arc;
 

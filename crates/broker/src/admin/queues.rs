@@ -1,9 +1,9 @@
 //! Queues as an operator sees them.
 
-use super::ordered::Named;
 use super::page::View;
 use crate::arguments::QueueType;
 use crate::counts::QueueCounts;
+use crate::monitor::Named;
 use crate::queue::{ConnectionId, Queue, QueueStatus};
 use crate::vhost::Vhost;
 use courser_codec::{FieldTable, ShortString};

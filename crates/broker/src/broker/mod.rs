@@ -5,11 +5,11 @@ mod vhosts;
 
 pub use shards::ShardFault;
 
-use crate::admin::{Event, EventKind, Monitor};
 use crate::counts::MessageCounts;
 use crate::limits::Limits;
 use crate::members::Members;
 use crate::memory::Memory;
+use crate::monitor::{Event, EventKind, Monitor};
 use crate::outbox::Outbox;
 use crate::persistence::scope::Kept;
 use crate::queue::ConnectionId;

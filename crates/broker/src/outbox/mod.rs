@@ -14,11 +14,11 @@ pub(crate) use channel::ChannelOut;
 pub(crate) use slot::Slot;
 pub(crate) use unacked::{Unacked, UnackedList};
 
-use crate::admin::{Connection, ConnectionState};
 use crate::channels::Channels;
 use crate::counts::ChannelCounts;
 use crate::fault::Fault;
 use crate::memory::Charge;
+use crate::monitor::{Connection, ConnectionState};
 use crate::outbox::wire::{Delivery, WireBuffer};
 use crate::queue::{Polled, Queue};
 use atomic_waker::AtomicWaker;

@@ -25,12 +25,12 @@ mod transaction;
 pub use pace::Pace;
 pub use publish::{Batch, Inbound};
 
-use crate::admin::ConnectionState;
 use crate::broker::{Broker, Identity};
 use crate::channels::Channels;
 use crate::direct_reply::is_reply_name;
 use crate::fault::Fault;
 use crate::memory::Use;
+use crate::monitor::ConnectionState;
 use crate::outbox::Outbox;
 use crate::queue::{ConnectionId, Departure, Queue};
 use crate::routing::cache::{LastRoute, RouteCache};

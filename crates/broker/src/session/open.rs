@@ -1,9 +1,9 @@
 //! The beginning of a session.
 
 use super::Session;
-use crate::admin::{Connection, ConnectionDetails};
 use crate::broker::{Broker, Identity};
 use crate::fault::Fault;
+use crate::monitor::{Connection, ConnectionDetails};
 use crate::outbox::Outbox;
 use crate::vhost::Admission;
 use std::sync::Arc;

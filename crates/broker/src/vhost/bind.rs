@@ -2,11 +2,11 @@
 
 use super::log::Gone;
 use super::{Vhost, clean_name};
-use crate::admin::{Event, EventKind};
 use crate::arguments;
 use crate::exchange::history::History;
 use crate::exchange::{BindingKey, Destination, Exchange, ExchangeKind, headers, weight};
 use crate::fault::{Fault, store_fault};
+use crate::monitor::{Event, EventKind};
 use crate::posting::{InternalPublish, post};
 use crate::queue::ConnectionId;
 use crate::routing::Route;

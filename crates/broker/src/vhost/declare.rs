@@ -1,11 +1,11 @@
 //! Making exchanges and queues, or finding that they are there already.
 
 use super::{Vhost, clean_name};
-use crate::admin::{EventKind, count, vhost_deleted};
 use crate::arguments::{self, QueueType};
 use crate::exchange::{BindingKey, Exchange, ExchangeKind, ExchangeSettings};
 use crate::fault::{Fault, Resource};
 use crate::memory::{binding_bytes, named_bytes};
+use crate::monitor::{EventKind, count, vhost_deleted};
 use crate::queue::{ConnectionId, Queue, QueueSettings};
 use crate::stream;
 use courser_codec::FieldTable;

@@ -2,9 +2,9 @@
 
 use super::Vhost;
 use super::log::Gone;
-use crate::admin::{EventKind, count};
 use crate::exchange::Exchange;
 use crate::fault::Fault;
+use crate::monitor::{EventKind, count};
 use crate::queue::{Queue, QueueStatus};
 use crate::wakes::Wakes;
 use courser_codec::ShortString;

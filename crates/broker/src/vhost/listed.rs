@@ -1,9 +1,9 @@
 //! What a vhost has, in the order of names, for whoever pages through it.
 
 use super::{PREDEFINED, Vhost};
-use crate::admin::{Ordered, Snapshot};
 use crate::arguments::QueueType;
 use crate::exchange::Exchange;
+use crate::monitor::{Ordered, Snapshot};
 use crate::queue::Queue;
 use courser_codec::{FieldTable, ShortString};
 use std::sync::atomic::Ordering;

@@ -19,12 +19,12 @@ pub use limits::{Admission, VhostLimits};
 pub(crate) use listed::is_predefined;
 pub use settings::VhostSettings;
 
-use crate::admin::{Event, EventKind, Monitor};
 use crate::counts::VhostCounts;
 use crate::exchange::{Context, Destination, Exchange, ExchangeKind, ExchangeSettings};
 use crate::fault::{Fault, Resource};
 use crate::limits::Limits;
 use crate::memory::{Charge, Use};
+use crate::monitor::{Event, EventKind, Monitor};
 use crate::policy::Policies;
 use crate::queue::{ConnectionId, Home, Queue, QueueSettings};
 use crate::shard::Shard;

@@ -1,13 +1,22 @@
 //! What the broker keeps for its operator beside what it needs itself.
 
-use super::events::{Event, EventKind, Events};
-use super::interned::Interned;
-use super::ordered::Named;
-use super::registry::Registry;
+mod events;
+mod interned;
+mod ordered;
+mod registry;
+
+pub use events::{EVENTS_MAX, Event, EventKind, Followed, Follower};
+pub(crate) use ordered::{Named, Ordered, Snapshot};
+pub(crate) use registry::Connection;
+pub use registry::{ConnectionDetails, ConnectionState};
+
 use crate::counts::{MessageCounts, SharedSizes};
 use crate::fault::Fault;
 use crate::outbox::Outbox;
+use events::Events;
+use interned::Interned;
 use parking_lot::Mutex;
+use registry::Registry;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

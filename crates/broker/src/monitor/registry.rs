@@ -5,12 +5,10 @@
 
 use super::interned::Interned;
 use super::ordered::{Named, Ordered};
-use super::page::View;
-use crate::counts::ChannelCounts;
 use crate::outbox::Outbox;
 use crate::queue::ConnectionId;
 use crate::vhost::VhostLabel;
-use courser_codec::{FieldTable, ShortString, Table};
+use courser_codec::{FieldTable, ShortString};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -46,11 +44,11 @@ pub(crate) struct Connection {
     name: Box<str>,
     user: ShortString,
     pub vhost: Arc<VhostLabel>,
-    mechanism: &'static str,
-    channel_max: u16,
-    heartbeat_s: u16,
+    pub mechanism: &'static str,
+    pub channel_max: u16,
+    pub heartbeat_s: u16,
     state: AtomicU8,
-    since_ms: u64,
+    pub since_ms: u64,
     /// Encoded, which takes much less, and shared with others who say the same.
     properties: Arc<[u8]>,
     pub traffic: Traffic,
@@ -59,10 +57,10 @@ pub(crate) struct Connection {
 /// What a connection's socket has taken and given. Only the connection's driver adds to it.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
-    received_bytes: AtomicU64,
-    receives: AtomicU64,
-    sent_bytes: AtomicU64,
-    sends: AtomicU64,
+    pub received_bytes: AtomicU64,
+    pub receives: AtomicU64,
+    pub sent_bytes: AtomicU64,
+    pub sends: AtomicU64,
 }
 
 /// What a connection is doing.
@@ -76,51 +74,6 @@ pub enum ConnectionState {
     Flow = 2,
     /// It has been told to close.
     Closing = 3,
-}
-
-/// A connection as an operator sees it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ConnectionView {
-    /// Its own among all connections that there ever were.
-    pub id: ConnectionId,
-    /// Its own among those that are open.
-    pub name: String,
-    /// The user who logged in.
-    pub user: ShortString,
-    /// The vhost it is in.
-    pub vhost: String,
-    /// Where the client is, if it came through a socket.
-    pub peer: Option<SocketAddr>,
-    /// Where the broker took it in, if it came through a socket.
-    pub local: Option<SocketAddr>,
-    /// How the user has logged in.
-    pub mechanism: &'static str,
-    /// What the client says of itself.
-    pub client_properties: FieldTable,
-    /// When it was opened, in milliseconds since 1970.
-    pub since_ms: u64,
-    /// What it is doing.
-    pub state: ConnectionState,
-    /// The largest frame, as agreed.
-    pub frame_max: usize,
-    /// Channels that it may have.
-    pub channel_max: u16,
-    /// Agreed interval of heartbeats in seconds, 0 for none.
-    pub heartbeat_s: u16,
-    /// Channels that are open.
-    pub channels: usize,
-    /// Bytes that came from the client.
-    pub received_bytes: u64,
-    /// Reads that brought some.
-    pub receives: u64,
-    /// Bytes that were sent to the client.
-    pub sent_bytes: u64,
-    /// Writes that took some.
-    pub sends: u64,
-    /// Bytes that wait to be sent.
-    pub pending_bytes: usize,
-    /// What has happened on its channels, those that are closed included.
-    pub counts: ChannelCounts,
 }
 
 impl Connection {
@@ -178,14 +131,15 @@ impl Connection {
         }
     }
 
-    fn state(&self) -> ConnectionState {
+    /// What it is doing.
+    pub fn state(&self) -> ConnectionState {
         let known = [ConnectionState::Blocked, ConnectionState::Flow, ConnectionState::Closing];
         let state = self.state.load(Ordering::Relaxed);
         known.into_iter().find(|one| *one as u8 == state).unwrap_or(ConnectionState::Running)
     }
 
     /// The addresses of both ends, which its name consists of.
-    fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>) {
+    pub fn addresses(&self) -> (Option<SocketAddr>, Option<SocketAddr>) {
         match self.name.split_once(" -> ") {
             Some((peer, local)) => (peer.parse().ok(), local.parse().ok()),
             None => (None, None),
@@ -239,41 +193,5 @@ impl fmt::Debug for Connection {
 impl Named for Outbox {
     fn name(&self) -> &[u8] {
         self.connection.name.as_bytes()
-    }
-}
-
-impl View for ConnectionView {
-    type Item = Outbox;
-    type Group = ();
-
-    fn view((): &(), outbox: &Arc<Outbox>) -> Self {
-        let connection = &outbox.connection;
-        let traffic = &connection.traffic;
-        let (peer, local) = connection.addresses();
-        let mut state = outbox.lock();
-        ConnectionView {
-            id: connection.id,
-            name: connection.name.to_string(),
-            user: connection.user.clone(),
-            vhost: connection.vhost.name.clone(),
-            peer,
-            local,
-            mechanism: connection.mechanism,
-            client_properties: Table::from_entries(&connection.properties)
-                .to_owned()
-                .unwrap_or_default(),
-            since_ms: connection.since_ms,
-            state: connection.state(),
-            frame_max: state.frame_max(),
-            channel_max: connection.channel_max,
-            heartbeat_s: connection.heartbeat_s,
-            channels: state.channel_numbers().len(),
-            received_bytes: traffic.received_bytes.load(Ordering::Relaxed),
-            receives: traffic.receives.load(Ordering::Relaxed),
-            sent_bytes: traffic.sent_bytes.load(Ordering::Relaxed),
-            sends: traffic.sends.load(Ordering::Relaxed),
-            pending_bytes: state.pending_bytes(),
-            counts: state.counted(),
-        }
     }
 }
