@@ -85,7 +85,9 @@ RSpec.describe 'socket options' do
       numbers.reject! { |name, _| name.match?(/\AVERSION_|DEFINED|_DFLT\z|HAVE|_MAX_LENGTH|CURRENT|HAS_|PIPES|_WS_/) }
       expect(numbers.size).to be > 130
       wrong = numbers.reject { |name, text| ZMQ.const_defined?(name) && ZMQ.const_get(name) == Integer(text) }
-      expect(wrong).to eq({})
+      # That one is what ffi-rzmq means by it; the header's has the name of its first version.
+      expect(wrong).to eq('EVENT_ALL' => format('0x%X', ZMQ::EVENT_ALL_V1))
+      expect(ZMQ::EVENT_ALL).to eq(0x7FF)
     end
 
     it 'are sorted into those of integers, of long integers and of strings' do
