@@ -22,9 +22,11 @@ impl Permission {
         Permission { configure: any(), write: any(), read: any() }
     }
 
+    /// Looks whether it can be given to anybody.
+    ///
     /// # Errors
     /// If one of the patterns can't be used.
-    pub(crate) fn check(&self) -> Result<(), AccountError> {
+    pub fn check(&self) -> Result<(), AccountError> {
         check("configure", &self.configure)?;
         check("write", &self.write)?;
         check("read", &self.read)

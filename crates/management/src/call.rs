@@ -30,6 +30,8 @@ pub(crate) struct Call {
     /// What the body takes up of the room for all of them.
     pub _room: Option<OwnedSemaphorePermit>,
     pub peer: SocketAddr,
+    /// It came through TLS.
+    pub is_tls: bool,
 }
 
 impl Call {
@@ -49,6 +51,7 @@ impl Call {
             body: Bytes::new(),
             _room: None,
             peer: self.peer,
+            is_tls: self.is_tls,
         }
     }
 

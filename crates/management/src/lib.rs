@@ -14,21 +14,25 @@ mod json;
 mod list;
 mod login;
 mod openapi;
+mod page;
 mod path;
 mod rates;
 mod refusal;
 mod reply;
 mod routes;
+mod sessions;
 mod settings;
 mod slow;
 
 pub use definitions::{ImportError, Imported, import};
-pub use settings::{ListenerFacts, NodeFacts, Settings};
+pub use settings::{ListenerFacts, NodeFacts, Settings, Web};
 
 use courser_broker::admin::Admin;
+use http::places::Places;
 use login::Logins;
 use rates::Rates;
 use routes::Routes;
+use sessions::Sessions;
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -38,20 +42,22 @@ pub const API_VERSION: &str = "4.3.6";
 
 /// Requests that are answered at the same time; others wait.
 const ANSWERS_MAX: usize = 32;
+/// Connections on which events are followed.
+const FOLLOWERS_MAX: usize = 64;
 /// Bytes of requests that are read or answered at the same time; others wait.
 const BODIES_BYTES_MAX: usize = 64 << 20;
-/// Connections at the same time.
-const CONNECTIONS_MAX: usize = 512;
 
 /// The HTTP API of a broker.
 pub struct Api {
     pub(crate) admin: Admin,
     pub(crate) settings: Settings,
     pub(crate) logins: Logins,
+    pub(crate) sessions: Sessions,
     pub(crate) routes: Routes,
     pub(crate) rates: Rates,
     pub(crate) answers: Arc<Semaphore>,
-    pub(crate) places: Arc<Semaphore>,
+    pub(crate) places: Arc<Places>,
+    pub(crate) followers: Arc<Semaphore>,
     /// One permit a byte.
     pub(crate) bodies: Arc<Semaphore>,
 }
@@ -62,11 +68,13 @@ impl Api {
         Arc::new(Api {
             admin,
             logins: Logins::new(&settings),
+            sessions: Sessions::default(),
             settings,
             routes: Routes::new(api::TABLE),
             rates: Rates::default(),
             answers: Arc::new(Semaphore::new(ANSWERS_MAX)),
-            places: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+            places: Arc::default(),
+            followers: Arc::new(Semaphore::new(FOLLOWERS_MAX)),
             bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
         })
     }

@@ -2,6 +2,7 @@
 //! patience for wrong passwords.
 
 use crate::caller::Caller;
+use crate::path::query;
 use crate::refusal::Refusal;
 use crate::settings::Settings;
 use base64::Engine as _;
@@ -10,6 +11,7 @@ use courser_auth::{Accounts, Attempt, Login, LoginRefused, Step, Verified};
 use courser_broker::admin::Admin;
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
+use serde_json::Value;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -63,8 +65,24 @@ impl Logins {
         self.check(&credentials.user, &credentials.password, peer, admin, now_ms).await
     }
 
+    /// Who logs in: by a header, or by what a form or an object says.
+    pub async fn of_login(
+        &self,
+        headers: &HeaderMap,
+        body: &[u8],
+        peer: SocketAddr,
+        admin: &Admin,
+        now_ms: u64,
+    ) -> Result<Caller, Refusal> {
+        if headers.contains_key(AUTHORIZATION) {
+            return self.of_headers(headers, peer, admin, now_ms).await;
+        }
+        let (user, password) = said(body).ok_or_else(wrong)?;
+        self.check(user.as_bytes(), password.as_bytes(), peer, admin, now_ms).await
+    }
+
     /// Who has this name and password.
-    pub async fn check(
+    async fn check(
         &self,
         user: &[u8],
         password: &[u8],
@@ -123,6 +141,17 @@ async fn verify(slots: Arc<Semaphore>, attempt: Attempt) -> Option<Verified> {
     tokio::task::spawn_blocking(work).await.ok()
 }
 
+/// Name and password of a body.
+fn said(body: &[u8]) -> Option<(String, String)> {
+    if let Ok(Value::Object(members)) = serde_json::from_slice(body) {
+        let text = |name: &str| Some(members.get(name)?.as_str()?.to_owned());
+        return Some((text("username")?, text("password")?));
+    }
+    let fields = query(std::str::from_utf8(body).ok()?)?;
+    let text = |name: &str| Some(fields.iter().find(|(known, _)| known == name)?.1.clone());
+    Some((text("username")?, text("password")?))
+}
+
 /// The credentials of an `Authorization` header.
 fn basic(header: &[u8]) -> Option<Credentials> {
     let (scheme, rest) = header.split_at_checked(b"Basic ".len())?;
@@ -143,6 +172,16 @@ mod tests {
         let header = format!("basic {}", STANDARD.encode("me:a:b"));
         let credentials = basic(header.as_bytes()).expect("credentials");
         assert_eq!((&*credentials.user, &*credentials.password), (&b"me"[..], &b"a:b"[..]));
+    }
+
+    #[test]
+    fn a_body_is_a_form_or_an_object() {
+        let expected = Some(("me".to_owned(), "a&b c".to_owned()));
+        assert_eq!(said(b"username=me&password=a%26b+c"), expected);
+        assert_eq!(said(br#"{"username":"me","password":"a&b c"}"#), expected);
+        for body in [&b""[..], b"username=me", b"{\"username\":\"me\"}", b"[]", b"\xff"] {
+            assert_eq!(said(body), None);
+        }
     }
 
     #[test]

@@ -5,18 +5,27 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
 use serde::Serialize;
-use std::io::{self, Write};
+use std::io;
+use tokio::sync::mpsc;
 
-/// Writes a body that may be too large for memory.
-pub(crate) type Writer = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send>;
+/// Makes a body that may be too large for memory.
+pub(crate) trait Rows: Send {
+    /// Adds the next rows to `out`. Returns whether there are more.
+    ///
+    /// # Errors
+    /// When a row can't be written.
+    fn write_some(&mut self, out: &mut Vec<u8>) -> io::Result<bool>;
+}
 
 /// What the body of an answer is.
 pub(crate) enum Body {
     Empty,
     Json(Bytes),
-    /// JSON that is written as it is made.
-    Written(Writer),
+    /// JSON that goes out as it is made.
+    Rows(Box<dyn Rows>),
     Text(Bytes, &'static str),
+    /// What somebody else sends, for as long as that goes on.
+    Live(mpsc::Receiver<io::Result<Bytes>>, &'static str),
 }
 
 /// An answer.
@@ -45,9 +54,14 @@ impl Reply {
         Reply::json(&fields.finish())
     }
 
-    /// 200 with what `write` writes.
-    pub fn written(write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static) -> Self {
-        Reply::new(StatusCode::OK, Body::Written(Box::new(write)))
+    /// 200 with a list that is made row by row.
+    pub fn rows(rows: impl Rows + 'static) -> Self {
+        Reply::new(StatusCode::OK, Body::Rows(Box::new(rows)))
+    }
+
+    /// 200 with what `pieces` brings.
+    pub fn live(pieces: mpsc::Receiver<io::Result<Bytes>>, content_type: &'static str) -> Self {
+        Reply::new(StatusCode::OK, Body::Live(pieces, content_type))
     }
 
     /// 200 with a text.

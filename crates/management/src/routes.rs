@@ -14,6 +14,8 @@ use std::fmt;
 pub(crate) enum Needs {
     /// No credentials.
     Nothing,
+    /// Name and password in the request, and a tag that lets it log in.
+    Credentials,
     /// A tag that lets it log in. Whose things it may see is for the handler to say.
     Login,
     /// Such a tag, and to be let into the vhost in the path.
@@ -189,7 +191,7 @@ impl Routes {
 pub(crate) fn check_tags(caller: &Caller, needs: Needs) -> Result<(), Refusal> {
     match needs {
         Needs::Nothing => Ok(()),
-        Needs::Login | Needs::Vhost => caller.need_login(),
+        Needs::Credentials | Needs::Login | Needs::Vhost => caller.need_login(),
         Needs::Monitoring => caller.need_monitor(),
         Needs::Policymaker => caller.need_policymaker(None),
         Needs::Administrator => caller.need_administrator(),

@@ -17,6 +17,45 @@ pub struct Settings {
     pub now_ms: Arc<dyn Fn() -> u64 + Send + Sync>,
     /// What is known of the process.
     pub node: NodeFacts,
+    /// What concerns browsers.
+    pub web: Web,
+}
+
+/// What concerns browsers.
+#[derive(Clone, Debug)]
+pub struct Web {
+    /// What stands before every path, as `/mq`; empty for nothing.
+    pub path_prefix: String,
+    /// The origins, as `https://tools.example`, whose pages may use the API; `*` lets all of them read
+    /// what needs no credentials.
+    pub cors_origins: Vec<String>,
+    /// Seconds for which browsers use nothing but TLS, once they have; 0 says nothing of that.
+    pub hsts_max_age_s: u64,
+    /// Seconds after which an unused session ends.
+    pub session_idle_s: u64,
+}
+
+impl Default for Web {
+    fn default() -> Self {
+        Web {
+            path_prefix: String::new(),
+            cors_origins: Vec::new(),
+            hsts_max_age_s: 0,
+            session_idle_s: 8 * 3600,
+        }
+    }
+}
+
+impl Web {
+    /// Whether a page of this origin is named.
+    pub(crate) fn names_origin(&self, origin: &str) -> bool {
+        origin != "null" && self.cors_origins.iter().any(|one| one == origin)
+    }
+
+    /// Whether a page of this origin may read answers.
+    pub(crate) fn shares_with(&self, origin: &str) -> bool {
+        origin != "null" && self.cors_origins.iter().any(|one| one == "*" || one == origin)
+    }
 }
 
 /// What is known of the process that the broker runs in.

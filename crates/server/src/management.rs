@@ -7,7 +7,7 @@ use crate::listener::{LISTEN_BACKLOG, RETRY_INTERVAL, bind};
 use crate::open_files::OpenFiles;
 use crate::server::StartError;
 use crate::tls::Acceptor;
-use courser_management::{Api, ListenerFacts, NodeFacts, Settings};
+use courser_management::{Api, ListenerFacts, NodeFacts, Settings, Web};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
@@ -137,6 +137,12 @@ fn api(
         login_slots: shared.logins.slots(),
         now_ms: Arc::new(move || clock.now_ms()),
         node,
+        web: Web {
+            path_prefix: config.management.path_prefix.clone(),
+            cors_origins: config.management.cors_origins.clone(),
+            hsts_max_age_s: config.management.hsts_seconds,
+            session_idle_s: config.management.session_idle_minutes.saturating_mul(60),
+        },
     };
     Api::new(shared.broker.admin(), settings)
 }
@@ -181,12 +187,12 @@ impl Door {
         }
         let (api, stopping) = (Arc::clone(&self.api), self.stopping.clone());
         match &self.acceptor {
-            None => drop(tokio::spawn(api.serve(stream, peer, stopping))),
+            None => drop(tokio::spawn(api.serve(stream, peer, false, stopping))),
             Some(acceptor) => {
                 let acceptor = Arc::clone(acceptor);
                 tokio::spawn(async move {
                     match acceptor.accept(stream).await {
-                        Ok((stream, _)) => api.serve(stream, peer, stopping).await,
+                        Ok((stream, _)) => api.serve(stream, peer, true, stopping).await,
                         Err(error) => tracing::debug!(%peer, %error, "TLS handshake failed"),
                     }
                 });

@@ -30,7 +30,7 @@ pub use messages::{GetMode, MESSAGES_MAX, MessageView};
 pub use page::{Listing, PAGE_MAX, Page, PageRequest, Start, View};
 pub use parameters::{CLUSTER_NAME, GlobalParameter, Parameter};
 pub use publish::{NewMessage, Published, Publishing};
-pub use queues::{QueueView, StreamView};
+pub use queues::{QueueGlance, QueueView, StreamView};
 pub use vhosts::{MessageTotals, VhostView};
 
 pub use crate::accounts::AccountsError;
@@ -45,6 +45,7 @@ pub use crate::monitor::{
     Churn, ConnectionDetails, ConnectionState, EVENTS_MAX, Event, EventKind, Followed, Follower,
 };
 pub use crate::policy::{ApplyTo, Policy, PolicyError, PolicyKind};
+pub use crate::queue::QueueStatus;
 pub use crate::vhost::{VhostLimits, VhostSettings};
 
 use crate::broker::Broker;

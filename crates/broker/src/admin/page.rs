@@ -158,6 +158,45 @@ impl<V: View<Item: Named>> Listing<V> {
         Page { items, total: self.len, filtered, next }
     }
 
+    /// A part of the list in another order than its own: that of a key, which is made of every item that
+    /// the filter lets through, and should be cheap. Items with the same key stay as they are. Begins at
+    /// the rank in this order.
+    pub(super) fn page_by_key<K: Ord>(
+        &self,
+        request: &PageRequest<'_>,
+        is_reversed: bool,
+        mut key: impl FnMut(&V::Group, &V::Item) -> K,
+    ) -> Page<V> {
+        let first = match request.start {
+            Start::Rank(rank) => rank,
+            Start::After { .. } => 0,
+        };
+        let mut keys: Vec<(K, usize)> = Vec::with_capacity(self.len);
+        for (rank, (group, item)) in self.starting_at(0).enumerate() {
+            let is_wanted =
+                |filter: &dyn Fn(&str) -> bool| filter(&String::from_utf8_lossy(item.name()));
+            if request.filter.is_none_or(is_wanted) {
+                keys.push((key(&group.group, item), rank));
+            }
+        }
+        let filtered = keys.len();
+        let order = |one: &(K, usize), other: &(K, usize)| match is_reversed {
+            true => other.cmp(one),
+            false => one.cmp(other),
+        };
+        // What is behind the page need not be sorted.
+        let end = first.saturating_add(request.limit.min(PAGE_MAX)).min(filtered);
+        if end < filtered {
+            keys.select_nth_unstable_by(end, order);
+            keys.truncate(end);
+        }
+        keys.sort_unstable_by(order);
+        let chosen = keys.iter().skip(first).filter_map(|(_, rank)| self.starting_at(*rank).next());
+        let items = chosen.map(|(group, item)| V::view(&group.group, item)).collect();
+        let next = (end < filtered).then_some(Start::Rank(end));
+        Page { items, total: self.len, filtered, next }
+    }
+
     /// How many items are in front of what is wanted.
     fn rank(&self, start: &Start) -> usize {
         let (vhost, name) = match start {

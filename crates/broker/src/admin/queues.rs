@@ -1,6 +1,6 @@
 //! Queues as an operator sees them.
 
-use super::page::View;
+use super::page::{Listing, Page, PageRequest, View};
 use crate::arguments::QueueType;
 use crate::counts::QueueCounts;
 use crate::monitor::Named;
@@ -51,6 +51,53 @@ pub struct StreamView {
     pub first_offset: u64,
     /// The offset that its next message gets.
     pub next_offset: u64,
+}
+
+/// What is quickly known of a queue, to sort many of them by.
+pub struct QueueGlance<'a> {
+    vhost: &'a Vhost,
+    queue: &'a Queue,
+}
+
+impl QueueGlance<'_> {
+    /// The vhost it is in.
+    pub fn vhost(&self) -> &str {
+        &self.vhost.name
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &ShortString {
+        &self.queue.name
+    }
+
+    /// What it holds.
+    pub fn status(&self) -> QueueStatus {
+        self.queue.status()
+    }
+
+    /// How many messages have come and gone.
+    pub fn counts(&self) -> QueueCounts {
+        self.queue.counts()
+    }
+}
+
+impl Listing<QueueView> {
+    /// A part of the list in another order than its own, that of a key. It is made of every queue that
+    /// the filter lets through. Queues with the same key stay as they are.
+    pub fn page_by<K: Ord>(
+        &self,
+        request: &PageRequest<'_>,
+        is_reversed: bool,
+        key: impl Fn(&QueueGlance<'_>) -> K,
+    ) -> Page<QueueView> {
+        self.page_by_key(request, is_reversed, |vhost, queue| key(&QueueGlance { vhost, queue }))
+    }
+}
+
+impl std::fmt::Debug for QueueGlance<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("QueueGlance").field("name", self.name()).finish_non_exhaustive()
+    }
 }
 
 impl Named for Queue {

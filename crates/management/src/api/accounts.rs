@@ -82,14 +82,40 @@ fn put_user(call: &Call) -> Outcome {
         None => known.map(|user| user.limits).unwrap_or_default(),
         Some(limits) => user_limits(limits)?,
     };
+    // All of it is looked at before anything is made.
+    let permissions = match known {
+        None => permissions(call, &body)?,
+        Some(_) => Vec::new(),
+    };
     let is_new = call.admin().put_user(user)?;
-    if is_new && let Some(Value::Object(permissions)) = body.get("permissions") {
-        for (vhost, row) in permissions {
-            let permission = permission(row.as_object().unwrap_or(&Map::new()))?;
-            call.admin().set_permission(name, vhost, permission)?;
-        }
+    for (vhost, permission) in permissions {
+        call.admin().set_permission(name, vhost, permission).map_err(known_pair)?;
     }
     Ok(Reply::put(is_new))
+}
+
+/// What a new user may do, by vhost.
+fn permissions<'b>(
+    call: &Call,
+    body: &'b Map<String, Value>,
+) -> Result<Vec<(&'b str, Permission)>, Refusal> {
+    let rows = match body.get("permissions") {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(rows)) if rows.is_empty() => return Ok(Vec::new()),
+        Some(Value::Object(rows)) => rows,
+        Some(_) => return Err(Refusal::bad_request("permissions is no object")),
+    };
+    let read = |(vhost, row): (&'b String, &Value)| {
+        let row = row.as_object();
+        let row = row.ok_or_else(|| Refusal::bad_request("a permission is no object"))?;
+        let permission = permission(row)?;
+        permission.check()?;
+        match call.admin().vhost(vhost) {
+            Some(_) => Ok((vhost.as_str(), permission)),
+            None => Err(Refusal::bad_request("vhost_or_user_not_found")),
+        }
+    };
+    rows.iter().map(read).collect()
 }
 
 fn password(call: &Call, body: &Map<String, Value>) -> Result<PasswordHash, Refusal> {

@@ -9,6 +9,7 @@ mod connections;
 mod consumers;
 mod declare;
 mod definitions;
+mod events;
 mod exchanges;
 mod features;
 mod general;
@@ -19,6 +20,7 @@ mod overview;
 mod parameters;
 mod policies;
 mod queues;
+mod session;
 mod settings;
 mod stats;
 mod users;
@@ -34,6 +36,8 @@ use crate::routes::{Handler, Needs, Route, Verb};
 /// Everything that is served.
 pub(crate) const TABLE: &[&[Route]] = &[
     general::ROUTES,
+    session::ROUTES,
+    events::ROUTES,
     overview::ROUTES,
     nodes::ROUTES,
     health::ROUTES,

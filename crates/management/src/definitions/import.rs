@@ -37,7 +37,7 @@ pub struct Imported {
     pub vhosts: usize,
     /// Exchanges, queues and bindings.
     pub topology: usize,
-    /// Rows that have no meaning here; the log names them.
+    /// Rows whose names are reserved; the log says how many, and names the first.
     pub skipped: usize,
 }
 
@@ -47,6 +47,8 @@ struct Import<'a> {
     /// For definitions of one vhost, that one.
     vhost: Option<&'a str>,
     done: Imported,
+    /// What the first row was for that was skipped.
+    first_skipped: Option<String>,
 }
 
 /// Makes what a file describes: that of a whole broker, or that of one vhost into `vhost`.
@@ -59,8 +61,10 @@ pub fn import(admin: &Admin, text: &[u8], vhost: Option<&str>) -> Result<Importe
     let Value::Object(document) = document else {
         return Err(ImportError("failed_to_parse_json".into()));
     };
-    let mut import = Import { admin, vhost, done: Imported::default() };
-    import.all(&document)?;
+    let mut import = Import { admin, vhost, done: Imported::default(), first_skipped: None };
+    let made = import.all(&document);
+    import.tell_skipped();
+    made?;
     Ok(import.done)
 }
 
@@ -106,6 +110,21 @@ impl Import<'_> {
         mut make: impl FnMut(&mut Self, &Value) -> Result<(), ImportError>,
     ) -> Result<(), ImportError> {
         rows(document, list)?.into_iter().try_for_each(|row| make(self, row))
+    }
+
+    /// A name that begins with `amq.` is the broker's own.
+    fn skip(&mut self, row: String) -> Result<(), ImportError> {
+        self.done.skipped += 1;
+        self.first_skipped.get_or_insert(row);
+        Ok(())
+    }
+
+    /// However many there were, the log has one line.
+    fn tell_skipped(&self) {
+        if let Some(first) = &self.first_skipped {
+            let rows = self.done.skipped;
+            tracing::warn!(rows, first, "definitions not imported: their names are reserved");
+        }
     }
 
     fn user(&mut self, row: &Value) -> Result<(), ImportError> {
@@ -173,9 +192,8 @@ impl Import<'_> {
         let vhost = self.vhost_of(row, "exchange")?;
         self.known_vhost(vhost)?;
         if name.is_empty() || name.starts_with("amq.") {
-            tracing::warn!(vhost, exchange = name, "not imported: the name is reserved");
-            self.done.skipped += 1;
-            return Ok(());
+            let row = format!("exchange '{name}' in vhost '{vhost}'");
+            return self.skip(row);
         }
         let kind = text(row, "type", "exchange")?;
         let unknown = || refused("exchange", name, format_args!("unknown exchange type '{kind}'"));
@@ -199,9 +217,8 @@ impl Import<'_> {
         let vhost = self.vhost_of(row, "queue")?;
         self.known_vhost(vhost)?;
         if name.starts_with("amq.") {
-            tracing::warn!(vhost, queue = name, "not imported: the name is reserved");
-            self.done.skipped += 1;
-            return Ok(());
+            let row = format!("queue '{name}' in vhost '{vhost}'");
+            return self.skip(row);
         }
         let mut arguments = arguments(row).map_err(|why| refused("queue", name, why))?;
         let kind = row.get("type").and_then(Value::as_str).filter(|kind| *kind != "classic");

@@ -1,5 +1,6 @@
 //! Bodies: those of requests, read whole within bounds, and those of answers, whole or in pieces.
 
+use super::places::Kept;
 use crate::refusal::Refusal;
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -74,7 +75,14 @@ async fn take(
 
 /// The body of an answer.
 #[derive(Debug)]
-pub(crate) enum Outgoing {
+pub(crate) struct Outgoing {
+    content: Content,
+    /// The connection keeps its place until this is sent.
+    kept: Option<Kept>,
+}
+
+#[derive(Debug)]
+enum Content {
     Whole(Option<Bytes>),
     /// In pieces, as they are made; an error ends the connection, so that nobody takes what there is
     /// for all.
@@ -83,11 +91,21 @@ pub(crate) enum Outgoing {
 
 impl Outgoing {
     pub fn empty() -> Self {
-        Outgoing::Whole(None)
+        Outgoing { content: Content::Whole(None), kept: None }
     }
 
     pub fn whole(bytes: Bytes) -> Self {
-        Outgoing::Whole(Some(bytes).filter(|bytes| !bytes.is_empty()))
+        let bytes = Some(bytes).filter(|bytes| !bytes.is_empty());
+        Outgoing { content: Content::Whole(bytes), kept: None }
+    }
+
+    pub fn pieces(pieces: mpsc::Receiver<io::Result<Bytes>>) -> Self {
+        Outgoing { content: Content::Pieces(pieces), kept: None }
+    }
+
+    /// Has the connection keep its place.
+    pub fn keeps(&mut self, kept: Option<Kept>) {
+        self.kept = kept;
     }
 }
 
@@ -99,24 +117,24 @@ impl Body for Outgoing {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        match &mut *self {
-            Outgoing::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Outgoing::Pieces(pieces) => {
+        match &mut self.content {
+            Content::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Content::Pieces(pieces) => {
                 pieces.poll_recv(cx).map(|piece| piece.map(|piece| piece.map(Frame::data)))
             }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Outgoing::Whole(None))
+        matches!(self.content, Content::Whole(None))
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self {
-            Outgoing::Whole(bytes) => {
+        match &self.content {
+            Content::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
-            Outgoing::Pieces(_) => SizeHint::default(),
+            Content::Pieces(_) => SizeHint::default(),
         }
     }
 }

@@ -1,25 +1,34 @@
 //! HTTP around the handlers: connections, limits, headers, and which handler a request is for.
 //!
+//! - [`request`]: what a request says, and who sends it.
 //! - [`answer`]: runs a handler and hands out what it writes while it is written.
+//! - [`long`]: lists that go out while they are made.
 //! - [`body`]: bodies of requests and answers.
+//! - [`headers`]: what caches and browsers want to know.
+//! - [`places`]: how many connections there may be, and which goes when there are too many.
 
 mod answer;
 mod body;
+mod headers;
+mod long;
+pub(crate) mod places;
+mod request;
 
 use crate::Api;
-use crate::call::Call;
-use crate::path;
 use crate::refusal::Refusal;
-use crate::routes::{Needs, Resource, Verb, check_tags};
+use crate::routes::Verb;
 use crate::slow::WriteTimeout;
+use crate::{page, path};
 use answer::Answer;
-use body::{Outgoing, read};
+use body::Outgoing;
+use headers::Asked;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, ACCEPT_ENCODING, ALLOW, HeaderMap, HeaderValue, LOCATION};
+use hyper::header::{HeaderValue, LOCATION};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use request::{Peer, prepare, wants_gzip};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -41,21 +50,23 @@ const REFERENCES: [&str; 4] = ["/api", "/cli", "/stats", "/doc/stats.html"];
 
 impl Api {
     /// Answers the requests of one connection until its end, or until `stopping` says so. Where too
-    /// many are open, it is closed at once.
+    /// many are open, one that waits is closed, or this one if none does (see [`places`]).
     pub async fn serve<S>(
         self: Arc<Self>,
         stream: S,
         peer: SocketAddr,
+        is_tls: bool,
         mut stopping: watch::Receiver<bool>,
     ) where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let Ok(_place) = Arc::clone(&self.places).try_acquire_owned() else {
+        let Some(place) = self.places.take(peer) else {
             tracing::debug!(%peer, "HTTP connection refused: too many");
             return;
         };
         let service = service_fn(|request| {
             let api = Arc::clone(&self);
+            let peer = Peer { address: peer, is_tls, keeper: place.keeper() };
             async move { Ok::<_, Infallible>(respond(api, peer, request).await) }
         });
         let stream = TokioIo::new(WriteTimeout::new(stream, WRITE_TIMEOUT));
@@ -65,9 +76,13 @@ impl Api {
         let mut connection = std::pin::pin!(http.serve_connection(stream, service));
         let served = tokio::select! {
             served = connection.as_mut() => served,
+            () = place.lost() => return,
             () = stopped(&mut stopping) => {
                 connection.as_mut().graceful_shutdown();
-                connection.await
+                tokio::select! {
+                    served = connection.as_mut() => served,
+                    () = place.lost() => return,
+                }
             }
         };
         if let Err(error) = served {
@@ -82,121 +97,49 @@ async fn stopped(stopping: &mut watch::Receiver<bool>) {
 }
 
 /// Answers a request, whatever it is.
-async fn respond(
-    api: Arc<Api>,
-    peer: SocketAddr,
+async fn respond(api: Arc<Api>, peer: Peer, request: Request<Incoming>) -> Response<Outgoing> {
+    let asked = Asked::new(request.method(), request.headers(), peer.is_tls);
+    let (answer, allow) = answered(&api, peer, request).await;
+    asked.finish(answer, allow, &api.settings.web)
+}
+
+/// The answer to a request, and the methods that its path has.
+async fn answered(
+    api: &Arc<Api>,
+    peer: Peer,
     request: Request<Incoming>,
-) -> Response<Outgoing> {
+) -> (Response<Outgoing>, &str) {
     let method = request.method().clone();
-    let path = request.uri().path();
+    let not_found = || (answer::refusal(&Refusal::not_found()), "");
+    let prefix = api.settings.web.path_prefix.as_str();
+    let Some(path) = request.uri().path().strip_prefix(prefix) else { return not_found() };
+    let is_gzip_wanted = wants_gzip(request.headers());
+    let looks = matches!(method, Method::GET | Method::HEAD);
+    if looks && let Some(file) = page::answer(path, request.headers(), is_gzip_wanted) {
+        return (answer::file(file), "OPTIONS, HEAD, GET");
+    }
     if REFERENCES.contains(&path.trim_end_matches('/')) {
         let mut moved = answer::empty(StatusCode::MOVED_PERMANENTLY);
-        moved.headers_mut().insert(LOCATION, HeaderValue::from_static("/api/openapi.json"));
-        return finished(moved, "OPTIONS, HEAD, GET");
+        if let Ok(place) = HeaderValue::from_str(&format!("{prefix}/api/openapi.json")) {
+            moved.headers_mut().insert(LOCATION, place);
+        }
+        return (moved, "OPTIONS, HEAD, GET");
     }
     let found = path::split(path)
         .and_then(|segments| api.routes.find(&segments).map(|resource| (resource, segments)));
-    let Some((resource, segments)) = found else {
-        return finished(answer::refusal(&Refusal::not_found()), "");
-    };
+    let Some((resource, segments)) = found else { return not_found() };
     let allow = resource.allow.as_str();
     if method == Method::OPTIONS {
-        return finished(answer::empty(StatusCode::OK), allow);
+        return (answer::empty(StatusCode::OK), allow);
     }
     let Some(route) = Verb::of(&method).and_then(|verb| resource.route(verb)).copied() else {
-        return finished(answer::empty(StatusCode::METHOD_NOT_ALLOWED), allow);
+        return (answer::empty(StatusCode::METHOD_NOT_ALLOWED), allow);
     };
-    let is_gzip_wanted = wants_gzip(request.headers());
-    let call = match prepare(&api, peer, request, resource, segments, route.needs).await {
-        Ok(call) => call,
-        Err(refusal) => return finished(answer::refusal(&refusal), allow),
+    let (call, kept) = match prepare(api, peer, request, resource, segments, &route).await {
+        Ok(prepared) => prepared,
+        Err(refusal) => return (answer::refusal(&refusal), allow),
     };
-    let answer = Answer { route, is_gzip_wanted };
-    finished(answer.to(call).await, allow)
-}
-
-/// Reads a request whole, and finds out who sends it.
-async fn prepare(
-    api: &Arc<Api>,
-    peer: SocketAddr,
-    request: Request<Incoming>,
-    resource: &Resource,
-    segments: Vec<Vec<u8>>,
-    needs: Needs,
-) -> Result<Call, Refusal> {
-    let (head, body) = request.into_parts();
-    let caller = match needs {
-        Needs::Nothing => None,
-        _ => {
-            let logins = &api.logins;
-            let caller = logins.of_headers(&head.headers, peer, &api.admin, api.now_ms()).await?;
-            check_tags(&caller, needs)?;
-            Some(caller)
-        }
-    };
-    if !accepts_json(&head.headers) {
-        return Err(Refusal::empty(StatusCode::NOT_ACCEPTABLE));
-    }
-    let Some(query) = path::query(head.uri.query().unwrap_or_default()) else {
-        return Err(Refusal::bad_request("The query string can't be read"));
-    };
-    let (body, room) = read(body, &api.bodies).await?;
-    Ok(Call {
-        api: Arc::clone(api),
-        caller,
-        method: head.method,
-        params: resource.params(segments),
-        query,
-        headers: head.headers,
-        body,
-        _room: room,
-        peer,
-    })
-}
-
-/// Whether JSON is among what a client wants; without a word it is.
-fn accepts_json(headers: &HeaderMap) -> bool {
-    let mut wanted = headers.get_all(ACCEPT).iter().peekable();
-    if wanted.peek().is_none() {
-        return true;
-    }
-    let lists = wanted.filter_map(|value| value.to_str().ok());
-    let mut types = lists.flat_map(|list| list.split(','));
-    types.any(|one| {
-        let name = one.split(';').next().unwrap_or_default().trim();
-        let names = ["application/json", "application/*", "*/*", "text/plain", "text/*"];
-        names.iter().any(|known| name.eq_ignore_ascii_case(known))
-    })
-}
-
-fn wants_gzip(headers: &HeaderMap) -> bool {
-    let lists = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
-    lists.flat_map(|list| list.split(',')).any(|one| {
-        let mut parts = one.split(';').map(str::trim);
-        let name = parts.next().unwrap_or_default();
-        let is_refused = parts.any(|part| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"));
-        name.eq_ignore_ascii_case("gzip") && !is_refused
-    })
-}
-
-/// The answer with the headers that every one has.
-fn finished(mut answer: Response<Outgoing>, allow: &str) -> Response<Outgoing> {
-    let headers = answer.headers_mut();
-    if let Ok(allow) = HeaderValue::from_str(allow)
-        && !allow.is_empty()
-    {
-        headers.insert(ALLOW, allow);
-    }
-    let always = [
-        ("content-security-policy", "script-src 'self'; object-src 'self'"),
-        ("vary", "accept, accept-encoding, origin"),
-        ("server", "Courser"),
-        ("x-content-type-options", "nosniff"),
-    ];
-    for (name, value) in always {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    let unless_set = HeaderValue::from_static("no-cache");
-    headers.entry("cache-control").or_insert(unless_set);
-    answer
+    let mut answer = Answer { route, is_gzip_wanted }.to(call).await;
+    answer.body_mut().keeps(kept);
+    (answer, allow)
 }

@@ -5,17 +5,21 @@
 
 mod order;
 mod page;
+mod queues;
 
 use crate::call::{Call, Outcome};
 use crate::json::{Columns, Fields};
-use crate::reply::Reply;
+use crate::reply::{Reply, Rows};
 use courser_broker::admin::{
     ConnectionView, ExchangeView, Listing, Page, PageRequest, QueueView, Start,
 };
 use order::{Key, Order};
 use page::PageOf;
 use serde_json::{Value, json};
-use std::io::{self, Write};
+use std::io;
+
+/// Items that are looked at before somebody else has a turn.
+const ROWS_AT_ONCE: usize = 100;
 
 /// What can be listed.
 pub(crate) trait Source: Send + 'static {
@@ -26,15 +30,28 @@ pub(crate) trait Source: Send + 'static {
 
     fn page(&self, request: &PageRequest<'_>) -> Page<Self::Item>;
 
+    /// Some items behind `first` others, in their own order; none if there is none.
+    fn some(&self, first: usize) -> Vec<Self::Item> {
+        let start = Start::Rank(first);
+        self.page(&PageRequest { start, limit: ROWS_AT_ONCE, filter: None }).items
+    }
+
     /// All items in their own order.
     fn items(&self) -> Box<dyn Iterator<Item = Self::Item> + '_>;
 
     /// The name that a filter looks at.
     fn name(item: &Self::Item) -> String;
+
+    /// A page in another order than its own, if that can be had without a look at all of every item.
+    fn page_in(&self, _request: &PageRequest<'_>, _order: &Order) -> Option<Page<Self::Item>> {
+        None
+    }
 }
 
+type PageIn<V> = fn(&Listing<V>, &PageRequest<'_>, &Order) -> Option<Page<V>>;
+
 macro_rules! source {
-    ($($view:ty: $name:expr,)*) => {
+    ($($view:ty: $name:expr, $page_in:expr;)*) => {
         $(impl Source for Listing<$view> {
             type Item = $view;
 
@@ -54,14 +71,19 @@ macro_rules! source {
                 let name: fn(&$view) -> String = $name;
                 name(item)
             }
+
+            fn page_in(&self, request: &PageRequest<'_>, order: &Order) -> Option<Page<$view>> {
+                let page_in: PageIn<$view> = $page_in;
+                page_in(self, request, order)
+            }
         })*
     };
 }
 
 source! {
-    QueueView: |queue| crate::json::name(&queue.name),
-    ExchangeView: |exchange| crate::json::name(&exchange.name),
-    ConnectionView: |connection| connection.name.clone(),
+    QueueView: |queue| crate::json::name(&queue.name), queues::page_in;
+    ExchangeView: |exchange| crate::json::name(&exchange.name), |_, _, _| None;
+    ConnectionView: |connection| connection.name.clone(), |_, _, _| None;
 }
 
 /// Items that are all there.
@@ -101,6 +123,11 @@ impl<T: Clone + Send + 'static> Source for Items<T> {
         Page { items, total: self.items.len(), filtered, next: None }
     }
 
+    fn some(&self, first: usize) -> Vec<Self::Item> {
+        let some = self.items.iter().skip(first).take(ROWS_AT_ONCE);
+        some.map(|item| ((self.name)(item), item.clone())).collect()
+    }
+
     fn items(&self) -> Box<dyn Iterator<Item = Self::Item> + '_> {
         Box::new(self.items.iter().map(|item| ((self.name)(item), item.clone())))
     }
@@ -123,9 +150,11 @@ where
         None => whole(call, source, render),
         Some(page) => {
             let order = Order::asked(call);
-            let chosen = match order {
-                None => page.of(&source)?,
-                Some(order) => {
+            let quick = order.as_ref().map(|order| page.in_order(&source, order)).transpose()?;
+            let chosen = match (order, quick.flatten()) {
+                (None, _) => page.of(&source)?,
+                (Some(_), Some(chosen)) => chosen,
+                (Some(order), None) => {
                     let filter = page.filter();
                     let all = source.items();
                     let wanted =
@@ -161,15 +190,49 @@ where
 {
     let columns = call.columns();
     match Order::asked(call) {
-        None => Ok(Reply::written(move |out| {
-            write_list(source.items().map(|item| object(&item, &columns, &render)), out)
-        })),
-        Some(order) => {
-            let items = sorted(source.items().collect(), &order, &render);
-            Ok(Reply::written(move |out| {
-                write_list(items.into_iter().map(|item| object(&item, &columns, &render)), out)
-            }))
+        None => {
+            let mut next = 0;
+            let more = move || {
+                let some = source.some(next);
+                next += some.len();
+                some
+            };
+            Ok(Reply::rows(List { more, columns, render, is_begun: false }))
         }
+        Some(order) => {
+            let mut items = sorted(source.items().collect(), &order, &render).into_iter();
+            let more = move || items.by_ref().take(ROWS_AT_ONCE).collect();
+            Ok(Reply::rows(List { more, columns, render, is_begun: false }))
+        }
+    }
+}
+
+/// A list that is written as it is read.
+struct List<M, R> {
+    /// Gives the next items; none at the end.
+    more: M,
+    columns: Columns,
+    render: R,
+    is_begun: bool,
+}
+
+impl<T, M, R> Rows for List<M, R>
+where
+    M: FnMut() -> Vec<T> + Send,
+    R: Fn(&T, &mut Fields) + Send,
+{
+    fn write_some(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
+        let items = (self.more)();
+        for item in &items {
+            out.push(if self.is_begun { b',' } else { b'[' });
+            self.is_begun = true;
+            serde_json::to_writer(&mut *out, &object(item, &self.columns, &self.render))?;
+        }
+        if !items.is_empty() {
+            return Ok(true);
+        }
+        out.extend_from_slice(if self.is_begun { b"]" } else { b"[]" });
+        Ok(false)
     }
 }
 
@@ -190,15 +253,4 @@ fn object<T>(item: &T, columns: &Columns, render: &impl Fn(&T, &mut Fields)) -> 
     let mut fields = Fields::new(columns);
     render(item, &mut fields);
     fields.finish()
-}
-
-fn write_list(items: impl Iterator<Item = Value>, out: &mut dyn Write) -> io::Result<()> {
-    out.write_all(b"[")?;
-    for (nth, item) in items.enumerate() {
-        if nth > 0 {
-            out.write_all(b",")?;
-        }
-        serde_json::to_writer(&mut *out, &item)?;
-    }
-    out.write_all(b"]")
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::cmp::Ordering;
 
 /// An order other than that of vhost and name.
-pub(super) struct Order {
+pub(crate) struct Order {
     /// The path of a member.
     pub column: String,
     pub is_reversed: bool,

@@ -1,6 +1,7 @@
 //! Pages (`page`, `page_size`) of what a filter lets through (`name`, `use_regex`).
 
 use super::Source;
+use super::order::Order;
 use crate::call::Call;
 use crate::refusal::Refusal;
 use courser_auth::Pattern;
@@ -86,6 +87,19 @@ impl PageOf {
         let page = source.page(&PageRequest { start, limit: self.size, filter });
         self.check_range(page.filtered)?;
         Ok(page)
+    }
+
+    /// The page of a list in another order, if the list can be sorted by that quickly.
+    pub fn in_order<S: Source>(
+        &self,
+        source: &S,
+        order: &Order,
+    ) -> Result<Option<Page<S::Item>>, Refusal> {
+        let filter = self.filter();
+        let filter = filter.as_ref().map(|filter| filter as &dyn Fn(&str) -> bool);
+        let start = Start::Rank(self.first());
+        let page = source.page_in(&PageRequest { start, limit: self.size, filter }, order);
+        page.map(|page| self.check_range(page.filtered).map(|()| page)).transpose()
     }
 
     /// The page of a list that has been filtered and sorted.

@@ -152,3 +152,29 @@ async fn a_long_list_comes_whole_in_pieces() {
     assert_eq!(answer.headers["transfer-encoding"], "chunked");
     assert_eq!(names(&answer.json()), expected);
 }
+
+#[tokio::test]
+async fn pages_are_sorted_by_what_queues_hold() {
+    let broker = with_six().await;
+    for (queue, messages) in [("beta", 3), ("Delta", 1), ("gamma", 2)] {
+        for _ in 0..messages {
+            let body = json!({ "routing_key": queue, "properties": {}, "payload": "x", "payload_encoding": "string" });
+            let path = "/api/exchanges/%2F//publish";
+            assert_eq!(broker.send("POST", path, &body.to_string()).await.status, 200);
+        }
+    }
+    for column in ["messages", "messages_ready", "message_stats.publish"] {
+        let path = format!("/api/queues?page=1&page_size=4&sort_reverse=true&sort={column}");
+        let page = broker.get(&path).await.json();
+        assert_eq!(names(&page["items"])[..3], ["beta", "gamma", "Delta"], "{column}");
+        let path = format!("/api/queues?page=2&page_size=3&sort={column}");
+        let page = broker.get(&path).await.json();
+        assert_eq!(names(&page["items"]), ["Delta", "gamma", "beta"], "{column}");
+        assert_eq!((&page["filtered_count"], &page["page_count"]), (&json!(6), &json!(2)));
+        let path = format!("/api/queues?page=1&page_size=1&name=a&sort_reverse=true&sort={column}");
+        let page = broker.get(&path).await.json();
+        assert_eq!((names(&page["items"]), &page["filtered_count"]), (vec!["beta"], &json!(4)));
+    }
+    let page = broker.get("/api/queues?page=9&page_size=10&sort=consumers").await;
+    assert_eq!(page.refusal().0, "page_out_of_range");
+}

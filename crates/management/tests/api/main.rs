@@ -2,9 +2,12 @@
 
 mod accounts;
 mod bodies;
+mod browsers;
 mod conventions;
 mod definitions;
 mod documented;
+mod events;
+mod floods;
 mod lists;
 mod login;
 mod matrix;

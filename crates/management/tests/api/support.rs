@@ -50,14 +50,16 @@ pub fn any_port() -> SocketAddr {
 
 impl Broker {
     pub async fn start() -> Self {
+        Broker::start_with(Management::default()).await
+    }
+
+    /// With other settings of the API than the usual ones.
+    pub async fn start_with(management: Management) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let config = Config {
             listen: vec![any_port()],
             data_dir: folder.path().join("data"),
-            management: Management {
-                listen: HttpListen::At(vec![any_port()]),
-                ..Management::default()
-            },
+            management: Management { listen: HttpListen::At(vec![any_port()]), ..management },
             ..Config::default()
         };
         let server = Server::start(config).await.expect("a broker");

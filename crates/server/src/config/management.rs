@@ -11,7 +11,7 @@ const DEFAULT: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 15672);
 
 /// The HTTP API.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Management {
     /// Where to serve it.
@@ -21,6 +21,30 @@ pub struct Management {
     /// A file with definitions, or a folder of such files, that are made at each start; none unless
     /// said otherwise.
     pub load_definitions: PathBuf,
+    /// What stands before every path, as `/mq`, for a proxy that passes it on; nothing unless said
+    /// otherwise.
+    pub path_prefix: String,
+    /// Origins, as `https://tools.example`, whose web pages may use the API; `*` lets all read what
+    /// needs no credentials.
+    pub cors_origins: Vec<String>,
+    /// Seconds for which browsers use nothing but TLS once they have; 0 does not ask for that.
+    pub hsts_seconds: u64,
+    /// Minutes after which a session of the web page ends that nobody uses.
+    pub session_idle_minutes: u64,
+}
+
+impl Default for Management {
+    fn default() -> Self {
+        Management {
+            listen: HttpListen::Default,
+            tls_listen: Vec::new(),
+            load_definitions: PathBuf::new(),
+            path_prefix: String::new(),
+            cors_origins: Vec::new(),
+            hsts_seconds: 0,
+            session_idle_minutes: 480,
+        }
+    }
 }
 
 /// Where to serve HTTP: `default`, `none`, or a list of addresses.
@@ -84,6 +108,7 @@ impl From<HttpListen> for Value {
 
 impl Management {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
+        self.check_web()?;
         let twice = |address: &&SocketAddr| {
             address.port() != 0 && self.listen.addresses().contains(address)
         };
@@ -94,5 +119,30 @@ impl Management {
             }
             None => Ok(()),
         }
+    }
+
+    fn check_web(&self) -> Result<(), ConfigError> {
+        let prefix = &self.path_prefix;
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
+        let is_path = prefix.starts_with('/') && !prefix.ends_with('/') && !prefix.contains("//");
+        if !(prefix.is_empty() || is_path && prefix.bytes().all(is_plain)) {
+            let why = format!(
+                "'{prefix}' is no path such as /mq: a slash before each name, none behind the last"
+            );
+            return Err(ConfigError::invalid("management.path_prefix", &why));
+        }
+        let is_origin = |origin: &&String| {
+            let authority = origin.strip_prefix("https://").or(origin.strip_prefix("http://"));
+            *origin == "*" || authority.is_some_and(|one| !one.is_empty() && !one.contains('/'))
+        };
+        if let Some(wrong) = self.cors_origins.iter().find(|origin| !is_origin(origin)) {
+            let why = format!("'{wrong}' is no origin such as https://tools.example, and not *");
+            return Err(ConfigError::invalid("management.cors_origins", &why));
+        }
+        if self.session_idle_minutes == 0 {
+            let why = "a session that ends at once is none: name at least 1";
+            return Err(ConfigError::invalid("management.session_idle_minutes", why));
+        }
+        Ok(())
     }
 }

@@ -1,0 +1,97 @@
+//! Headers that answers have besides their own: for caches, and for browsers.
+
+use super::body::Outgoing;
+use crate::settings::Web;
+use hyper::header::{
+    ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ALLOW,
+    HeaderMap, HeaderName, HeaderValue, ORIGIN, STRICT_TRANSPORT_SECURITY,
+};
+use hyper::{Method, Response};
+
+/// What pages may do that are shown from here. The web page has its styles and its data from here, and
+/// nobody shows it inside another page.
+const POLICY: &str = "default-src 'self'; script-src 'self'; object-src 'none'; base-uri 'none'; \
+                      form-action 'self'; frame-ancestors 'none'; img-src 'self' data:";
+/// How long a browser may remember what it may send from elsewhere.
+const PREFLIGHT_SECONDS: &str = "1800";
+
+/// What a request says of where its answer goes.
+pub(super) struct Asked {
+    method: Method,
+    origin: Option<HeaderValue>,
+    headers: Option<HeaderValue>,
+    is_tls: bool,
+}
+
+impl Asked {
+    pub fn new(method: &Method, headers: &HeaderMap, is_tls: bool) -> Self {
+        Asked {
+            method: method.clone(),
+            origin: headers.get(ORIGIN).cloned(),
+            headers: headers.get(ACCESS_CONTROL_REQUEST_HEADERS).cloned(),
+            is_tls,
+        }
+    }
+
+    /// The answer with the headers that every one has.
+    pub fn finish(
+        &self,
+        mut answer: Response<Outgoing>,
+        allow: &str,
+        web: &Web,
+    ) -> Response<Outgoing> {
+        let headers = answer.headers_mut();
+        set(headers, ALLOW, allow);
+        let always = [
+            ("content-security-policy", POLICY),
+            ("vary", "accept, accept-encoding, origin"),
+            ("server", "Courser"),
+            ("x-content-type-options", "nosniff"),
+            ("x-frame-options", "DENY"),
+            ("referrer-policy", "no-referrer"),
+        ];
+        for (name, value) in always {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        let unless_set = HeaderValue::from_static("no-cache");
+        headers.entry("cache-control").or_insert(unless_set);
+        if self.is_tls && web.hsts_max_age_s > 0 {
+            let age = format!("max-age={}", web.hsts_max_age_s);
+            set(headers, STRICT_TRANSPORT_SECURITY, &age);
+        }
+        self.share(headers, allow, web);
+        answer
+    }
+
+    /// Lets pages from elsewhere read the answer, as far as the settings name them.
+    fn share(&self, headers: &mut HeaderMap, allow: &str, web: &Web) {
+        let Some(origin) = &self.origin else { return };
+        let text = origin.to_str().unwrap_or("null");
+        if !web.shares_with(text) {
+            return;
+        }
+        if web.names_origin(text) {
+            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+            set(headers, ACCESS_CONTROL_ALLOW_CREDENTIALS, "true");
+        } else {
+            set(headers, ACCESS_CONTROL_ALLOW_ORIGIN, "*");
+        }
+        if self.method == Method::OPTIONS {
+            set(headers, ACCESS_CONTROL_ALLOW_METHODS, allow);
+            set(headers, ACCESS_CONTROL_MAX_AGE, PREFLIGHT_SECONDS);
+            if let Some(wanted) = &self.headers {
+                headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, wanted.clone());
+            }
+        }
+    }
+}
+
+/// Sets a header, unless its value is nothing or can't be one.
+fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value)
+        && !value.is_empty()
+    {
+        headers.insert(name, value);
+    }
+}

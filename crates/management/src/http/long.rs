@@ -1,0 +1,105 @@
+//! Lists that may be too long for memory: made piece by piece, as their client takes them.
+//!
+//! Who makes a piece has one of the places for answers, and a thread. While a piece waits for its
+//! client neither is held: clients that don't read hold up nobody.
+
+use super::body::Outgoing;
+use crate::reply::Rows;
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, mpsc};
+
+/// Bytes from which on a piece goes out.
+const PIECE_BYTES: usize = 64 * 1024;
+/// How long a piece may wait for its client.
+const PIECE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A list that is being made.
+pub(super) struct Long {
+    rows: Box<dyn Rows>,
+    encoder: Option<GzEncoder<Vec<u8>>>,
+    /// What has been made and has not been sent.
+    made: Vec<u8>,
+}
+
+impl Long {
+    pub fn new(rows: Box<dyn Rows>, is_gzip: bool) -> Self {
+        let encoder = is_gzip.then(|| GzEncoder::new(Vec::new(), Compression::fast()));
+        Long { rows, encoder, made: Vec::new() }
+    }
+
+    /// Makes more, until there are `enough` bytes. Returns whether there is still more to be made.
+    pub fn make(&mut self, enough: usize) -> io::Result<bool> {
+        let mut text = Vec::new();
+        while self.made.len() < enough {
+            text.clear();
+            let has_more = self.rows.write_some(&mut text)?;
+            match &mut self.encoder {
+                None => self.made.append(&mut text),
+                Some(encoder) => {
+                    encoder.write_all(&text)?;
+                    if !has_more {
+                        encoder.try_finish()?;
+                    }
+                    self.made.append(encoder.get_mut());
+                }
+            }
+            if !has_more {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// What has been made.
+    pub fn take(&mut self) -> Bytes {
+        std::mem::take(&mut self.made).into()
+    }
+
+    /// Has what is made, and what comes behind it, sent piece by piece. Each is made in one of
+    /// `places`.
+    pub fn send(mut self, places: Arc<Semaphore>) -> Outgoing {
+        let (sender, receiver) = mpsc::channel(1);
+        tokio::spawn(async move {
+            let mut piece = Ok(self.take());
+            loop {
+                let is_last = piece.is_err();
+                // An error ends the connection, so that nobody takes what there is for all.
+                if sender.send_timeout(piece, PIECE_TIMEOUT).await.is_err() || is_last {
+                    return;
+                }
+                let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+                let making = tokio::task::spawn_blocking(move || {
+                    let made = self.make(PIECE_BYTES);
+                    drop(place);
+                    (self, made)
+                });
+                let Ok((long, made)) = making.await else { return };
+                self = long;
+                piece = match made {
+                    Ok(true) => Ok(self.take()),
+                    Ok(false) => {
+                        let rest = self.take();
+                        if !rest.is_empty() {
+                            drop(sender.send_timeout(Ok(rest), PIECE_TIMEOUT).await);
+                        }
+                        return;
+                    }
+                    Err(error) => Err(error),
+                };
+            }
+        });
+        Outgoing::pieces(receiver)
+    }
+}
+
+/// Bytes compressed, if that can be done.
+pub(super) fn gzip(bytes: &[u8]) -> Option<Bytes> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).ok()?;
+    encoder.finish().ok().map(Bytes::from)
+}

@@ -1,0 +1,199 @@
+//! How many connections there may be, and which one goes when there are too many.
+//!
+//! A connection that is being answered for a user who has logged in keeps its place. All others wait:
+//! for the head of a request, for a body, for credentials that are checked. When all places are taken,
+//! a newcomer gets that of who waits longest, of those at the address that has most of them. So
+//! clients that connect and say nothing, or half of what they have to say, keep nobody out.
+
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use tokio::sync::Notify;
+
+/// Connections at the same time.
+const CONNECTIONS_MAX: usize = 512;
+/// As many more are let in from this machine.
+const LOOPBACK_MORE: usize = 32;
+
+/// The places for connections.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    taken: Mutex<Taken>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    connections: HashMap<u64, Connection>,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Connection {
+    address: IpAddr,
+    /// Grows with time.
+    waits_since: u64,
+    /// Requests of users that are being answered.
+    answering: usize,
+    evicted: Arc<Notify>,
+}
+
+/// A connection's place.
+#[derive(Debug)]
+pub(crate) struct Place {
+    places: Arc<Places>,
+    number: u64,
+    evicted: Arc<Notify>,
+}
+
+/// Keeps a place as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    places: Arc<Places>,
+    number: u64,
+}
+
+impl Places {
+    /// A place for a connection from `peer`; none if all are taken by those who keep theirs.
+    pub fn take(self: &Arc<Self>, peer: SocketAddr) -> Option<Place> {
+        let address = peer.ip().to_canonical();
+        let most = CONNECTIONS_MAX + if address.is_loopback() { LOOPBACK_MORE } else { 0 };
+        let mut taken = self.taken.lock();
+        if taken.connections.len() >= most {
+            taken.evict()?;
+        }
+        let (number, evicted) = (taken.next, Arc::new(Notify::new()));
+        taken.next += 1;
+        let connection =
+            Connection { address, waits_since: number, answering: 0, evicted: evicted.clone() };
+        taken.connections.insert(number, connection);
+        Some(Place { places: Arc::clone(self), number, evicted })
+    }
+}
+
+impl Taken {
+    /// Ends the connection that has to go first.
+    fn evict(&mut self) -> Option<()> {
+        let waiting = || self.connections.iter().filter(|(_, one)| one.answering == 0);
+        let mut at: HashMap<IpAddr, usize> = HashMap::new();
+        for (_, connection) in waiting() {
+            *at.entry(connection.address).or_default() += 1;
+        }
+        let (number, _) = waiting()
+            .max_by_key(|(_, one)| (at.get(&one.address), std::cmp::Reverse(one.waits_since)))?;
+        let number = *number;
+        let connection = self.connections.remove(&number)?;
+        tracing::debug!(address = %connection.address, "HTTP connection closed: too many");
+        connection.evicted.notify_one();
+        Some(())
+    }
+}
+
+impl Place {
+    /// Waits until somebody else has got it.
+    pub async fn lost(&self) {
+        self.evicted.notified().await;
+    }
+
+    /// Who keeps it while a user is answered.
+    pub fn keeper(&self) -> Keeper {
+        Keeper { places: Arc::clone(&self.places), number: self.number }
+    }
+}
+
+/// Makes [`Kept`].
+#[derive(Clone, Debug)]
+pub(crate) struct Keeper {
+    places: Arc<Places>,
+    number: u64,
+}
+
+impl Keeper {
+    /// Keeps the place from now on.
+    pub fn keep(&self) -> Kept {
+        if let Some(connection) = self.places.taken.lock().connections.get_mut(&self.number) {
+            connection.answering += 1;
+        }
+        Kept { places: Arc::clone(&self.places), number: self.number }
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let mut taken = self.places.taken.lock();
+        let now = taken.next;
+        taken.next += 1;
+        if let Some(connection) = taken.connections.get_mut(&self.number) {
+            connection.answering -= 1;
+            connection.waits_since = now;
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.taken.lock().connections.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    fn peer(last: u8) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, last], 1))
+    }
+
+    fn is_lost(place: &Place) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        matches!(pin!(place.lost()).poll(&mut context), Poll::Ready(()))
+    }
+
+    fn full(places: &Arc<Places>, last: u8) -> Vec<Place> {
+        (0..CONNECTIONS_MAX).map(|_| places.take(peer(last)).expect("a place")).collect()
+    }
+
+    #[test]
+    fn a_newcomer_gets_the_place_of_who_waits_longest() {
+        let places = Arc::new(Places::default());
+        let held = full(&places, 1);
+        let _kept = held[0].keeper().keep();
+        let _new = places.take(peer(2)).expect("a place");
+        let lost: Vec<bool> = held.iter().map(is_lost).collect();
+        assert_eq!((lost[0], lost[1]), (false, true), "who is answered keeps its place");
+        assert_eq!(lost.iter().filter(|lost| **lost).count(), 1);
+    }
+
+    #[test]
+    fn who_floods_loses_its_own_places() {
+        let places = Arc::new(Places::default());
+        let single = places.take(peer(1)).expect("a place");
+        let many: Vec<Place> =
+            (0..CONNECTIONS_MAX * 2).map(|_| places.take(peer(2)).expect("a place")).collect();
+        assert!(!is_lost(&single));
+        let lost = many.iter().filter(|place| is_lost(place)).count();
+        assert_eq!(lost, CONNECTIONS_MAX + 1);
+    }
+
+    #[test]
+    fn this_machine_gets_in_when_all_others_are_answered() {
+        let places = Arc::new(Places::default());
+        let held = full(&places, 1);
+        let kept: Vec<Kept> = held.iter().map(|place| place.keeper().keep()).collect();
+        assert!(places.take(peer(2)).is_none());
+        let probe = SocketAddr::from(([127, 0, 0, 1], 1));
+        assert!(places.take(probe).is_some());
+        drop(kept);
+        assert!(places.take(peer(2)).is_some());
+    }
+
+    #[test]
+    fn a_place_that_is_given_up_is_free() {
+        let places = Arc::new(Places::default());
+        drop(full(&places, 1));
+        assert!(places.taken.lock().connections.is_empty());
+    }
+}

@@ -1,0 +1,135 @@
+//! What a request says of itself, and who sends it.
+
+use super::body::read;
+use super::places::{Keeper, Kept};
+use crate::Api;
+use crate::call::Call;
+use crate::caller::Caller;
+use crate::path;
+use crate::refusal::Refusal;
+use crate::routes::{Needs, Resource, Route, check_tags};
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HOST, HeaderMap, ORIGIN};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, StatusCode};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Where a request comes from.
+#[derive(Clone, Debug)]
+pub(super) struct Peer {
+    pub address: SocketAddr,
+    pub is_tls: bool,
+    pub keeper: Keeper,
+}
+
+/// Reads a request whole, and finds out who sends it. A user who has logged in keeps the connection's
+/// place until the answer is sent.
+pub(super) async fn prepare(
+    api: &Arc<Api>,
+    peer: Peer,
+    request: Request<Incoming>,
+    resource: &Resource,
+    segments: Vec<Vec<u8>>,
+    route: &Route,
+) -> Result<(Call, Option<Kept>), Refusal> {
+    let (head, body) = request.into_parts();
+    let (mut caller, mut kept) = (None, None);
+    if !matches!(route.needs, Needs::Nothing | Needs::Credentials) {
+        caller = Some(known(api, &peer, &head, route.needs).await?);
+        kept = Some(peer.keeper.keep());
+    }
+    if !accepts_json(&head.headers) {
+        return Err(Refusal::empty(StatusCode::NOT_ACCEPTABLE));
+    }
+    let Some(query) = path::query(head.uri.query().unwrap_or_default()) else {
+        return Err(Refusal::bad_request("The query string can't be read"));
+    };
+    let (body, room) = read(body, &api.bodies).await?;
+    if route.needs == Needs::Credentials {
+        let login =
+            api.logins.of_login(&head.headers, &body, peer.address, &api.admin, api.now_ms());
+        caller = Some(login.await?);
+        if let Some(caller) = &caller {
+            check_tags(caller, route.needs)?;
+        }
+    }
+    let call = Call {
+        api: Arc::clone(api),
+        caller,
+        method: head.method,
+        params: resource.params(segments),
+        query,
+        headers: head.headers,
+        body,
+        _room: room,
+        peer: peer.address,
+        is_tls: peer.is_tls,
+    };
+    Ok((call, kept))
+}
+
+/// Who sends a request: by name and password, or by the cookie of a session.
+async fn known(api: &Arc<Api>, peer: &Peer, head: &Parts, needs: Needs) -> Result<Caller, Refusal> {
+    let is_change = !matches!(head.method, Method::GET | Method::HEAD);
+    let headers = &head.headers;
+    if is_change && is_from_elsewhere(api, headers) {
+        // A browser adds the credentials that it knows to what any page sends.
+        return Err(Refusal::bad_request(
+            "A web page of another origin must not change anything (management.cors_origins)",
+        ));
+    }
+    let caller = match headers.contains_key(AUTHORIZATION) {
+        true => api.logins.of_headers(headers, peer.address, &api.admin, api.now_ms()).await?,
+        false => {
+            let session = api.sessions.find(headers, peer.address, api)?;
+            session.ok_or_else(Refusal::challenge)?.caller(is_change, headers, api)?
+        }
+    };
+    check_tags(&caller, needs)?;
+    Ok(caller)
+}
+
+/// Whether a web page sends this that is neither ours nor one that the settings name.
+fn is_from_elsewhere(api: &Api, headers: &HeaderMap) -> bool {
+    let Some(origin) = headers.get(ORIGIN) else { return false };
+    let Ok(origin) = origin.to_str() else { return true };
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let authority = origin.split_once("://").map(|(_, authority)| authority);
+    let is_ours = authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host));
+    !is_ours && !api.settings.web.names_origin(origin)
+}
+
+/// Whether JSON is among what a client wants; without a word it is. Who wants text or events gets what
+/// there is.
+fn accepts_json(headers: &HeaderMap) -> bool {
+    let mut wanted = headers.get_all(ACCEPT).iter().peekable();
+    if wanted.peek().is_none() {
+        return true;
+    }
+    let lists = wanted.filter_map(|value| value.to_str().ok());
+    let mut types = lists.flat_map(|list| list.split(','));
+    types.any(|one| {
+        let name = one.split(';').next().unwrap_or_default().trim();
+        let names = [
+            "application/json",
+            "application/*",
+            "*/*",
+            "text/plain",
+            "text/*",
+            "text/event-stream",
+        ];
+        names.iter().any(|known| name.eq_ignore_ascii_case(known))
+    })
+}
+
+/// Whether a client can read what is compressed.
+pub(super) fn wants_gzip(headers: &HeaderMap) -> bool {
+    let lists = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    lists.flat_map(|list| list.split(',')).any(|one| {
+        let mut parts = one.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default();
+        let is_refused = parts.any(|part| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"));
+        name.eq_ignore_ascii_case("gzip") && !is_refused
+    })
+}

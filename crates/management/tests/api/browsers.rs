@@ -1,0 +1,132 @@
+//! Sessions, and what web pages of other origins may do.
+
+use crate::support::{Answer, Broker};
+use courser::Management;
+use serde_json::json;
+
+type Headers<'a> = &'a [(&'a str, &'a str)];
+
+async fn ask(
+    broker: &Broker,
+    method: &str,
+    path: &str,
+    headers: Headers<'_>,
+    body: &str,
+) -> Answer {
+    broker.call_with(method, path, None, headers, body.as_bytes()).await
+}
+
+/// Logs in, and returns the cookie.
+async fn log_in(broker: &Broker, user: &str) -> String {
+    let body = format!("username={user}&password={user}");
+    let answer = ask(broker, "POST", "/api/login", &[], &body).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(answer.json()["user"]["name"], user);
+    let cookie = &answer.headers["set-cookie"];
+    assert!(cookie.contains("; HttpOnly; SameSite=Strict"), "{cookie}");
+    cookie.split(';').next().expect("a pair").to_owned()
+}
+
+#[tokio::test]
+async fn a_session_stands_for_its_user_until_it_ends() {
+    let broker = Broker::start().await;
+    let cookie = log_in(&broker, "guest").await;
+    let headers: Headers<'_> = &[("cookie", &cookie), ("x-courser-csrf", "1")];
+    let who = ask(&broker, "GET", "/api/whoami", headers, "").await;
+    assert_eq!((who.status, &who.json()["name"]), (200, &json!("guest")));
+    let put = ask(&broker, "PUT", "/api/queues/%2F/q", headers, "{}").await;
+    assert_eq!(put.status, 201);
+    let out = ask(&broker, "DELETE", "/api/login", headers, "").await;
+    assert_eq!(out.status, 204);
+    assert!(out.headers["set-cookie"].contains("Max-Age=0"));
+    assert_eq!(ask(&broker, "GET", "/api/whoami", headers, "").await.status, 401);
+}
+
+#[tokio::test]
+async fn a_change_in_a_session_needs_the_header() {
+    let broker = Broker::start().await;
+    let cookie = log_in(&broker, "guest").await;
+    for method in ["PUT", "DELETE"] {
+        let answer = ask(&broker, method, "/api/queues/%2F/q", &[("cookie", &cookie)], "").await;
+        assert_eq!(answer.status, 401, "{method}");
+        let reason = json!("Changes in a session need the header x-courser-csrf");
+        assert_eq!(answer.refusal().1, reason, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn wrong_passwords_and_secrets_begin_no_session() {
+    let broker = Broker::start().await;
+    broker.add_user("plain", "", &["/"]);
+    for body in [
+        "",
+        "username=guest",
+        "username=guest&password=wrong",
+        "{}",
+        "username=plain&password=plain",
+    ] {
+        let answer = ask(&broker, "POST", "/api/login", &[], body).await;
+        assert_eq!(answer.status, 401, "{body}");
+        assert!(!answer.headers.contains_key("set-cookie"), "{body}");
+    }
+    let made_up = [("cookie", "courser_session=00")];
+    assert_eq!(ask(&broker, "GET", "/api/whoami", &made_up, "").await.status, 401);
+}
+
+#[tokio::test]
+async fn another_password_ends_the_sessions_of_a_user() {
+    let broker = Broker::start().await;
+    broker.add_user("who", "management", &["/"]);
+    let cookie = log_in(&broker, "who").await;
+    let headers = [("cookie", cookie.as_str())];
+    assert_eq!(ask(&broker, "GET", "/api/whoami", &headers, "").await.status, 200);
+    let body = json!({ "password": "other", "tags": "management" }).to_string();
+    assert_eq!(broker.send("PUT", "/api/users/who", &body).await.status, 204);
+    assert_eq!(ask(&broker, "GET", "/api/whoami", &headers, "").await.status, 401);
+}
+
+#[tokio::test]
+async fn pages_of_other_origins_read_what_the_settings_say_and_change_nothing() {
+    let named = "https://tools.example";
+    let broker = Broker::start_with(Management {
+        cors_origins: vec![named.to_owned()],
+        ..Management::default()
+    })
+    .await;
+    let preflight = [
+        ("origin", named),
+        ("access-control-request-method", "PUT"),
+        ("access-control-request-headers", "x-courser-csrf"),
+    ];
+    let answer = ask(&broker, "OPTIONS", "/api/queues/%2F/q", &preflight, "").await;
+    for (name, value) in [
+        ("access-control-allow-origin", named),
+        ("access-control-allow-credentials", "true"),
+        ("access-control-allow-methods", "OPTIONS, HEAD, GET, PUT, DELETE"),
+        ("access-control-allow-headers", "x-courser-csrf"),
+        ("access-control-max-age", "1800"),
+    ] {
+        assert_eq!(answer.headers.get(name).map(String::as_str), Some(value), "{name}");
+    }
+    let login = Some("guest:guest");
+    for (origin, status) in
+        [(named, 201), ("http://broker", 204), ("https://evil.example", 400), ("null", 400)]
+    {
+        let headers = [("origin", origin)];
+        let put = broker.call_with("PUT", "/api/queues/%2F/q", login, &headers, b"").await;
+        assert_eq!(put.status, status, "{origin}");
+        let shared = put.headers.get("access-control-allow-origin").map(String::as_str);
+        assert_eq!(shared, (origin == named).then_some(named), "{origin}");
+    }
+}
+
+#[tokio::test]
+async fn everything_is_behind_the_prefix() {
+    let broker =
+        Broker::start_with(Management { path_prefix: "/mq".to_owned(), ..Management::default() })
+            .await;
+    assert_eq!(broker.get("/mq/api/overview").await.status, 200);
+    assert_eq!(broker.get("/mq/api").await.headers["location"], "/mq/api/openapi.json");
+    assert_eq!(broker.get("/api/overview").await.status, 404);
+    assert_eq!(broker.get("/mqapi/overview").await.status, 404);
+}
