@@ -61,6 +61,10 @@ impl<'a> ChunkWriter<'a> {
         if message.shares_body() || self.records.len() + len > CHUNK_TARGET_BYTES {
             self.close(locations);
         }
+        if self.offsets.capacity() == 0 {
+            // As many as fit of such messages, so that a run of them grows it once.
+            self.offsets.reserve((CHUNK_TARGET_BYTES / len.max(256)).max(1));
+        }
         let offset = self.records.len();
         message.write(&mut self.records)?;
         self.offsets.push(offset as u32);

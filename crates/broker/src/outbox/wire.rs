@@ -96,14 +96,15 @@ impl WireBuffer {
         let payload_len = 4 + 1 + consumer_tag.len() + 8 + 1 + message.address.len();
         self.reserve_message(payload_len, message, frame_max);
         let out = &mut self.bytes;
-        put_frame_start(out, FRAME_METHOD, channel, payload_len);
-        out.extend_from_slice(&BASIC_DELIVER);
-        out.push(consumer_tag.len() as u8);
+        let [s0, s1, s2, s3, s4, s5, s6] = frame_start(FRAME_METHOD, channel, payload_len);
+        let [m0, m1, m2, m3] = BASIC_DELIVER;
+        let tag_len = consumer_tag.len() as u8;
+        out.extend_from_slice(&[s0, s1, s2, s3, s4, s5, s6, m0, m1, m2, m3, tag_len]);
         out.extend_from_slice(consumer_tag);
-        out.extend_from_slice(&delivery.tag.to_be_bytes());
-        out.push(delivery.redelivered as u8);
+        let [t0, t1, t2, t3, t4, t5, t6, t7] = delivery.tag.to_be_bytes();
+        let redelivered = delivery.redelivered as u8;
+        out.extend_from_slice(&[t0, t1, t2, t3, t4, t5, t6, t7, redelivered]);
         out.extend_from_slice(message.address);
-        out.push(FRAME_END);
         self.put_content(channel, message, frame_max);
     }
 
@@ -119,13 +120,12 @@ impl WireBuffer {
         let payload_len = 4 + 8 + 1 + message.address.len() + 4;
         self.reserve_message(payload_len, message, frame_max);
         let out = &mut self.bytes;
-        put_frame_start(out, FRAME_METHOD, channel, payload_len);
+        out.extend_from_slice(&frame_start(FRAME_METHOD, channel, payload_len));
         out.extend_from_slice(&BASIC_GET_OK);
         out.extend_from_slice(&delivery.tag.to_be_bytes());
         out.push(delivery.redelivered as u8);
         out.extend_from_slice(message.address);
         out.extend_from_slice(&message_count.to_be_bytes());
-        out.push(FRAME_END);
         self.put_content(channel, message, frame_max);
     }
 
@@ -141,13 +141,12 @@ impl WireBuffer {
         let payload_len = 4 + 2 + 1 + reply_text.len() + message.address.len();
         self.reserve_message(payload_len, message, frame_max);
         let out = &mut self.bytes;
-        put_frame_start(out, FRAME_METHOD, channel, payload_len);
+        out.extend_from_slice(&frame_start(FRAME_METHOD, channel, payload_len));
         out.extend_from_slice(&BASIC_RETURN);
         out.extend_from_slice(&reply_code.to_be_bytes());
         out.push(reply_text.len() as u8);
         out.extend_from_slice(reply_text.as_bytes());
         out.extend_from_slice(message.address);
-        out.push(FRAME_END);
         self.put_content(channel, message, frame_max);
     }
 
@@ -158,17 +157,28 @@ impl WireBuffer {
         self.bytes.reserve(len);
     }
 
-    /// Content header frame and body frames (AMQP 0-9-1, 2.3.5.2 and 2.3.5.3).
+    /// The end of the method's frame, then content header frame and body frames (AMQP 0-9-1,
+    /// 2.3.5.2 and 2.3.5.3).
+    #[inline]
     fn put_content(&mut self, channel: u16, message: &MessageRef<'_>, frame_max: usize) {
-        let out = &mut self.bytes;
-        put_frame_start(out, FRAME_HEADER, channel, message.header.len());
-        out.extend_from_slice(message.header);
-        out.push(FRAME_END);
-        let most = frame_max - FRAME_OVERHEAD;
+        self.put_next_frame(FRAME_HEADER, channel, message.header.len());
+        self.bytes.extend_from_slice(message.header);
+        let body_len = message.body.len();
+        if body_len > 0 && body_len <= frame_max - FRAME_OVERHEAD && !message.shares_body() {
+            self.put_next_frame(FRAME_BODY, channel, body_len);
+            self.bytes.extend_from_slice(message.body);
+        } else {
+            self.put_body_frames(channel, message, frame_max - FRAME_OVERHEAD);
+        }
+        self.bytes.push(FRAME_END);
+    }
+
+    /// A body in frames of at most `most` payload bytes, or not copied.
+    fn put_body_frames(&mut self, channel: u16, message: &MessageRef<'_>, most: usize) {
         let mut start = 0;
         while start < message.body.len() {
             let end = message.body.len().min(start + most);
-            put_frame_start(&mut self.bytes, FRAME_BODY, channel, end - start);
+            self.put_next_frame(FRAME_BODY, channel, end - start);
             match message.shared_body.filter(|_| message.shares_body()) {
                 Some(body) => {
                     self.shared.push((self.bytes.len(), body.slice(start..end)));
@@ -176,9 +186,15 @@ impl WireBuffer {
                 }
                 None => self.bytes.extend_from_slice(&message.body[start..end]),
             }
-            self.bytes.push(FRAME_END);
             start = end;
         }
+    }
+
+    /// The end of a frame and the start of the next.
+    #[inline]
+    fn put_next_frame(&mut self, kind: u8, channel: u16, payload_len: usize) {
+        let [s0, s1, s2, s3, s4, s5, s6] = frame_start(kind, channel, payload_len);
+        self.bytes.extend_from_slice(&[FRAME_END, s0, s1, s2, s3, s4, s5, s6]);
     }
 
     /// Fills `slices` with what is to be sent after the first `cursor`; returns how many were filled.
@@ -256,8 +272,8 @@ pub(crate) fn split_frame(frames: &[u8]) -> Option<(u16, &[u8], &[u8])> {
 }
 
 #[inline]
-fn put_frame_start(out: &mut Vec<u8>, kind: u8, channel: u16, payload_len: usize) {
-    let channel = channel.to_be_bytes();
-    let size = (payload_len as u32).to_be_bytes();
-    out.extend_from_slice(&[kind, channel[0], channel[1], size[0], size[1], size[2], size[3]]);
+fn frame_start(kind: u8, channel: u16, payload_len: usize) -> [u8; 7] {
+    let [c0, c1] = channel.to_be_bytes();
+    let [s0, s1, s2, s3] = (payload_len as u32).to_be_bytes();
+    [kind, c0, c1, s0, s1, s2, s3]
 }

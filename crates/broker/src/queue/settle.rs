@@ -34,6 +34,17 @@ impl Settling {
             None => self.locations.push(location),
         }
     }
+
+    /// The same for the first of `left` that are likely to be of one kind: room is made for all.
+    fn add_first_of(&mut self, left: usize, location: Location) {
+        if self.positions.capacity() == 0 && self.locations.capacity() == 0 {
+            match location.position() {
+                Some(_) => self.positions.reserve(left),
+                None => self.locations.reserve(left),
+            }
+        }
+        self.add(location);
+    }
 }
 
 impl Queue {
@@ -76,9 +87,9 @@ impl Queue {
         let mut fed = Settling::default();
         let mut state = self.state.lock();
         self.count_acknowledged(&mut state, settled.len(), wakes);
-        for one in settled {
+        for (index, one) in settled.iter().enumerate() {
             if let Some(location) = state.unacked.remove(one.sequence) {
-                acknowledged.add(location);
+                acknowledged.add_first_of(settled.len() - index, location);
             }
             if let Some(consumer) = one.consumer {
                 state.consumers.unblock(consumer);
