@@ -12,10 +12,10 @@ mod letter;
 
 pub(crate) use death::Reason;
 
-use crate::exchange::{Arrival, Envelope};
-use crate::posting::PublishRun;
+use crate::exchange::Envelope;
+use crate::posting::{Logged, Routed};
 use crate::queue::{DeadLetterTo, Letter, Queue};
-use crate::routing::{Route, lock_streams};
+use crate::routing::Route;
 use crate::shard::Shard;
 use crate::vhost::Vhost;
 use crate::wakes::Wakes;
@@ -148,56 +148,24 @@ impl Shard {
         outgoing: Vec<Outgoing>,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        let mut records = Vec::new();
-        let routed = || outgoing.iter().filter_map(|one| one.rewritten.as_ref());
-        let survives = |rewritten: &Rewritten, route: &Route| {
-            rewritten.persistent && !route.durable.is_empty()
-        };
-        for (rewritten, route) in routed() {
-            let persistent = survives(rewritten, route);
-            let (queues, holders) = (route.logged(persistent), route.holders(persistent));
-            if !queues.is_empty() {
-                let message =
-                    rewritten.message(route.stamp(&rewritten.header, || self.timers.now_ms()));
-                records.push(Record::Message { queues, holders, message });
-            }
-        }
-        let kept = routed().flat_map(|(rewritten, route)| {
-            let message = rewritten.message(0);
-            let keepers = route.keepers.iter();
-            keepers.filter_map(move |retention| retention.prepare(&message, rewritten.persistent))
-        });
-        let arrivals: Vec<Arrival<'_>> = kept.collect();
-        records.extend(arrivals.iter().filter_map(Arrival::record));
+        let now_ms = self.timers.now_ms();
+        let rewritten = outgoing.iter().filter_map(|one| one.rewritten.as_ref());
+        let routed: Vec<Routed<'_>> = rewritten
+            .map(|(rewritten, route)| {
+                let message = rewritten.message(route.stamp(&rewritten.header, || now_ms));
+                let refusable = route.may_refuse && !to.at_least_once;
+                let (kept, persistent) = (rewritten.message(0), rewritten.persistent);
+                Routed { message, kept, route, persistent, refusable }
+            })
+            .collect();
         let numbers: Vec<u64> = outgoing.iter().map(|one| one.number).collect();
         let positions = queue.dead_positions(&numbers);
-        if queue.settings.survives() && !positions.is_empty() {
-            records.push(Record::Settled { queue: queue.id, positions: &positions });
-        }
-        let _order = lock_streams(routed().map(|(_, route)| route));
-        let mut locations = Vec::new();
-        if !records.is_empty() {
-            self.store.append(&records, Sync::Later, &mut locations)?;
-        }
+        let is_logged = queue.settings.survives() && !positions.is_empty();
+        let settled = Record::Settled { queue: queue.id, positions: &positions };
+        let settled = is_logged.then_some(settled);
+        let logged = Logged::append(&*self.store, &routed, settled, Sync::Later)?;
         queue.forget_dead(&numbers, true, &*self.store)?;
-        let mut locations = locations.into_iter();
-        for (rewritten, route) in routed() {
-            let mut run = PublishRun::default();
-            run.set_refusable(route.may_refuse && !to.at_least_once);
-            run.push(rewritten.message(route.stamp(&rewritten.header, || self.timers.now_ms())));
-            let persistent = survives(rewritten, route);
-            if !route.logged(persistent).is_empty() {
-                run.set_locations(locations.by_ref().take(1).collect(), persistent);
-            }
-            for target in &route.queues {
-                // What can't be kept for want of room is transient, or the store has failed.
-                drop(target.publish(&mut run, &*self.store, wakes));
-            }
-            run.let_go(&*self.store);
-        }
-        for arrival in arrivals {
-            drop(arrival.admit_from(&mut locations));
-        }
+        logged.distribute(&routed, &*self.store, wakes);
         Ok(())
     }
 }

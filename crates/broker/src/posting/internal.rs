@@ -1,10 +1,10 @@
 //! Messages that the broker publishes by itself: those whose time has come, and those of a history.
 
-use super::PublishRun;
-use crate::exchange::{Arrival, Envelope, Exchange};
+use super::{Logged, Routed};
+use crate::exchange::{Envelope, Exchange};
+use crate::routing::Route;
 use crate::routing::cc;
 use crate::routing::deduplication::Remembered;
-use crate::routing::{Route, lock_streams};
 use crate::vhost::Vhost;
 use crate::wakes::Wakes;
 use bytes::Bytes;
@@ -76,20 +76,10 @@ impl InternalPublish {
         }
     }
 
-    fn survives(&self) -> bool {
-        self.persistent && !self.route.durable.is_empty()
-    }
-
-    /// The message for each exchange on the way that keeps it.
-    fn arrivals(&self) -> impl Iterator<Item = Arrival<'_>> {
-        let keepers = self.route.keepers.iter();
-        keepers.filter_map(|retention| retention.prepare(&self.message(), self.persistent))
-    }
-
-    /// The queues for which it goes into the log, and how often that holds it.
-    fn logged(&self) -> (&[u64], u32) {
-        let survives = self.survives();
-        (self.route.logged(survives), self.route.holders(survives))
+    fn routed(&self) -> Routed<'_> {
+        let (message, persistent) = (self.message(), self.persistent);
+        let refusable = self.route.may_refuse;
+        Routed { message, kept: message, route: &self.route, persistent, refusable }
     }
 }
 
@@ -103,40 +93,9 @@ pub(crate) fn post(
     settled: &[Position],
     wakes: &mut Wakes,
 ) -> Result<(), StoreError> {
-    let mut records: Vec<Record<'_>> = Vec::with_capacity(publishes.len() + 1);
-    for publish in publishes {
-        let (queues, holders) = publish.logged();
-        if !queues.is_empty() {
-            records.push(Record::Message { queues, holders, message: publish.message() });
-        }
-    }
-    let arrivals: Vec<Arrival<'_>> = publishes.iter().flat_map(InternalPublish::arrivals).collect();
-    records.extend(arrivals.iter().filter_map(Arrival::record));
-    if !settled.is_empty() {
-        records.push(Record::Settled { queue: from, positions: settled });
-    }
-    let _order = lock_streams(publishes.iter().map(|publish| &*publish.route));
-    let mut locations = Vec::new();
-    if !records.is_empty() {
-        store.append(&records, Sync::Later, &mut locations)?;
-    }
-    let mut locations = locations.into_iter();
-    for publish in publishes {
-        let mut run = PublishRun::default();
-        run.set_refusable(publish.route.may_refuse);
-        run.push(publish.message());
-        if !publish.logged().0.is_empty() {
-            run.set_locations(locations.by_ref().take(1).collect(), publish.survives());
-        }
-        for queue in &publish.route.queues {
-            // A store that fails has poisoned itself; its owner ends the broker.
-            drop(queue.publish(&mut run, store, wakes));
-        }
-        run.let_go(store);
-    }
-    for arrival in arrivals {
-        // What can't be kept for want of room is transient, or the store has failed.
-        drop(arrival.admit_from(&mut locations));
-    }
+    let routed: Vec<Routed<'_>> = publishes.iter().map(InternalPublish::routed).collect();
+    let settled =
+        (!settled.is_empty()).then_some(Record::Settled { queue: from, positions: settled });
+    Logged::append(store, &routed, settled, Sync::Later)?.distribute(&routed, store, wakes);
     Ok(())
 }

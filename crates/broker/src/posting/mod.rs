@@ -1,7 +1,9 @@
 //! From messages and their routes to the log and the queues.
 
 mod internal;
+mod routed;
 mod run;
 
 pub(crate) use internal::{InternalPublish, post};
+pub(crate) use routed::{Logged, Routed};
 pub(crate) use run::PublishRun;

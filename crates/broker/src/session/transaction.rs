@@ -5,17 +5,16 @@ use super::properties::{is_persistent, malformed};
 use super::readdress::Readdressed;
 use super::{Inbound, Session};
 use crate::counts::PublishTally;
-use crate::exchange::Arrival;
 use crate::fault::{Fault, store_fault};
 use crate::memory::{Charge, Use};
 use crate::outbox::Unacked;
-use crate::posting::PublishRun;
+use crate::posting::{Logged, Routed};
 use crate::queue::Queue;
+use crate::routing::Route;
 use crate::routing::deduplication::Remembered;
-use crate::routing::{Route, lock_streams};
 use bytes::Bytes;
 use courser_codec::{ContentHeader, Method, RawProperties, ShortStr, basic, reply_code};
-use courser_store::{Location, Lsn, MessageRef, Position, Record, Sync};
+use courser_store::{MessageRef, Position, Record, Sync};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,9 +38,13 @@ struct Pending {
     persistent: bool,
 }
 
-/// A pending publish, the content header that goes to consumers, its way, and whether it is in the
-/// log for the durable queues there.
-type RoutedPending<'p> = (&'p Pending, Cow<'p, [u8]>, Arc<Route>, bool);
+/// A publish at its commit.
+struct RoutedPending<'p> {
+    pending: &'p Pending,
+    /// The content header that goes to consumers.
+    header: Cow<'p, [u8]>,
+    route: Arc<Route>,
+}
 
 /// What a pending publish costs besides its bytes.
 const PENDING_OVERHEAD_BYTES: usize = 128;
@@ -117,8 +120,8 @@ impl Session {
         let Some(transaction) = self.take_transaction(number) else { return Ok(()) };
         let Transaction { publishes, settled, charge: _charge, .. } = transaction;
         let mut remembered = Remembered::default();
-        let routed = match self.route_pending(number, &publishes, &mut remembered) {
-            Ok(routed) => routed,
+        let pending = match self.route_pending(number, &publishes, &mut remembered) {
+            Ok(pending) => pending,
             Err(fault) => {
                 self.give_back(number, settled);
                 return Err(fault);
@@ -126,46 +129,26 @@ impl Session {
         };
         let settled = self.without_dead_letters(number, settled);
         let settled_positions = self.settled_positions(number, &settled);
-        let mut records = Vec::new();
-        for (pending, header, route, persistent) in &routed {
-            let (queues, holders) = (route.logged(*persistent), route.holders(*persistent));
-            if !queues.is_empty() {
-                let message = pending.message(header, route.stamp(header, || self.broker.now_ms()));
-                records.push(Record::Message { queues, holders, message });
-            }
-        }
-        let kept = routed.iter().flat_map(|(pending, _, route, _)| {
-            let (keepers, message) = (route.keepers.iter(), pending.as_published());
-            keepers.filter_map(move |retention| retention.prepare(&message, pending.persistent))
-        });
-        let arrivals: Vec<Arrival<'_>> = kept.collect();
-        records.extend(arrivals.iter().filter_map(Arrival::record));
-        for (queue, positions) in &settled_positions {
-            records.push(Record::Settled { queue: *queue, positions });
-        }
+        let settled_records = settled_positions
+            .iter()
+            .map(|(queue, positions)| Record::Settled { queue: *queue, positions });
+        let on_their_way = pending.iter().map(|one| one.routed(|| self.broker.now_ms()));
+        let routed: Vec<Routed<'_>> = on_their_way.collect();
         let shard = Arc::clone(&self.shard);
         let gate = shard.gate.read();
-        let order = lock_streams(routed.iter().map(|(_, _, route, _)| &**route));
-        let mut locations = Vec::new();
-        let mut lsn = Lsn::default();
-        if !records.is_empty() {
-            let store = &self.shard.store;
-            match store.append(&records, Sync::Wanted, &mut locations) {
-                Ok(end) => lsn = end,
-                Err(error) => {
-                    // What it has settled returns to the queues with the rest of the channel.
-                    self.give_back(number, settled);
-                    return Err(store_fault(error));
-                }
+        let mut logged = match Logged::append(&*shard.store, &routed, settled_records, Sync::Wanted)
+        {
+            Ok(logged) => logged,
+            Err(error) => {
+                // What it has settled returns to the queues with the rest of the channel.
+                self.give_back(number, settled);
+                return Err(store_fault(error));
             }
-        }
-        let mut locations = locations.into_iter();
-        let refused = self.push_routed(number, &routed, &mut locations)?;
-        for arrival in arrivals {
-            arrival.admit_from(&mut locations).map_err(store_fault)?;
-        }
+        };
+        let mut lsn = logged.lsn;
+        let refused = self.push_routed(number, &pending, &routed, &mut logged)?;
+        logged.keep().map_err(store_fault)?;
         remembered.settle(|_| false);
-        drop(order);
         let with = |wanted| {
             let those = settled.iter().filter(move |(_, _, settlement)| *settlement == wanted);
             those.map(|(tag, unacked, _)| (*tag, *unacked))
@@ -214,38 +197,33 @@ impl Session {
             if route.is_screened {
                 route = self.screen(&route, properties, remembered)?;
             }
-            let persistent = !route.durable.is_empty() && pending.persistent;
-            routed.push((pending, header, route, persistent));
+            routed.push(RoutedPending { pending, header, route });
         }
         Ok(routed)
     }
 
-    /// Puts publishes whose records have been appended into their queues; `locations` are the places
-    /// of those. Returns whether a queue refused one for want of room.
-    fn push_routed(
+    /// Puts publishes that have been logged into their queues. Returns whether a queue refused one
+    /// for want of room.
+    fn push_routed<'m>(
         &mut self,
         number: u16,
-        routed: &[RoutedPending<'_>],
-        locations: &mut impl Iterator<Item = Location>,
+        pending: &[RoutedPending<'_>],
+        routed: &[Routed<'m>],
+        logged: &mut Logged<'m>,
     ) -> Result<bool, Fault> {
         let mut refused = false;
         let mut tally = PublishTally::of(number);
-        for (pending, header, route, persistent) in routed {
-            let message = pending.message(header, route.stamp(header, || self.broker.now_ms()));
+        for (RoutedPending { pending, .. }, one) in pending.iter().zip(routed) {
+            let Routed { message, route, .. } = one;
             tally.add(message.body.len());
             route.count(1, 1);
             if route.is_nowhere() {
-                self.pass_by(&message, pending.mandatory, &mut tally);
+                self.pass_by(message, pending.mandatory, &mut tally);
             }
             if route.is_traced {
-                self.trace_publish(number, &message, route);
+                self.trace_publish(number, message, route);
             }
-            let mut run = PublishRun::default();
-            run.set_refusable(route.may_refuse);
-            run.push(message);
-            if !route.logged(*persistent).is_empty() {
-                run.set_locations(locations.by_ref().take(1).collect(), *persistent);
-            }
+            let mut run = logged.run(one);
             self.push(&mut run, route).map_err(store_fault)?;
             refused |= run.is_refused(0);
         }
@@ -336,6 +314,19 @@ impl Transaction {
     fn count_memory(&mut self) {
         let settled = self.settled.capacity() * size_of::<(u64, Unacked, Settlement)>();
         self.charge.set(self.publishes_bytes + settled);
+    }
+}
+
+impl RoutedPending<'_> {
+    fn routed(&self, now_ms: impl FnOnce() -> u64) -> Routed<'_> {
+        let (pending, route) = (self.pending, &*self.route);
+        Routed {
+            message: pending.message(&self.header, route.stamp(&self.header, now_ms)),
+            kept: pending.as_published(),
+            route,
+            persistent: pending.persistent,
+            refusable: route.may_refuse,
+        }
     }
 }
 
