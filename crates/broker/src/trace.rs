@@ -9,9 +9,8 @@ use crate::exchange::Envelope;
 use crate::outbox::Outbox;
 use crate::posting::{InternalPublish, post};
 use crate::queue::Queue;
-use crate::routing::Route;
 use crate::routing::cc;
-use crate::vhost::Vhost;
+use crate::routing::{Namespace, Route};
 use crate::wakes::Wakes;
 use bytes::Bytes;
 use courser_codec::{
@@ -28,7 +27,7 @@ const NODE: &str = "courser";
 
 /// A copy of a message, with what is known about it.
 pub(crate) struct Traced {
-    vhost: Arc<Vhost>,
+    vhost: Arc<dyn Namespace>,
     /// Exchange and routing key.
     address: Vec<u8>,
     header: Vec<u8>,
@@ -38,7 +37,7 @@ pub(crate) struct Traced {
 impl Traced {
     /// A message that a client publishes, and the queues that it goes to.
     pub fn publish(
-        vhost: &Arc<Vhost>,
+        vhost: &Arc<dyn Namespace>,
         outbox: &Outbox,
         channel: u16,
         message: &MessageRef<'_>,
@@ -46,7 +45,7 @@ impl Traced {
     ) -> Option<Self> {
         let names = route.queues.iter().map(|queue| text(queue.name.as_bytes()));
         let queues = FieldValue::Array(names.collect());
-        let known = about(vhost, outbox, channel).with("routed_queues", queues);
+        let known = about(&**vhost, outbox, channel).with("routed_queues", queues);
         Traced::of(vhost, message, "publish.", message.exchange(), known)
     }
 
@@ -61,13 +60,13 @@ impl Traced {
         if message.exchange() == EXCHANGE.as_bytes() {
             return None;
         }
-        let vhost = queue.vhost()?;
-        let known = about(&vhost, outbox, channel).with("redelivered", i32::from(redelivered));
+        let vhost = queue.namespace()?;
+        let known = about(&*vhost, outbox, channel).with("redelivered", i32::from(redelivered));
         Traced::of(&vhost, message, "deliver.", queue.name.as_bytes(), known)
     }
 
     fn of(
-        vhost: &Arc<Vhost>,
+        vhost: &Arc<dyn Namespace>,
         message: &MessageRef<'_>,
         what: &str,
         whose: &[u8],
@@ -132,9 +131,9 @@ impl fmt::Debug for Traced {
 }
 
 /// What is known of the client.
-fn about(vhost: &Vhost, outbox: &Outbox, channel: u16) -> FieldTable {
+fn about(vhost: &dyn Namespace, outbox: &Outbox, channel: u16) -> FieldTable {
     FieldTable::with_capacity(9)
-        .with("vhost", vhost.name.as_str())
+        .with("vhost", vhost.name())
         .with("connection", outbox.connection.name())
         .with("channel", i32::from(channel))
         .with("user", text(outbox.connection.user().as_bytes()))

@@ -15,9 +15,8 @@ pub(crate) use death::Reason;
 use crate::exchange::Envelope;
 use crate::posting::{Logged, Routed};
 use crate::queue::{DeadLetterTo, Letter, Queue};
-use crate::routing::Route;
+use crate::routing::{Namespace, Route};
 use crate::shard::Shard;
-use crate::vhost::Vhost;
 use crate::wakes::Wakes;
 use courser_codec::{ContentHeader, FieldValue};
 use courser_store::{Reader, Record, StoreError, Sync};
@@ -84,7 +83,7 @@ impl Shard {
         letters: &[Letter],
         wakes: &mut Wakes,
     ) -> Result<usize, StoreError> {
-        let (Some(vhost), Some(to)) = (queue.vhost(), queue.dead_letter_to()) else {
+        let (Some(vhost), Some(to)) = (queue.namespace(), queue.dead_letter_to()) else {
             // There is nowhere to go any more.
             let numbers: Vec<u64> = letters.iter().map(|letter| letter.number).collect();
             queue.forget_dead(&numbers, false, &*self.store)?;
@@ -99,7 +98,7 @@ impl Shard {
                 outgoing.push(Outgoing { number: letter.number, rewritten: None });
                 continue;
             };
-            match find_route(&vhost, &to, &rewritten, letter.reason) {
+            match find_route(&*vhost, &to, &rewritten, letter.reason) {
                 None => stranded.push(letter.number),
                 Some(route) => {
                     bytes += rewritten.body.len();
@@ -173,7 +172,7 @@ impl Shard {
 /// Where a letter goes: not to a queue from which it would only come back. None if it has to wait
 /// until there is a queue that takes it.
 fn find_route(
-    vhost: &Vhost,
+    vhost: &dyn Namespace,
     to: &DeadLetterTo,
     rewritten: &Rewritten,
     reason: Reason,

@@ -4,16 +4,16 @@ use super::Exchange;
 use super::delay::{Delay, Delayed};
 use super::history::{History, RecentMessage};
 use crate::memory::Memory;
+use crate::routing::Namespace;
 use crate::shard::Shard;
 use crate::timers::Timers;
-use crate::vhost::Vhost;
 use courser_store::{Location, Lsn, MessageRef, Record, Store, StoreError, Sync};
 use std::sync::{Arc, Weak};
 
 /// What an exchange that keeps messages has to know of the world around it.
 #[derive(Clone)]
 pub(crate) struct Context {
-    pub vhost: Weak<Vhost>,
+    pub namespace: Weak<dyn Namespace>,
     pub store: Arc<dyn Store>,
     pub timers: Arc<Timers>,
     pub memory: Arc<Memory>,
@@ -21,9 +21,9 @@ pub(crate) struct Context {
 
 impl Context {
     /// What an exchange of this vhost has to know.
-    pub fn new(vhost: Weak<Vhost>, shard: &Shard) -> Self {
+    pub fn new(namespace: Weak<dyn Namespace>, shard: &Shard) -> Self {
         let (store, timers) = (Arc::clone(&shard.store), Arc::clone(&shard.timers));
-        Context { vhost, store, timers, memory: Arc::clone(&shard.memory) }
+        Context { namespace, store, timers, memory: Arc::clone(&shard.memory) }
     }
 }
 

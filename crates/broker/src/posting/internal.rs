@@ -2,10 +2,9 @@
 
 use super::{Logged, Routed};
 use crate::exchange::{Envelope, Exchange};
-use crate::routing::Route;
 use crate::routing::cc;
 use crate::routing::deduplication::Remembered;
-use crate::vhost::Vhost;
+use crate::routing::{Namespace, Route};
 use crate::wakes::Wakes;
 use bytes::Bytes;
 use courser_codec::ContentHeader;
@@ -30,7 +29,7 @@ impl InternalPublish {
     /// that drop what they have had remember it, which is noted in `remembered`.
     pub fn route(
         message: &MessageRef<'_>,
-        vhost: &Vhost,
+        vhost: &dyn Namespace,
         exchange: &Arc<Exchange>,
         now_ms: u64,
         remembered: &mut Remembered,

@@ -3,8 +3,8 @@
 use super::settle::Settling;
 use super::{DeadLetterTo, Queue, Settled, State};
 use crate::dead_letter::Reason;
+use crate::routing::Namespace;
 use crate::timers::{Timer, TimerKind};
-use crate::vhost::Vhost;
 use crate::wakes::Wakes;
 use courser_store::{Location, Position, Store, StoreError, Sync};
 use parking_lot::MutexGuard;
@@ -60,8 +60,8 @@ impl Dying {
 
 impl Queue {
     /// Where its vhost is, unless the broker is about to end.
-    pub(crate) fn vhost(&self) -> Option<Arc<Vhost>> {
-        self.vhost.upgrade()
+    pub(crate) fn namespace(&self) -> Option<Arc<dyn Namespace>> {
+        self.namespace.upgrade()
     }
 
     /// Where its dead letters go.

@@ -44,10 +44,10 @@ use crate::direct_reply::is_reply_name;
 use crate::exchange::Sources;
 use crate::fault::{Fault, store_fault};
 use crate::memory::{Charge, Memory, Use, named_bytes};
+use crate::routing::Namespace;
 use crate::routing::deduplication::Deduplication;
 use crate::stream::Stream;
 use crate::timers::{Timed, Timer, TimerKind, Timers};
-use crate::vhost::Vhost;
 use consumers::Consumers;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
@@ -91,7 +91,7 @@ pub struct Queue {
     /// The exchanges that it is bound to.
     pub(crate) sources: Sources,
     /// Where it is, as long as the broker runs.
-    vhost: Weak<Vhost>,
+    namespace: Weak<dyn Namespace>,
     vhost_counts: Arc<VhostCounts>,
     timers: Arc<Timers>,
     me: Weak<Queue>,
@@ -172,7 +172,7 @@ impl QueueSettings {
 
 /// What a queue has to know of where it is.
 pub(crate) struct Home<'a> {
-    pub vhost: Weak<Vhost>,
+    pub namespace: Weak<dyn Namespace>,
     pub vhost_counts: Arc<VhostCounts>,
     pub timers: Arc<Timers>,
     pub memory: &'a Arc<Memory>,
@@ -186,7 +186,7 @@ impl Queue {
         traits: Option<Arc<EffectiveSettings>>,
         home: Home<'_>,
     ) -> Arc<Self> {
-        let Home { vhost, vhost_counts, timers, memory } = home;
+        let Home { namespace, vhost_counts, timers, memory } = home;
         let ranks = arguments::ranks(&settings.arguments);
         let ready = Ready::new(ranks, memory.charge(Use::Places, 0));
         let single = arguments::single_active(&settings.arguments).map(SingleActive::new);
@@ -209,7 +209,7 @@ impl Queue {
             name,
             settings,
             sources: Sources::default(),
-            vhost,
+            namespace,
             vhost_counts,
             timers,
             me: Weak::clone(me),

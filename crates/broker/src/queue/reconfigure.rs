@@ -92,7 +92,7 @@ impl Timed for Queue {
         match kind {
             TimerKind::Unused => {
                 if self.lease_is_over(fired_ms, now_ms)
-                    && let Some(vhost) = self.vhost.upgrade()
+                    && let Some(vhost) = self.namespace()
                 {
                     vhost.delete_unused_queue(&self, wakes);
                 }

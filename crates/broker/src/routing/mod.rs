@@ -3,6 +3,8 @@
 pub(crate) mod cache;
 pub(crate) mod cc;
 pub(crate) mod deduplication;
+mod namespace;
 mod route;
 
+pub(crate) use namespace::Namespace;
 pub(crate) use route::{Route, lock_streams};

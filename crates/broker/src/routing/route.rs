@@ -1,18 +1,13 @@
-//! From an exchange and a message's keys and properties to queues.
+//! The queues that a message goes to, and what its way there asks for.
 
-use crate::direct_reply::is_reply_name;
-use crate::exchange::delay::delay_ms;
-use crate::exchange::history::is_remembered;
-use crate::exchange::{Destination, Envelope, Exchange};
-use crate::fault::{Fault, Resource};
+use crate::exchange::Exchange;
+use crate::fault::Fault;
 use crate::queue::{Queue, has_expiration};
 use crate::routing::deduplication::{Deduplication, Remembered, Sighting};
 use crate::stream::Stream;
-use crate::vhost::Vhost;
 use courser_codec::{DecodeError, RawProperties};
 use courser_store::change::QUEUES_PER_RECORD_MAX;
 use parking_lot::MutexGuard;
-use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// The queues that a message goes to.
@@ -47,108 +42,6 @@ pub(crate) struct Route {
     pub is_traced: bool,
     /// There is one of those two, or a queue that holds no two of the same.
     pub is_screened: bool,
-}
-
-impl Vhost {
-    /// The route of a message that a client publishes.
-    pub(crate) fn route(&self, exchange: &[u8], envelope: &Envelope<'_>) -> Result<Route, Fault> {
-        let is_traced = self.is_traced();
-        let mut route = Route { by_key_alone: true, is_traced, ..Route::default() };
-        if exchange.is_empty() {
-            route.exchange = self.exchange(exchange);
-            self.route_by_name(envelope, &mut route);
-            return route.finish();
-        }
-        let exchange = self.published_to(exchange)?;
-        route.exchange = Some(Arc::clone(&exchange));
-        route.exchange_screen = exchange.deduplication().cloned();
-        self.route_from(exchange, envelope, &mut route);
-        route.finish()
-    }
-
-    /// The exchange of this name, if clients may publish to it.
-    pub(crate) fn published_to(&self, exchange: &[u8]) -> Result<Arc<Exchange>, Fault> {
-        let exchange = self.exchange_or_fault(exchange)?;
-        if exchange.settings.internal {
-            let name = exchange.name.as_short_str();
-            let exchange = Resource { kind: "exchange", name, vhost: &self.name };
-            return Err(Fault::access_refused(format_args!(
-                "cannot publish to internal {exchange}"
-            )));
-        }
-        Ok(exchange)
-    }
-
-    /// The route of a message that the broker itself publishes, also through an internal exchange;
-    /// none if the exchange is missing.
-    pub(crate) fn route_internally(
-        &self,
-        exchange: &[u8],
-        envelope: &Envelope<'_>,
-    ) -> Option<Route> {
-        let mut route = Route { by_key_alone: true, ..Route::default() };
-        self.route_from(self.exchange(exchange)?, envelope, &mut route);
-        route.finish().ok()
-    }
-
-    /// The route of a message that an exchange itself sends on, through its bindings.
-    pub(crate) fn route_through(
-        &self,
-        exchange: &Arc<Exchange>,
-        envelope: &Envelope<'_>,
-    ) -> Option<Route> {
-        let mut route = Route::default();
-        self.route_from(Arc::clone(exchange), envelope, &mut route);
-        route.finish().ok()
-    }
-
-    /// The default exchange: every queue by its name.
-    fn route_by_name(&self, envelope: &Envelope<'_>, route: &mut Route) {
-        for name in envelope.keys {
-            let direct = is_reply_name(name);
-            route.answers |= direct;
-            route.queues.extend(if direct { self.replies.get(name) } else { self.queue(name) });
-        }
-    }
-
-    /// Follows the bindings from exchange to exchange, each of which is passed through once. What
-    /// finds no destination at one of them goes on to its alternate exchange.
-    fn route_from(&self, exchange: Arc<Exchange>, envelope: &Envelope<'_>, route: &mut Route) {
-        let mut seen = FxHashSet::default();
-        let mut pending = vec![exchange];
-        while let Some(exchange) = pending.pop() {
-            if !seen.insert(exchange.id) {
-                continue;
-            }
-            if exchange.name.is_empty() {
-                self.route_by_name(envelope, route);
-                continue;
-            }
-            route.by_key_alone &= exchange.routes_by_key_alone();
-            if exchange.delay().is_some() && delay_ms(envelope.properties).is_some() {
-                route.delayed = true;
-                route.keepers.push(exchange);
-                continue;
-            }
-            if exchange.history().is_some() && is_remembered(envelope.properties) {
-                route.keepers.push(Arc::clone(&exchange));
-            }
-            let mut found_any = false;
-            exchange.matches(envelope, &mut |destination| {
-                found_any = true;
-                match destination {
-                    Destination::Queue(queue) => route.queues.push(Arc::clone(queue)),
-                    Destination::Exchange(next) if !seen.contains(&next.id) => {
-                        pending.push(Arc::clone(next));
-                    }
-                    Destination::Exchange(_) => {}
-                }
-            });
-            if !found_any && let Some(alternate) = exchange.alternate() {
-                pending.extend(self.exchange(alternate.as_bytes()));
-            }
-        }
-    }
 }
 
 impl Route {
@@ -228,7 +121,7 @@ impl Route {
     }
 
     /// One copy for each queue, however many ways lead to it.
-    fn finish(mut self) -> Result<Self, Fault> {
+    pub fn finish(mut self) -> Result<Self, Fault> {
         if self.queues.len() > 1 {
             self.queues.sort_unstable_by_key(|queue| queue.id);
             self.queues.dedup_by_key(|queue| queue.id);

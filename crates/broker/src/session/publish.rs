@@ -8,9 +8,9 @@ use crate::fault::{Fault, store_fault};
 use crate::posting::PublishRun;
 use crate::routing::cache::{LastRoute, RouteCache};
 use crate::routing::deduplication::Remembered;
-use crate::routing::{Route, lock_streams};
+use crate::routing::{Namespace, Route, lock_streams};
 use crate::trace::Traced;
-use crate::vhost::clean_name;
+use crate::vhost::{Vhost, clean_name};
 use bytes::Bytes;
 use courser_codec::{ContentHeader, RawProperties, basic};
 use courser_store::{MessageRef, StoreError, Sync};
@@ -190,7 +190,8 @@ impl Session {
     /// Notes a copy of a message that is published while that is traced.
     #[cold]
     pub(super) fn trace_publish(&mut self, channel: u16, message: &MessageRef<'_>, route: &Route) {
-        let copy = Traced::publish(&self.vhost, &self.outbox, channel, message, route);
+        let vhost: Arc<dyn Namespace> = Arc::<Vhost>::clone(&self.vhost);
+        let copy = Traced::publish(&vhost, &self.outbox, channel, message, route);
         copy.into_iter().for_each(|copy| self.wakes.push_traced(copy));
     }
 

@@ -127,7 +127,7 @@ impl Vhost {
     }
 
     /// Removes a queue whose lease is over, unless it has been used at the last moment.
-    pub(crate) fn delete_unused_queue(&self, queue: &Arc<Queue>, wakes: &mut Wakes) {
+    pub(super) fn delete_unused(&self, queue: &Arc<Queue>, wakes: &mut Wakes) {
         let is_unused = |status: QueueStatus| {
             // It may be gone, and another one have its name.
             let current = self.queue(queue.name.as_bytes());

@@ -11,6 +11,7 @@ mod listed;
 mod log;
 mod policies;
 mod replies;
+mod route;
 mod settings;
 
 pub(crate) use bind::BindingRequest;
@@ -115,7 +116,7 @@ impl Vhost {
         let mut names = Names::default();
         let listed = listed::Listed::default();
         // None of these keeps anything, so they need not know where they are.
-        let context = Context::new(Weak::new(), shard);
+        let context = Context::new(Weak::<Vhost>::new(), shard);
         for (name, kind) in PREDEFINED {
             let name = ShortString::from(ShortStr::from_static(name));
             let settings = ExchangeSettings {
@@ -197,7 +198,8 @@ impl Vhost {
         name: ShortString,
         settings: ExchangeSettings,
     ) -> Arc<Exchange> {
-        let context = Context::new(Weak::clone(&self.me), &self.shard);
+        let namespace = Weak::<Vhost>::clone(&self.me);
+        let context = Context::new(namespace, &self.shard);
         let exchange = Exchange::new(id, name, settings, context);
         self.follow_policies_of(&exchange);
         exchange
@@ -212,7 +214,7 @@ impl Vhost {
     ) -> Arc<Queue> {
         let traits = self.traits_of(&name, &settings.arguments);
         let home = Home {
-            vhost: Weak::clone(&self.me),
+            namespace: Weak::<Vhost>::clone(&self.me),
             vhost_counts: Arc::clone(&self.counts),
             timers: Arc::clone(&self.shard.timers),
             memory: &self.shard.memory,

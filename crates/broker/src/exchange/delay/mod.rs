@@ -177,7 +177,8 @@ impl Delay {
         now_ms: u64,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        let (Some(vhost), Some(exchange)) = (self.context.vhost.upgrade(), self.exchange.upgrade())
+        let (Some(vhost), Some(exchange)) =
+            (self.context.namespace.upgrade(), self.exchange.upgrade())
         else {
             return Ok(());
         };
@@ -195,7 +196,7 @@ impl Delay {
             };
             publishes.extend(InternalPublish::route(
                 &message,
-                &vhost,
+                &*vhost,
                 &exchange,
                 now_ms,
                 &mut remembered,

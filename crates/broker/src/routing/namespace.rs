@@ -1,0 +1,28 @@
+//! What is needed of a vhost by those who are in it.
+
+use super::Route;
+use crate::exchange::{Envelope, Exchange};
+use crate::queue::Queue;
+use crate::shard::Shard;
+use crate::wakes::Wakes;
+use std::sync::Arc;
+
+/// The vhost of a queue or an exchange, as they know it: they find other queues by it, and it takes
+/// them away.
+pub(crate) trait Namespace: Send + Sync {
+    /// Its name.
+    fn name(&self) -> &str;
+
+    /// The shard that it is on.
+    fn shard(&self) -> &Arc<Shard>;
+
+    /// The route of a message that the broker itself publishes, also through an internal exchange;
+    /// none if the exchange is missing.
+    fn route_internally(&self, exchange: &[u8], envelope: &Envelope<'_>) -> Option<Route>;
+
+    /// The route of a message that an exchange itself sends on, through its bindings.
+    fn route_through(&self, exchange: &Arc<Exchange>, envelope: &Envelope<'_>) -> Option<Route>;
+
+    /// Deletes a queue that nobody has used for as long as it wants to be there.
+    fn delete_unused_queue(&self, queue: &Arc<Queue>, wakes: &mut Wakes);
+}
