@@ -26,7 +26,7 @@ thread_local! {
     static BATCH: RefCell<Batch> = RefCell::new(Batch::new());
 }
 
-/// A [`Store`] on a [`Journal`].
+/// A [`Store`](courser_store::Store) on a [`Journal`].
 pub struct JournalStore {
     journal: Arc<Journal>,
     memory: MemoryStore,

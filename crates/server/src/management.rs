@@ -149,9 +149,9 @@ fn api(
 
 /// The name of this machine, as far as the system says it.
 fn host_name() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let name = name.trim();
-    if name.is_empty() { "localhost".to_owned() } else { name.to_owned() }
+    let system = rustix::system::uname();
+    let name = system.nodename().to_string_lossy();
+    if name.is_empty() { "localhost".to_owned() } else { name.into_owned() }
 }
 
 /// Lets connections in at one listener.

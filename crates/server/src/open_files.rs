@@ -11,6 +11,8 @@ use std::os::fd::RawFd;
 const RESERVED: u64 = 128;
 /// What a small limit is split into: one part of it is reserved.
 const RESERVED_SHARE: u64 = 4;
+/// What macOS allows every process.
+const APPLE_MAX: u64 = 10_240;
 /// Supposed to be in use where that can't be found out.
 const IN_USE_GUESS: u64 = 32;
 
@@ -21,11 +23,18 @@ const IN_USE_GUESS: u64 = 32;
 /// When the system refuses.
 pub fn raise_limit() -> io::Result<()> {
     let mut limit = getrlimit(Resource::Nofile);
-    if limit.current != limit.maximum {
-        limit.current = limit.maximum;
-        setrlimit(Resource::Nofile, limit)?;
+    if limit.current == limit.maximum {
+        return Ok(());
     }
-    Ok(())
+    let before = limit.current;
+    limit.current = limit.maximum;
+    let Err(refused) = setrlimit(Resource::Nofile, limit) else { return Ok(()) };
+    // macOS says that there is no maximum, and refuses more than this all the same.
+    if !cfg!(target_vendor = "apple") || before.is_none_or(|now| now >= APPLE_MAX) {
+        return Err(refused.into());
+    }
+    limit.current = Some(APPLE_MAX);
+    Ok(setrlimit(Resource::Nofile, limit)?)
 }
 
 /// The limit of descriptors, and how many are in use without any client.
@@ -39,7 +48,11 @@ pub(crate) struct OpenFiles {
 impl OpenFiles {
     /// Looks at the process as it is now.
     pub fn measure() -> Self {
-        let listed = std::fs::read_dir("/proc/self/fd").map(|entries| entries.count() as u64);
+        // FreeBSD lists the standard ones only.
+        let listed = match cfg!(target_os = "freebsd") {
+            true => None,
+            false => std::fs::read_dir("/dev/fd").map(|entries| entries.count() as u64).ok(),
+        };
         OpenFiles {
             limit: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
             in_use: listed.unwrap_or(IN_USE_GUESS),

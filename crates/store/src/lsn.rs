@@ -5,8 +5,8 @@ use std::fmt;
 /// A position in the order of everything a shard's log was asked to keep: the number of bytes before
 /// it.
 ///
-/// A confirm hangs on one number: it may be sent when [`Store::durable`](crate::Store::durable) has
-/// reached the LSN that [`Store::append`](crate::Store::append) gave for the message.
+/// A confirm hangs on one number: it may be sent when [`Log::durable`](crate::Log::durable) has
+/// reached the LSN that [`Log::append`](crate::Log::append) gave for the message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lsn(pub u64);
 

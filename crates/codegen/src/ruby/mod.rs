@@ -2,7 +2,7 @@
 //! its extension encodes and decodes them.
 //!
 //! The gem offers the interface of the `amq-protocol` gem, which differs from the description in small ways; they are
-//! gathered in [`interface`].
+//! gathered in `interface`.
 
 mod classes;
 mod descriptors;

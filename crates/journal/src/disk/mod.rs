@@ -1,6 +1,7 @@
 //! The operations on files that the journal needs, so that tests can put a failing disk below it.
 
 mod real;
+mod system;
 
 pub use real::{GroupDisk, RealDisk};
 
@@ -59,7 +60,7 @@ pub trait DiskFile: Send + Sync {
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes some bytes at `offset`.
     fn write_at(&self, octets: &[u8], offset: u64) -> io::Result<usize>;
-    /// Makes what was written durable, and the size with it (`fdatasync`). Must not try again
+    /// Makes what was written durable, and the size with it (`fdatasync`; macOS: `F_FULLFSYNC`). Must not try again
     /// after a failure.
     fn sync_data(&self) -> io::Result<()>;
     /// Gives a range back to the file system; it reads as zeros after that.

@@ -1,17 +1,13 @@
 //! The disk of this machine.
 
-use super::{Disk, DiskFile, FileEntry, OpenMode};
+use super::{Disk, DiskFile, FileEntry, OpenMode, system};
 use parking_lot::Mutex;
-use rustix::{
-    fs::{Advice, FallocateFlags},
-    io::Errno,
-};
+use rustix::io::Errno;
 use std::{
     any::Any,
     fs::{self, DirBuilder, File},
     hash::{BuildHasher, Hasher, RandomState},
     io,
-    num::NonZeroU64,
     os::{
         fd::OwnedFd,
         unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt},
@@ -141,7 +137,7 @@ impl Disk for RealDisk {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         // Like `sync_data`, not tried again after a failure.
-        Ok(rustix::fs::fsync(patiently(|| File::open(dir))?)?)
+        system::sync_dir(&patiently(|| File::open(dir))?)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
@@ -258,16 +254,14 @@ impl DiskFile for File {
 
     fn sync_data(&self) -> io::Result<()> {
         // Not `File::sync_data`, which tries again when it is interrupted.
-        Ok(rustix::fs::fdatasync(self)?)
+        system::sync_data(self)
     }
 
     fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
-        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        Ok(rustix::fs::fallocate(self, flags, offset, len)?)
+        system::punch(self, offset, len)
     }
 
     fn will_need(&self, offset: u64, len: u64) {
-        // Advice only: a file system that does not take it just reads later.
-        let _ = rustix::fs::fadvise(self, offset, NonZeroU64::new(len), Advice::WillNeed);
+        system::will_need(self, offset, len);
     }
 }

@@ -13,10 +13,8 @@ use crate::{
     segments::Segment,
 };
 use parking_lot::MutexGuard;
-use rustix::thread::set_current_timer_slack;
 use std::{
     io, mem,
-    num::NonZeroU64,
     path::PathBuf,
     sync::{Arc, atomic::Ordering::Release},
     time::{Duration, Instant},
@@ -24,9 +22,6 @@ use std::{
 
 /// How long what nobody waits for may wait for company.
 const LINGER: Duration = Duration::from_millis(5);
-
-/// By how much the log thread's sleeps may be late.
-const TIMER_SLACK_NS: u64 = 5_000;
 
 /// What the log thread owns.
 pub struct Writer {
@@ -86,8 +81,7 @@ impl Core {
     /// wakes this thread only if it sleeps without an end.
     pub fn run_log(&self) {
         let (mut pace, mut delays) = (Pace::new(self.options.gather), Delays::of_this_thread());
-        // Gaps are shorter than what the system rounds a sleep to; without this they are longer.
-        let _ = set_current_timer_slack(NonZeroU64::new(TIMER_SLACK_NS));
+        sleep_precisely();
         loop {
             let mut log = self.log.lock();
             let mut lingered = false;
@@ -251,6 +245,13 @@ impl Core {
         writer.file = file;
         Ok(())
     }
+}
+
+/// Lets the calling thread sleep not much longer than it asks for: gaps are shorter than what Linux
+/// rounds a sleep to.
+fn sleep_precisely() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(5_000));
 }
 
 /// Writes a segment's header and makes it durable.

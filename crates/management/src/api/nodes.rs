@@ -202,13 +202,11 @@ fn resident_bytes() -> u64 {
 }
 
 fn open_files() -> u64 {
-    fs::read_dir("/proc/self/fd").map_or(0, |files| files.count() as u64)
+    fs::read_dir("/dev/fd").map_or(0, |files| files.count() as u64)
 }
 
 fn open_files_max() -> u64 {
-    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
-    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+    rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
 fn disk_free_bytes(call: &Call) -> u64 {

@@ -1,6 +1,8 @@
 //! The command itself.
 
-use std::process::{Command, Output, Stdio};
+#[cfg(unix)]
+use std::process::Stdio;
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use crate::broker::{Broker, Faults};

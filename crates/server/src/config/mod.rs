@@ -389,6 +389,7 @@ impl Config {
 }
 
 /// What the machine, or the control group that the process is confined to, has of memory.
+#[cfg(target_os = "linux")]
 fn machine_memory_bytes() -> Option<u64> {
     let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = meminfo.lines().find(|line| line.starts_with("MemTotal:"))?;
@@ -396,4 +397,12 @@ fn machine_memory_bytes() -> Option<u64> {
     let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
     let confined = group.and_then(|text| text.trim().parse::<u64>().ok());
     Some(confined.map_or(total, |bytes| bytes.min(total)))
+}
+
+/// What the machine has of memory.
+#[cfg(not(target_os = "linux"))]
+fn machine_memory_bytes() -> Option<u64> {
+    // SAFETY: the call takes a number and returns one.
+    let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };
+    Some(u64::try_from(pages).ok()? * rustix::param::page_size() as u64)
 }

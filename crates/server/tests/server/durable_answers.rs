@@ -35,7 +35,6 @@ async fn declare_all(address: SocketAddr, passive: bool) -> Duration {
 }
 
 /// How often a process has asked the system to write: to the disk and to sockets.
-#[cfg(target_os = "linux")]
 fn writes(process: &Process) -> u64 {
     let path = format!("/proc/{}/io", process.id());
     let io = std::fs::read_to_string(path).expect("a running process");
@@ -43,7 +42,6 @@ fn writes(process: &Process) -> u64 {
     line.parse().expect("a number")
 }
 
-#[cfg(target_os = "linux")]
 #[tokio::test]
 async fn ten_thousand_declares_in_a_pipeline_share_their_syncs() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,8 +1,6 @@
 //! Starting and stopping: clients are told, names are free again, nothing is left behind.
 
 use crate::support::{Client, Heard, Process, TestServer};
-use std::io::Write;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -69,6 +67,10 @@ async fn sigterm_and_sigint_stop_the_command_cleanly() {
 #[cfg(target_os = "linux")]
 #[test]
 fn signals_are_heard_before_anybody_can_have_read_the_banner() {
+    use std::{
+        io::Write,
+        process::{Command, Stdio},
+    };
     let folder = tempfile::tempdir().expect("a folder");
     let (reader, mut writer) = std::io::pipe().expect("a pipe");
     // All that it holds: the banner has to wait.

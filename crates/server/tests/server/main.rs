@@ -9,6 +9,8 @@ mod config;
 mod confirms;
 mod connections;
 mod data_dir;
+// It counts what the kernel was asked to write.
+#[cfg(target_os = "linux")]
 mod durable_answers;
 mod gateway;
 mod gather;
