@@ -27,7 +27,7 @@ const WRITE_KEEP_MAX: usize = 1024 * 1024;
 pub(crate) async fn drive<S: AsyncRead + AsyncWrite + Unpin>(stream: S, shared: Arc<Shared>) {
     let mut driver = Driver {
         stream,
-        input: Input { octets: vec![0; READ_MIN], filled: 0 },
+        input: Input { bytes: vec![0; READ_MIN], filled: 0 },
         writing: Vec::new(),
         written: 0,
         needs_flush: false,
@@ -72,7 +72,7 @@ impl Drop for EndGuard {
 
 /// What was read and not yet taken.
 struct Input {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     filled: usize,
 }
 
@@ -125,8 +125,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
                     break;
                 }
             }
-            let octets = &self.writing[self.written..];
-            let count = ready!(Pin::new(&mut self.stream).poll_write(cx, octets))?;
+            let bytes = &self.writing[self.written..];
+            let count = ready!(Pin::new(&mut self.stream).poll_write(cx, bytes))?;
             if count == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
@@ -170,7 +170,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         if !may_read {
             return Poll::Pending;
         }
-        let mut buffer = ReadBuf::new(&mut self.input.octets[self.input.filled..]);
+        let mut buffer = ReadBuf::new(&mut self.input.bytes[self.input.filled..]);
         ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer))?;
         let count = buffer.filled().len();
         if count == 0 {
@@ -181,7 +181,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         }
         self.input.filled += count;
         let left = {
-            let mut rest = &self.input.octets[..self.input.filled];
+            let mut rest = &self.input.bytes[..self.input.filled];
             dispatch(&self.shared, &mut rest, Instant::now());
             rest.len()
         };
@@ -219,12 +219,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
 impl Input {
     /// Keeps the last `left` bytes of what is there, and makes room behind them.
     fn keep(&mut self, left: usize) {
-        let was_full = self.filled == self.octets.len();
-        self.octets.copy_within(self.filled - left..self.filled, 0);
+        let was_full = self.filled == self.bytes.len();
+        self.bytes.copy_within(self.filled - left..self.filled, 0);
         self.filled = left;
-        let is_stuck = left == self.octets.len();
-        if is_stuck || (was_full && self.octets.len() < READ_MAX) {
-            self.octets.resize(self.octets.len() * 2, 0);
+        let is_stuck = left == self.bytes.len();
+        if is_stuck || (was_full && self.bytes.len() < READ_MAX) {
+            self.bytes.resize(self.bytes.len() * 2, 0);
         }
     }
 }

@@ -11,7 +11,7 @@ use courser_connection::client::{AssembledDelivery, Delivery as Incoming, Delive
 #[derive(Clone)]
 pub struct Message {
     /// Exchange, routing key, the content header's payload; behind them the body, if it has come in one piece.
-    octets: Bytes,
+    bytes: Bytes,
     exchange_len: u8,
     key_len: u8,
     header_len: u32,
@@ -23,10 +23,10 @@ impl Message {
     /// Copies a message out of a read. One allocation.
     fn copy(exchange: ShortStr<'_>, routing_key: ShortStr<'_>, header: &[u8], body: &[u8]) -> Self {
         let parts = [exchange.as_bytes(), routing_key.as_bytes(), header, body];
-        let mut octets = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
-        parts.into_iter().for_each(|part| octets.extend_from_slice(part));
+        let mut bytes = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
+        parts.into_iter().for_each(|part| bytes.extend_from_slice(part));
         Self {
-            octets: Bytes::from(octets),
+            bytes: Bytes::from(bytes),
             // A short string's length fits into a byte, a frame's into 32 bits.
             exchange_len: exchange.len() as u8,
             key_len: routing_key.len() as u8,
@@ -58,19 +58,19 @@ impl Message {
     /// The exchange that it was published to.
     #[must_use]
     pub fn exchange(&self) -> ShortStr<'_> {
-        ShortStr::new(&self.octets[..self.key_at()]).unwrap_or_default()
+        ShortStr::new(&self.bytes[..self.key_at()]).unwrap_or_default()
     }
 
     /// The routing key that it was published with.
     #[must_use]
     pub fn routing_key(&self) -> ShortStr<'_> {
-        ShortStr::new(&self.octets[self.key_at()..self.header_at()]).unwrap_or_default()
+        ShortStr::new(&self.bytes[self.key_at()..self.header_at()]).unwrap_or_default()
     }
 
     /// The properties, undecoded; single ones can be asked for.
     #[must_use]
     pub fn raw_properties(&self) -> RawProperties<'_> {
-        raw_properties(&self.octets[self.header_at()..self.body_at()])
+        raw_properties(&self.bytes[self.header_at()..self.body_at()])
     }
 
     /// The properties.
@@ -94,7 +94,7 @@ impl Message {
     pub fn body(&self) -> &[u8] {
         match &self.assembled {
             Some(body) => body,
-            None => &self.octets[self.body_at()..],
+            None => &self.bytes[self.body_at()..],
         }
     }
 
@@ -102,12 +102,12 @@ impl Message {
     #[must_use]
     pub fn into_body(self) -> Bytes {
         let body_at = self.body_at();
-        self.assembled.unwrap_or_else(|| self.octets.slice(body_at..))
+        self.assembled.unwrap_or_else(|| self.bytes.slice(body_at..))
     }
 
     /// Bytes of memory.
     pub(crate) fn size_bytes(&self) -> usize {
-        self.octets.len() + self.assembled.as_ref().map_or(0, Bytes::len)
+        self.bytes.len() + self.assembled.as_ref().map_or(0, Bytes::len)
     }
 }
 

@@ -247,20 +247,20 @@ fn decode_text(text: &str) -> Result<String, UriError> {
 
 /// Replaces `%` and two hexadecimal digits by the byte that they stand for.
 fn decode(text: &str) -> Result<Vec<u8>, UriError> {
-    let mut octets = Vec::with_capacity(text.len());
+    let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, behind)) = rest.split_first() {
         rest = behind;
         if first != b'%' {
-            octets.push(first);
+            bytes.push(first);
             continue;
         }
         let digits = behind.first_chunk::<2>();
-        let digit = |octet: u8| char::from(octet).to_digit(16);
+        let digit = |byte: u8| char::from(byte).to_digit(16);
         let value = digits.and_then(|&[high, low]| Some(digit(high)? * 16 + digit(low)?));
         let Some(value) = value else { return Err(UriError::Percent(text.to_owned())) };
-        octets.push(value as u8);
+        bytes.push(value as u8);
         rest = &behind[2..];
     }
-    Ok(octets)
+    Ok(bytes)
 }

@@ -17,7 +17,7 @@ pub enum DecodeErrorKind {
     /// The input ends before the value does, or a length says more than there is.
     Truncated,
     /// Bytes are left behind the last field.
-    TrailingOctets,
+    TrailingBytes,
     /// No class has this id.
     UnknownClass(u16),
     /// The class has no method with this id.
@@ -42,10 +42,10 @@ impl DecodeError {
         Self { offset, kind }
     }
 
-    /// The same error, seen from a slice that begins `octets` earlier.
+    /// The same error, seen from a slice that begins `bytes` earlier.
     #[must_use]
-    pub const fn shifted(self, octets: usize) -> Self {
-        Self { offset: self.offset + octets, kind: self.kind }
+    pub const fn shifted(self, bytes: usize) -> Self {
+        Self { offset: self.offset + bytes, kind: self.kind }
     }
 }
 
@@ -59,7 +59,7 @@ impl fmt::Display for DecodeErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Truncated => f.write_str("input ends within a value"),
-            Self::TrailingOctets => f.write_str("bytes behind the last field"),
+            Self::TrailingBytes => f.write_str("bytes behind the last field"),
             Self::UnknownClass(id) => write!(f, "unknown class {id}"),
             Self::UnknownMethod { class_id, method_id } => {
                 write!(f, "unknown method {method_id} of class {class_id}")
@@ -97,7 +97,7 @@ impl fmt::Display for FrameError {
             Self::TooLarge { size, max } => {
                 write!(f, "frame of {size} bytes is larger than frame_max {max}")
             }
-            Self::BadEnd(octet) => write!(f, "frame ends with {octet:#04x} instead of 0xce"),
+            Self::BadEnd(byte) => write!(f, "frame ends with {byte:#04x} instead of 0xce"),
         }
     }
 }

@@ -160,7 +160,7 @@ impl FieldValue {
     #[must_use]
     pub fn as_long_str(&self) -> Option<&[u8]> {
         match self {
-            Self::LongStr(octets) => Some(octets),
+            Self::LongStr(bytes) => Some(bytes),
             _ => None,
         }
     }
@@ -168,7 +168,7 @@ impl FieldValue {
     /// The text, when the value is a long string of UTF-8.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
-        self.as_long_str().and_then(|octets| core::str::from_utf8(octets).ok())
+        self.as_long_str().and_then(|bytes| core::str::from_utf8(bytes).ok())
     }
 
     /// The truth value, when it is one.

@@ -91,7 +91,7 @@ impl FieldValue {
             Self::I32(_) | Self::U32(_) | Self::F32(_) => 4,
             Self::Decimal(_) => 5,
             Self::I64(_) | Self::F64(_) | Self::Timestamp(_) => 8,
-            Self::LongStr(octets) | Self::Bytes(octets) => 4 + octets.len(),
+            Self::LongStr(bytes) | Self::Bytes(bytes) => 4 + bytes.len(),
             Self::Array(elements) => 4 + elements_len(elements),
             Self::Table(table) => table.encoded_len(),
         }
@@ -100,7 +100,7 @@ impl FieldValue {
     /// Writes the tag and the value.
     pub fn encode(&self, sink: &mut impl Sink) {
         match self {
-            Self::LongStr(octets) => Value::LongStr(octets).encode(sink),
+            Self::LongStr(bytes) => Value::LongStr(bytes).encode(sink),
             Self::Bool(value) => Value::Bool(*value).encode(sink),
             Self::I8(value) => Value::I8(*value).encode(sink),
             Self::U8(value) => Value::U8(*value).encode(sink),
@@ -114,7 +114,7 @@ impl FieldValue {
             Self::Decimal(value) => Value::Decimal(*value).encode(sink),
             Self::Timestamp(value) => Value::Timestamp(*value).encode(sink),
             Self::Void => Value::Void.encode(sink),
-            Self::Bytes(octets) => Value::Bytes(octets).encode(sink),
+            Self::Bytes(bytes) => Value::Bytes(bytes).encode(sink),
             Self::Array(elements) => {
                 sink.put_u8(field_type::ARRAY);
                 sink.put_u32(wire_len(elements_len(elements)));

@@ -32,8 +32,8 @@ impl FrameKind {
     /// The kind with this number.
     #[inline]
     #[must_use]
-    pub const fn from_octet(octet: u8) -> Option<Self> {
-        match octet {
+    pub const fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
             FRAME_METHOD => Some(Self::Method),
             FRAME_HEADER => Some(Self::Header),
             FRAME_BODY => Some(Self::Body),
@@ -74,7 +74,7 @@ impl<'a> Frame<'a> {
         let Some((header, rest)) = input.split_first_chunk::<HEADER_LEN>() else {
             return Self::parse_short(input);
         };
-        let Some(kind) = FrameKind::from_octet(header[0]) else {
+        let Some(kind) = FrameKind::from_byte(header[0]) else {
             return Err(FrameError::UnknownType(header[0]));
         };
         let channel = u16::from_be_bytes([header[1], header[2]]);
@@ -93,7 +93,7 @@ impl<'a> Frame<'a> {
             Some(&FRAME_END) => {
                 Ok(Some((Self { kind, channel, payload }, payload_len + Self::OVERHEAD)))
             }
-            Some(&octet) => Err(FrameError::BadEnd(octet)),
+            Some(&byte) => Err(FrameError::BadEnd(byte)),
             None => Ok(None),
         }
     }
@@ -102,8 +102,8 @@ impl<'a> Frame<'a> {
     #[cold]
     fn parse_short(input: &[u8]) -> Result<Option<(Self, usize)>, FrameError> {
         match input.first() {
-            Some(&octet) if FrameKind::from_octet(octet).is_none() => {
-                Err(FrameError::UnknownType(octet))
+            Some(&byte) if FrameKind::from_byte(byte).is_none() => {
+                Err(FrameError::UnknownType(byte))
             }
             _ => Ok(None),
         }

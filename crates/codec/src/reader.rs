@@ -56,7 +56,7 @@ impl<'a> Reader<'a> {
     /// When the input ends before.
     #[inline]
     pub fn u8(&mut self) -> Result<u8, DecodeError> {
-        self.array::<1>().map(|[octet]| octet)
+        self.array::<1>().map(|[byte]| byte)
     }
 
     /// Takes two bytes, the high one first.
@@ -112,11 +112,11 @@ impl<'a> Reader<'a> {
             return self.fail(DecodeErrorKind::Truncated);
         };
         let len = u32::from_be_bytes(*len) as usize;
-        let Some((octets, rest)) = rest.split_at_checked(len) else {
+        let Some((bytes, rest)) = rest.split_at_checked(len) else {
             return self.fail(DecodeErrorKind::Truncated);
         };
         self.rest = rest;
-        Ok(octets)
+        Ok(bytes)
     }
 
     /// Takes a field table with its four bytes of length. Its entries are not looked at.
@@ -131,9 +131,9 @@ impl<'a> Reader<'a> {
     /// Checks that everything was taken.
     ///
     /// # Errors
-    /// [`DecodeErrorKind::TrailingOctets`] when not.
+    /// [`DecodeErrorKind::TrailingBytes`] when not.
     #[inline]
     pub fn finish(&self) -> Result<(), DecodeError> {
-        if self.rest.is_empty() { Ok(()) } else { self.fail(DecodeErrorKind::TrailingOctets) }
+        if self.rest.is_empty() { Ok(()) } else { self.fail(DecodeErrorKind::TrailingBytes) }
     }
 }

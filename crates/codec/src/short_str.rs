@@ -36,11 +36,11 @@ impl<'a> ShortStr<'a> {
     /// # Errors
     /// When there are more than 255.
     #[inline]
-    pub const fn new(octets: &'a [u8]) -> Result<Self, TooLong> {
-        if octets.len() > Self::MAX_LEN {
-            Err(TooLong { len: octets.len() })
+    pub const fn new(bytes: &'a [u8]) -> Result<Self, TooLong> {
+        if bytes.len() > Self::MAX_LEN {
+            Err(TooLong { len: bytes.len() })
         } else {
-            Ok(Self(octets))
+            Ok(Self(bytes))
         }
     }
 
@@ -62,9 +62,9 @@ impl<'a> ShortStr<'a> {
 
     /// For bytes whose number came from one byte.
     #[inline]
-    pub(crate) const fn from_checked(octets: &'a [u8]) -> Self {
-        debug_assert!(octets.len() <= Self::MAX_LEN);
-        Self(octets)
+    pub(crate) const fn from_checked(bytes: &'a [u8]) -> Self {
+        debug_assert!(bytes.len() <= Self::MAX_LEN);
+        Self(bytes)
     }
 
     /// The bytes.
@@ -128,8 +128,8 @@ impl<'a> TryFrom<&'a str> for ShortStr<'a> {
 impl<'a> TryFrom<&'a [u8]> for ShortStr<'a> {
     type Error = TooLong;
 
-    fn try_from(octets: &'a [u8]) -> Result<Self, TooLong> {
-        Self::new(octets)
+    fn try_from(bytes: &'a [u8]) -> Result<Self, TooLong> {
+        Self::new(bytes)
     }
 }
 

@@ -20,7 +20,7 @@ pub struct ShortString(Repr);
 /// Most keys, queues and exchanges have short names, which need no memory of their own.
 #[derive(Clone)]
 enum Repr {
-    Inline { len: u8, octets: [u8; INLINE_LEN] },
+    Inline { len: u8, bytes: [u8; INLINE_LEN] },
     Shared(Arc<[u8]>),
 }
 
@@ -32,8 +32,8 @@ impl ShortString {
     ///
     /// # Errors
     /// When there are more than 255.
-    pub fn new(octets: &[u8]) -> Result<Self, TooLong> {
-        ShortStr::new(octets).map(Self::from)
+    pub fn new(bytes: &[u8]) -> Result<Self, TooLong> {
+        ShortStr::new(bytes).map(Self::from)
     }
 
     /// Takes another text. In place, since moving what was just written in small pieces costs more
@@ -41,8 +41,8 @@ impl ShortString {
     pub(crate) fn assign(&mut self, text: ShortStr<'_>) {
         let short = text.as_bytes();
         match &mut self.0 {
-            Repr::Inline { len, octets } if short.len() <= INLINE_LEN => {
-                octets[..short.len()].copy_from_slice(short);
+            Repr::Inline { len, bytes } if short.len() <= INLINE_LEN => {
+                bytes[..short.len()].copy_from_slice(short);
                 *len = short.len() as u8;
             }
             _ => *self = Self::from(text),
@@ -61,8 +61,8 @@ impl ShortString {
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
-            Repr::Inline { len, octets } => &octets[..usize::from(*len)],
-            Repr::Shared(octets) => octets,
+            Repr::Inline { len, bytes } => &bytes[..usize::from(*len)],
+            Repr::Shared(bytes) => bytes,
         }
     }
 
@@ -91,7 +91,7 @@ impl ShortString {
 
 impl Default for ShortString {
     fn default() -> Self {
-        Self(Repr::Inline { len: 0, octets: [0; INLINE_LEN] })
+        Self(Repr::Inline { len: 0, bytes: [0; INLINE_LEN] })
     }
 }
 
@@ -137,12 +137,12 @@ impl AsRef<[u8]> for ShortString {
 impl From<ShortStr<'_>> for ShortString {
     fn from(text: ShortStr<'_>) -> Self {
         let text = text.as_bytes();
-        let mut octets = [0; INLINE_LEN];
-        match octets.get_mut(..text.len()) {
+        let mut bytes = [0; INLINE_LEN];
+        match bytes.get_mut(..text.len()) {
             Some(room) => {
                 room.copy_from_slice(text);
                 // Cannot be cut: it is at most `INLINE_LEN`.
-                Self(Repr::Inline { len: text.len() as u8, octets })
+                Self(Repr::Inline { len: text.len() as u8, bytes })
             }
             None => Self(Repr::Shared(Arc::from(text))),
         }
@@ -166,8 +166,8 @@ impl TryFrom<&str> for ShortString {
 impl TryFrom<&[u8]> for ShortString {
     type Error = TooLong;
 
-    fn try_from(octets: &[u8]) -> Result<Self, TooLong> {
-        Self::new(octets)
+    fn try_from(bytes: &[u8]) -> Result<Self, TooLong> {
+        Self::new(bytes)
     }
 }
 

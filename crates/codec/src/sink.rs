@@ -50,8 +50,8 @@ pub trait Sink {
 
     /// Appends these bytes.
     #[inline]
-    fn put(&mut self, octets: &[u8]) {
-        put_filled!(self, octets.len(), |window| window.put(octets));
+    fn put(&mut self, bytes: &[u8]) {
+        put_filled!(self, bytes.len(), |window| window.put(bytes));
     }
 
     /// Appends a short string with its byte of length.
@@ -163,33 +163,33 @@ impl<'w> Window<'w> {
     }
 }
 
-/// Copies all of `octets` to `room`, which is as long.
+/// Copies all of `bytes` to `room`, which is as long.
 ///
 /// Names and keys of a few bytes are most of what is written. Up to 32 bytes go by two moves that
 /// overlap in the middle, without a call.
 #[inline(always)]
-fn copy(octets: &[u8], room: &mut [MaybeUninit<u8>]) {
-    let len = octets.len();
+fn copy(bytes: &[u8], room: &mut [MaybeUninit<u8>]) {
+    let len = bytes.len();
     if len > 32 {
-        room.write_copy_of_slice(octets);
+        room.write_copy_of_slice(bytes);
     } else if len >= 16 {
-        copy_ends::<16>(octets, room);
+        copy_ends::<16>(bytes, room);
     } else if len >= 8 {
-        copy_ends::<8>(octets, room);
+        copy_ends::<8>(bytes, room);
     } else if len >= 4 {
-        copy_ends::<4>(octets, room);
+        copy_ends::<4>(bytes, room);
     } else if len >= 2 {
-        copy_ends::<2>(octets, room);
+        copy_ends::<2>(bytes, room);
     } else if len == 1 {
-        room[0].write(octets[0]);
+        room[0].write(bytes[0]);
     }
 }
 
 /// Copies the first and the last `N` bytes, which is all when there are at most twice as many.
 #[inline(always)]
-fn copy_ends<const N: usize>(octets: &[u8], room: &mut [MaybeUninit<u8>]) {
-    if let (Some(first), Some(last)) = (octets.first_chunk::<N>(), octets.last_chunk::<N>()) {
-        let end = octets.len();
+fn copy_ends<const N: usize>(bytes: &[u8], room: &mut [MaybeUninit<u8>]) {
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<N>(), bytes.last_chunk::<N>()) {
+        let end = bytes.len();
         room[..N].write_copy_of_slice(first);
         room[end - N..end].write_copy_of_slice(last);
     }
@@ -221,8 +221,8 @@ impl Sink for Window<'_> {
     }
 
     #[inline]
-    fn put(&mut self, octets: &[u8]) {
-        copy(octets, self.take(octets.len()));
+    fn put(&mut self, bytes: &[u8]) {
+        copy(bytes, self.take(bytes.len()));
     }
 
     #[inline]

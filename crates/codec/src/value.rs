@@ -214,7 +214,7 @@ impl<'a> Value<'a> {
             Self::I32(_) | Self::U32(_) | Self::F32(_) => 4,
             Self::Decimal(_) => 5,
             Self::I64(_) | Self::F64(_) | Self::Timestamp(_) => 8,
-            Self::LongStr(octets) | Self::Bytes(octets) => 4 + octets.len(),
+            Self::LongStr(bytes) | Self::Bytes(bytes) => 4 + bytes.len(),
             Self::Array(array) => 4 + array.as_bytes().len(),
             Self::Table(table) => 4 + table.as_bytes().len(),
         }
@@ -240,26 +240,26 @@ impl<'a> Value<'a> {
                 sink.put(&[tag, value.scale]);
                 sink.put_u32(value.digits);
             }
-            Self::LongStr(octets) | Self::Bytes(octets) => put_tagged_octets(tag, octets, sink),
-            Self::Array(array) => put_tagged_octets(tag, array.as_bytes(), sink),
+            Self::LongStr(bytes) | Self::Bytes(bytes) => put_tagged_bytes(tag, bytes, sink),
+            Self::Array(array) => put_tagged_bytes(tag, array.as_bytes(), sink),
             Self::Timestamp(value) => put_tagged(tag, value.to_be_bytes(), sink),
-            Self::Table(table) => put_tagged_octets(tag, table.as_bytes(), sink),
+            Self::Table(table) => put_tagged_bytes(tag, table.as_bytes(), sink),
             Self::Void => sink.put_u8(tag),
         }
     }
 }
 
 #[inline]
-fn put_tagged<const N: usize>(tag: u8, octets: [u8; N], sink: &mut impl Sink) {
+fn put_tagged<const N: usize>(tag: u8, bytes: [u8; N], sink: &mut impl Sink) {
     sink.put_u8(tag);
-    sink.put(&octets);
+    sink.put(&bytes);
 }
 
 #[inline]
-fn put_tagged_octets(tag: u8, octets: &[u8], sink: &mut impl Sink) {
+fn put_tagged_bytes(tag: u8, bytes: &[u8], sink: &mut impl Sink) {
     sink.put_u8(tag);
-    sink.put_u32(wire_len(octets.len()));
-    sink.put(octets);
+    sink.put_u32(wire_len(bytes.len()));
+    sink.put(bytes);
 }
 
 /// A length as the four bytes before a long string, table or array hold it.
@@ -317,12 +317,12 @@ impl fmt::Debug for Value<'_> {
             Self::F32(value) => write!(f, "{value:?}f32"),
             Self::F64(value) => write!(f, "{value:?}f64"),
             Self::Decimal(value) => write!(f, "{}e-{}", value.digits, value.scale),
-            Self::LongStr(octets) => write!(f, "\"{}\"", octets.escape_ascii()),
+            Self::LongStr(bytes) => write!(f, "\"{}\"", bytes.escape_ascii()),
             Self::Array(array) => fmt::Debug::fmt(array, f),
             Self::Timestamp(seconds) => write!(f, "@{seconds}"),
             Self::Table(table) => fmt::Debug::fmt(table, f),
             Self::Void => f.write_str("void"),
-            Self::Bytes(octets) => write!(f, "b\"{}\"", octets.escape_ascii()),
+            Self::Bytes(bytes) => write!(f, "b\"{}\"", bytes.escape_ascii()),
         }
     }
 }

@@ -122,8 +122,8 @@ fn connected() -> (client::Connection, server::Connection, Instant) {
     let mut server = server::Connection::new(Arc::new(server::Config::default()), now);
     let mut is_open = false;
     while !is_open {
-        let octets = std::mem::take(client.output());
-        let mut input = &octets[..];
+        let bytes = std::mem::take(client.output());
+        let mut input = &bytes[..];
         while let Some(event) = server.next(&mut input, now) {
             match event {
                 server::Event::Login { .. } => server.login_accepted(now),
@@ -132,8 +132,8 @@ fn connected() -> (client::Connection, server::Connection, Instant) {
                 other => panic!("{other:?}"),
             }
         }
-        let octets = std::mem::take(server.output());
-        let mut input = &octets[..];
+        let bytes = std::mem::take(server.output());
+        let mut input = &bytes[..];
         while let Some(event) = client.next(&mut input, now) {
             if let client::Event::Opened = event {
                 assert_eq!(client.open_channel(), Ok(1));
@@ -160,28 +160,28 @@ fn write_content(body_size: usize, body_frames: usize, out: &mut Vec<u8>) {
 }
 
 fn publish(body_size: usize, body_frames: usize) -> Vec<u8> {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     basic::Publish { routing_key: ShortStr::from_static("perftest"), ..Default::default() }
-        .write_frame(1, &mut octets);
-    write_content(body_size, body_frames, &mut octets);
-    octets
+        .write_frame(1, &mut bytes);
+    write_content(body_size, body_frames, &mut bytes);
+    bytes
 }
 
 fn deliver(body_size: usize) -> Vec<u8> {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     let method = basic::Deliver {
         consumer_tag: ShortStr::from_static("amq.ctag-0123456789"),
         delivery_tag: 1,
         routing_key: ShortStr::from_static("perftest"),
         ..Default::default()
     };
-    method.write_frame(1, &mut octets);
-    write_content(body_size, 1, &mut octets);
-    octets
+    method.write_frame(1, &mut bytes);
+    write_content(body_size, 1, &mut bytes);
+    bytes
 }
 
 fn ack() -> Vec<u8> {
-    let mut octets = Vec::new();
-    Method::BasicAck(basic::Ack { delivery_tag: 1, multiple: false }).write_frame(1, &mut octets);
-    octets
+    let mut bytes = Vec::new();
+    Method::BasicAck(basic::Ack { delivery_tag: 1, multiple: false }).write_frame(1, &mut bytes);
+    bytes
 }

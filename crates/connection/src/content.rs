@@ -69,13 +69,13 @@ impl Assembly {
 
     /// Takes a body frame or a piece of one, of whose frame `frame_left` more bytes will come. `None` when the frame
     /// is longer than what the message still lacks.
-    pub fn append(&mut self, octets: &[u8], frame_left: u32) -> Option<Progress> {
+    pub fn append(&mut self, bytes: &[u8], frame_left: u32) -> Option<Progress> {
         let body_left = self.body_size - self.body.len() as u64;
-        if octets.len() as u64 + u64::from(frame_left) > body_left {
+        if bytes.len() as u64 + u64::from(frame_left) > body_left {
             return None;
         }
-        self.reserve(octets.len());
-        self.body.extend_from_slice(octets);
+        self.reserve(bytes.len());
+        self.body.extend_from_slice(bytes);
         Some(self.progress())
     }
 

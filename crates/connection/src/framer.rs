@@ -7,8 +7,8 @@
 use courser_codec::reply_code::{COMMAND_INVALID, FRAME_ERROR, NOT_IMPLEMENTED, UNEXPECTED_FRAME};
 use courser_codec::{DecodeError, DecodeErrorKind, FRAME_END, Frame, FrameError, FrameKind};
 
+use crate::binary::{FrameSnippet, SNIPPET_LEN};
 use crate::close::Failure;
-use crate::octets::{FrameSnippet, SNIPPET_LEN};
 
 /// Frames and bodies up to this size, in bytes, are waited for as a whole instead of being taken in pieces.
 pub(crate) const WAIT_MAX: usize = 16 * 1024;
@@ -35,7 +35,7 @@ pub(crate) enum Piece<'a> {
 /// A body frame's payload, or a piece of it.
 pub(crate) struct BodyPiece<'a> {
     pub channel: u16,
-    pub octets: &'a [u8],
+    pub bytes: &'a [u8],
     /// Bytes of this same frame that are still to come.
     pub frame_left: u32,
 }
@@ -55,7 +55,7 @@ struct HalfReadBody {
     payload_len: u32,
     payload_left: u32,
     /// For the error text when its end marker turns out to be wrong.
-    first_octets: [u8; SNIPPET_LEN],
+    first_bytes: [u8; SNIPPET_LEN],
 }
 
 impl Framer {
@@ -86,22 +86,22 @@ impl Framer {
         if self.half_read.is_some() {
             return self.continue_body(input);
         }
-        let octets = *input;
-        match Frame::parse(octets, self.payload_max.saturating_add(Frame::OVERHEAD as u32)) {
+        let bytes = *input;
+        match Frame::parse(bytes, self.payload_max.saturating_add(Frame::OVERHEAD as u32)) {
             Ok(Some((frame, len))) => {
-                *input = &octets[len..];
+                *input = &bytes[len..];
                 match frame.kind {
                     FrameKind::Body => Piece::Body(BodyPiece {
                         channel: frame.channel,
-                        octets: frame.payload,
+                        bytes: frame.payload,
                         frame_left: 0,
                     }),
                     _ => Piece::Frame(frame),
                 }
             }
             Ok(None) => self.begin_body(input),
-            Err(FrameError::UnknownType(_)) => self.unknown_frame(octets),
-            Err(error) => Piece::Broken(broken_frame(error, octets)),
+            Err(FrameError::UnknownType(_)) => self.unknown_frame(bytes),
+            Err(error) => Piece::Broken(broken_frame(error, bytes)),
         }
     }
 
@@ -139,8 +139,8 @@ impl Framer {
     /// Takes the front of a body frame that is not complete, if it is worth it.
     #[cold]
     fn begin_body<'a>(&mut self, input: &mut &'a [u8]) -> Piece<'a> {
-        let octets = *input;
-        let Some((&[kind, ch0, ch1, len0, len1, len2, len3], payload)) = octets.split_first_chunk()
+        let bytes = *input;
+        let Some((&[kind, ch0, ch1, len0, len1, len2, len3], payload)) = bytes.split_first_chunk()
         else {
             return Piece::More;
         };
@@ -148,43 +148,43 @@ impl Framer {
         if kind != FrameKind::Body as u8 || payload_len as usize <= WAIT_MAX {
             return Piece::More;
         }
-        let Some(&first_octets) = payload.first_chunk() else { return Piece::More };
+        let Some(&first_bytes) = payload.first_chunk() else { return Piece::More };
         self.half_read = Some(HalfReadBody {
             channel: u16::from_be_bytes([ch0, ch1]),
             payload_len,
             payload_left: payload_len,
-            first_octets,
+            first_bytes,
         });
         *input = payload;
         self.continue_body(input)
     }
 
     fn continue_body<'a>(&mut self, input: &mut &'a [u8]) -> Piece<'a> {
-        let octets = *input;
+        let bytes = *input;
         let Some(body) = &mut self.half_read else { return Piece::More };
         let channel = body.channel;
         let payload_left = body.payload_left as usize;
-        if let Some((payload, [end, rest @ ..])) = octets.split_at_checked(payload_left) {
+        if let Some((payload, [end, rest @ ..])) = bytes.split_at_checked(payload_left) {
             if *end != FRAME_END {
                 return Piece::Broken(bad_end(
                     FrameKind::Body as u8,
-                    &body.first_octets,
+                    &body.first_bytes,
                     body.payload_len,
                     *end,
                 ));
             }
             *input = rest;
             self.half_read = None;
-            return Piece::Body(BodyPiece { channel, octets: payload, frame_left: 0 });
+            return Piece::Body(BodyPiece { channel, bytes: payload, frame_left: 0 });
         }
         // The last byte of the payload stays for when the end marker is there.
-        let (now, rest) = octets.split_at(octets.len().min(payload_left - 1));
+        let (now, rest) = bytes.split_at(bytes.len().min(payload_left - 1));
         if now.is_empty() {
             return Piece::More;
         }
         *input = rest;
         body.payload_left -= now.len() as u32;
-        Piece::Body(BodyPiece { channel, octets: now, frame_left: body.payload_left })
+        Piece::Body(BodyPiece { channel, bytes: now, frame_left: body.payload_left })
     }
 }
 
@@ -241,9 +241,9 @@ pub(crate) fn unexpected_frame(frame: Frame<'_>) -> Failure {
 
 /// A body frame that must not come here.
 pub(crate) fn unexpected_body(body: &BodyPiece<'_>) -> Failure {
-    let payload_len = body.octets.len() + body.frame_left as usize;
+    let payload_len = body.bytes.len() + body.frame_left as usize;
     let snippet =
-        FrameSnippet { frame_type: FrameKind::Body as u8, payload: body.octets, payload_len };
+        FrameSnippet { frame_type: FrameKind::Body as u8, payload: body.bytes, payload_len };
     Failure::new(UNEXPECTED_FRAME, snippet.to_string())
 }
 

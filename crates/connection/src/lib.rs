@@ -40,13 +40,13 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod binary;
 mod capabilities;
 pub mod client;
 mod close;
 mod content;
 mod framer;
 mod methods;
-mod octets;
 mod sasl;
 pub mod server;
 mod slots;

@@ -72,7 +72,7 @@ impl Mechanisms {
     /// The set of the names in a list from `connection.start`; unknown ones are left out.
     #[must_use]
     pub fn from_names(names: &[u8]) -> Self {
-        let known = names.split(|&octet| octet == b' ').filter_map(Mechanism::from_name);
+        let known = names.split(|&byte| byte == b' ').filter_map(Mechanism::from_name);
         known.fold(Self::NONE, Self::with)
     }
 }
@@ -164,14 +164,14 @@ impl Credentials {
 /// `NUL user NUL password`.
 fn parse_plain(response: &[u8]) -> Option<(&[u8], &[u8])> {
     let response = response.strip_prefix(&[0])?;
-    let end = response.iter().position(|&octet| octet == 0)?;
+    let end = response.iter().position(|&byte| byte == 0)?;
     let (user, password) = (&response[..end], &response[end + 1..]);
     (!password.contains(&0)).then_some((user, password))
 }
 
 fn parse_amqplain(response: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
     let field = |name: &str| match Table::from_entries(response).get(name) {
-        Ok(Some(Value::LongStr(octets) | Value::Bytes(octets))) => Ok(octets),
+        Ok(Some(Value::LongStr(bytes) | Value::Bytes(bytes))) => Ok(bytes),
         Ok(Some(_)) => Err("AMQPLAIN auth info uses unsupported type for LOGIN or PASSWORD field"),
         Ok(None) => Err("AMQPLAIN auth info is missing LOGIN or PASSWORD field"),
         Err(_) => Err("AMQPLAIN auth info is no table"),

@@ -179,7 +179,7 @@ impl<D: Default> Slots<D> {
         if self.content(channel).is_none_or(Assembly::awaits_header) {
             return BodyOutcome::Failed(self.out_of_order(channel));
         }
-        match self.change_content(channel, |content| content.append(body.octets, body.frame_left)) {
+        match self.change_content(channel, |content| content.append(body.bytes, body.frame_left)) {
             Some(Some(Progress::Complete)) => BodyOutcome::Complete,
             Some(Some(Progress::Incomplete)) => BodyOutcome::Again,
             Some(None) | None => {

@@ -45,19 +45,19 @@ fn running(config: Config) -> Connection {
         frame_max: config.frame_max,
         heartbeat: config.heartbeat_s,
     };
-    let mut octets = PROTOCOL_HEADER.to_vec();
+    let mut bytes = PROTOCOL_HEADER.to_vec();
     let start_ok = connection::StartOk {
         client_properties: Table::EMPTY,
         mechanism: "PLAIN".try_into().unwrap(),
         response: b"\0u\0p",
         locale: ShortStr::EMPTY,
     };
-    start_ok.write_frame(0, &mut octets);
-    tune_ok.write_frame(0, &mut octets);
-    connection::Open::default().write_frame(0, &mut octets);
-    channel::Open {}.write_frame(1, &mut octets);
+    start_ok.write_frame(0, &mut bytes);
+    tune_ok.write_frame(0, &mut bytes);
+    connection::Open::default().write_frame(0, &mut bytes);
+    channel::Open {}.write_frame(1, &mut bytes);
     let mut machine = Connection::new(Arc::new(config), now);
-    let mut input = &octets[..];
+    let mut input = &bytes[..];
     while let Some(event) = machine.next(&mut input, now) {
         match event {
             Event::Login { .. } => machine.login_accepted(now),
@@ -71,22 +71,22 @@ fn running(config: Config) -> Connection {
 }
 
 fn publish_start(channel: u16, body_size: u64) -> Vec<u8> {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     basic::Publish { routing_key: "queue".try_into().unwrap(), ..Default::default() }
-        .write_frame(channel, &mut octets);
+        .write_frame(channel, &mut bytes);
     write_content_header_frame(
         channel,
         basic::CLASS_ID,
         body_size,
         RawProperties::EMPTY,
-        &mut octets,
+        &mut bytes,
     );
-    octets
+    bytes
 }
 
-fn drain(machine: &mut Connection, octets: &[u8], mut each: impl FnMut(Event<'_>)) {
+fn drain(machine: &mut Connection, bytes: &[u8], mut each: impl FnMut(Event<'_>)) {
     let now = Instant::now();
-    let mut input = octets;
+    let mut input = bytes;
     while let Some(event) = machine.next(&mut input, now) {
         each(event);
     }
@@ -94,18 +94,18 @@ fn drain(machine: &mut Connection, octets: &[u8], mut each: impl FnMut(Event<'_>
 
 #[test]
 fn small_publishes_and_acks_allocate_nothing() {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     for len in [0, 16, 1024, 100_000] {
-        octets.extend(publish_start(1, len as u64));
+        bytes.extend(publish_start(1, len as u64));
         if len > 0 {
-            write_body_frame(1, &vec![1; len], &mut octets);
+            write_body_frame(1, &vec![1; len], &mut bytes);
         }
-        basic::Ack { delivery_tag: 1, multiple: true }.write_frame(1, &mut octets);
+        basic::Ack { delivery_tag: 1, multiple: true }.write_frame(1, &mut bytes);
     }
     let mut machine = running(Config::default());
     let before = ALLOCATIONS.get();
     let mut count = 0;
-    drain(&mut machine, &octets, |event| {
+    drain(&mut machine, &bytes, |event| {
         assert!(matches!(event, Event::Publish(_) | Event::Request { .. }));
         count += 1;
     });
@@ -143,14 +143,14 @@ fn a_high_channel_number_costs_no_more_than_a_low_one() {
 #[test]
 fn an_announced_size_alone_costs_nothing() {
     let mut machine = running(Config::default());
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     for channel in 2..=2047 {
-        channel::Open {}.write_frame(channel, &mut octets);
-        octets.extend(publish_start(channel, 16 * 1024 * 1024));
+        channel::Open {}.write_frame(channel, &mut bytes);
+        bytes.extend(publish_start(channel, 16 * 1024 * 1024));
     }
-    octets.extend(publish_start(1, 16 * 1024 * 1024));
+    bytes.extend(publish_start(1, 16 * 1024 * 1024));
     let before = HELD_BYTES.get();
-    drain(&mut machine, &octets, |event| assert!(matches!(event, Event::ChannelOpened { .. })));
+    drain(&mut machine, &bytes, |event| assert!(matches!(event, Event::ChannelOpened { .. })));
     let held = HELD_BYTES.get() - before;
     assert!(held < 2047 * 512, "{held}");
 }
@@ -159,16 +159,16 @@ fn an_announced_size_alone_costs_nothing() {
 fn incomplete_messages_are_bounded_over_all_channels() {
     const LIMIT: u64 = 8 * 1024 * 1024;
     let mut machine = running(Config { max_incomplete_bytes: LIMIT, ..Config::default() });
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     for channel in 2..=200 {
-        channel::Open {}.write_frame(channel, &mut octets);
-        octets.extend(publish_start(channel, 200_000));
-        write_body_frame(channel, &vec![0; 100_000], &mut octets);
+        channel::Open {}.write_frame(channel, &mut bytes);
+        bytes.extend(publish_start(channel, 200_000));
+        write_body_frame(channel, &vec![0; 100_000], &mut bytes);
     }
     let before = HELD_BYTES.get();
     let mut held_max = 0;
     let mut closed = None;
-    drain(&mut machine, &octets, |event| {
+    drain(&mut machine, &bytes, |event| {
         held_max = held_max.max(HELD_BYTES.get() - before);
         if let Event::Closed(reason) = event {
             closed = Some(reason.code);
@@ -185,15 +185,15 @@ fn a_message_in_many_pieces_holds_at_most_twice_what_has_come() {
     const SIZE: usize = 10 * 1024 * 1024;
     let mut machine = running(Config::default());
     let now = Instant::now();
-    let mut octets = publish_start(1, SIZE as u64);
+    let mut bytes = publish_start(1, SIZE as u64);
     for _ in 0..SIZE / 65_536 {
-        write_body_frame(1, &[3; 65_536], &mut octets);
+        write_body_frame(1, &[3; 65_536], &mut bytes);
     }
     let before = HELD_BYTES.get();
     let mut taken = 0;
     let mut published = 0;
-    for end in (0..=octets.len()).step_by(50_000).chain([octets.len()]) {
-        let mut input = &octets[taken..end];
+    for end in (0..=bytes.len()).step_by(50_000).chain([bytes.len()]) {
+        let mut input = &bytes[taken..end];
         while let Some(event) = machine.next(&mut input, now) {
             let Event::LargePublish(publish) = event else { panic!("{event:?}") };
             published = publish.body.len();

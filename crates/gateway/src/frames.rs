@@ -75,8 +75,8 @@ pub fn from_amqp(headers: Option<&FieldTable>, body: Bytes) -> Option<(Vec<Bytes
     let mut frames = Vec::with_capacity(before.len() + 1);
     for frame in before {
         match frame {
-            FieldValue::Bytes(octets) | FieldValue::LongStr(octets) => {
-                frames.push(Bytes::copy_from_slice(octets));
+            FieldValue::Bytes(bytes) | FieldValue::LongStr(bytes) => {
+                frames.push(Bytes::copy_from_slice(bytes));
             }
             _ => return None,
         }

@@ -1,4 +1,4 @@
-//! What stands in the first 16 octets of a body: when it should have been sent, by which run and producer, and its
+//! What stands in the first 16 bytes of a body: when it should have been sent, by which run and producer, and its
 //! number.
 //!
 //! The time makes the latency, the rest tells which message of which producer has arrived. A body that is smaller
@@ -36,10 +36,10 @@ impl Stamp {
         let identity = u64::from(self.run) << (PRODUCER_BITS + NUMBER_BITS)
             | u64::from(self.producer) << NUMBER_BITS
             | self.number & ((1 << NUMBER_BITS) - 1);
-        let mut octets = [0; STAMP_LEN];
-        octets[..8].copy_from_slice(&self.time_ns.to_be_bytes());
-        octets[8..].copy_from_slice(&identity.to_be_bytes());
-        octets
+        let mut bytes = [0; STAMP_LEN];
+        bytes[..8].copy_from_slice(&self.time_ns.to_be_bytes());
+        bytes[8..].copy_from_slice(&identity.to_be_bytes());
+        bytes
     }
 
     /// Reads the stamp off a body, if it is large enough to have one.

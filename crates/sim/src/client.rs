@@ -201,21 +201,21 @@ impl Client {
 
     /// Everything that the broker has sent since the last time.
     pub fn receive(&mut self) -> Vec<Received> {
-        let (mut octets, mut wire) = (Vec::new(), WireBuffer::default());
+        let (mut bytes, mut wire) = (Vec::new(), WireBuffer::default());
         // First as the log thread does it, then as the connection's task.
         self.session.try_confirm(&mut wire);
-        wire.append_to(&mut octets);
+        wire.append_to(&mut bytes);
         self.session.confirm_durable();
         loop {
             let mut wire = WireBuffer::default();
             let taken = self.session.outbox().take(&mut wire);
-            wire.append_to(&mut octets);
+            wire.append_to(&mut bytes);
             if wire.is_empty() {
                 break;
             }
             self.session.resume(taken.stalled);
         }
-        decode(&octets)
+        decode(&bytes)
     }
 
     /// Closes and reopens the plain channel: what it has not acknowledged returns.
@@ -231,9 +231,9 @@ pub fn short(text: &str) -> ShortStr<'_> {
     ShortStr::new(text.as_bytes()).expect("short")
 }
 
-fn decode(octets: &[u8]) -> Vec<Received> {
+fn decode(bytes: &[u8]) -> Vec<Received> {
     let mut received = Vec::new();
-    let mut rest = octets;
+    let mut rest = bytes;
     let mut pending: Option<(u16, u64)> = None;
     let mut body = Vec::new();
     let mut size = 0;
@@ -267,7 +267,7 @@ fn decode(octets: &[u8]) -> Vec<Received> {
                 {
                     let (id, padding) = body.split_first_chunk::<8>().expect("a number");
                     let id = u64::from_le_bytes(*id);
-                    assert!(padding.iter().all(|octet| *octet == id as u8), "a body is not whole");
+                    assert!(padding.iter().all(|byte| *byte == id as u8), "a body is not whole");
                     received.push(Received::Message { channel, tag, id, offset });
                 }
             }

@@ -302,11 +302,11 @@ pub fn put_ascending(out: &mut Vec<u8>, positions: &[Position]) {
 }
 
 /// Reads what [`put_ascending`] wrote; none if it is malformed.
-pub fn ascending(mut octets: &[u8]) -> Option<Vec<Position>> {
+pub fn ascending(mut bytes: &[u8]) -> Option<Vec<Position>> {
     let mut positions = Vec::new();
     let mut before = 0u64;
-    while !octets.is_empty() {
-        before = before.checked_add(take_varint(&mut octets)?)?;
+    while !bytes.is_empty() {
+        before = before.checked_add(take_varint(&mut bytes)?)?;
         positions.push(Position(before));
     }
     Some(positions)
@@ -322,13 +322,13 @@ pub fn put_varint(out: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Takes a varint off the front; none if there is none.
-pub fn take_varint(octets: &mut &[u8]) -> Option<u64> {
+pub fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0u64;
     for shift in (0..64).step_by(7) {
-        let (octet, rest) = octets.split_first()?;
-        *octets = rest;
-        number |= u64::from(octet & 0x7f) << shift;
-        if octet & 0x80 == 0 {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
             return Some(number);
         }
     }

@@ -20,9 +20,9 @@ impl PairCoder {
     }
 
     /// Takes a pair off the front; none if there is none.
-    pub fn take(&mut self, octets: &mut &[u8]) -> Option<(Position, u64)> {
-        take_difference(octets, &mut self.position)?;
-        take_difference(octets, &mut self.due_ms)?;
+    pub fn take(&mut self, bytes: &mut &[u8]) -> Option<(Position, u64)> {
+        take_difference(bytes, &mut self.position)?;
+        take_difference(bytes, &mut self.due_ms)?;
         Some((Position(self.position), self.due_ms))
     }
 }
@@ -33,8 +33,8 @@ fn put_difference(out: &mut Vec<u8>, before: &mut u64, number: u64) {
     *before = number;
 }
 
-fn take_difference(octets: &mut &[u8], number: &mut u64) -> Option<()> {
-    let coded = take_varint(octets)?;
+fn take_difference(bytes: &mut &[u8], number: &mut u64) -> Option<()> {
+    let coded = take_varint(bytes)?;
     let difference = (coded >> 1) ^ (coded & 1).wrapping_neg();
     *number = number.wrapping_add(difference);
     Some(())

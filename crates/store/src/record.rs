@@ -55,7 +55,7 @@ pub struct MessageRef<'a> {
 /// What stands in front of the parts of a record.
 #[derive(Clone, Copy, Debug)]
 pub struct Prefix {
-    octets: [u8; PREFIX_LEN + STAMP_LEN],
+    bytes: [u8; PREFIX_LEN + STAMP_LEN],
     len: usize,
 }
 
@@ -63,7 +63,7 @@ impl std::ops::Deref for Prefix {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.octets[..self.len]
+        &self.bytes[..self.len]
     }
 }
 
@@ -141,18 +141,18 @@ impl<'a> MessageRef<'a> {
             .filter(|len| *len != BODY_BESIDE)
             .ok_or_else(too_large)?;
         let body_len = if inline { body_len } else { BODY_BESIDE };
-        let mut prefix = Prefix { octets: [0; PREFIX_LEN + STAMP_LEN], len: PREFIX_LEN };
+        let mut prefix = Prefix { bytes: [0; PREFIX_LEN + STAMP_LEN], len: PREFIX_LEN };
         if self.published_ms != 0 {
             address_len |= STAMPED;
             prefix.len += STAMP_LEN;
-            prefix.octets[PREFIX_LEN..].copy_from_slice(&self.published_ms.to_le_bytes());
+            prefix.bytes[PREFIX_LEN..].copy_from_slice(&self.published_ms.to_le_bytes());
         }
         if self.recorded_deaths {
             address_len |= DEATHS;
         }
-        prefix.octets[..4].copy_from_slice(&header_len.to_le_bytes());
-        prefix.octets[4..8].copy_from_slice(&body_len.to_le_bytes());
-        prefix.octets[8..10].copy_from_slice(&address_len.to_le_bytes());
+        prefix.bytes[..4].copy_from_slice(&header_len.to_le_bytes());
+        prefix.bytes[4..8].copy_from_slice(&body_len.to_le_bytes());
+        prefix.bytes[8..10].copy_from_slice(&address_len.to_le_bytes());
         Ok(prefix)
     }
 
@@ -209,9 +209,9 @@ pub fn split_address(address: &[u8]) -> (&[u8], &[u8]) {
     (exchange, split_short(rest).0)
 }
 
-/// The first short string of `octets` and what follows it; what is missing counts as empty.
-fn split_short(octets: &[u8]) -> (&[u8], &[u8]) {
-    match octets.split_first() {
+/// The first short string of `bytes` and what follows it; what is missing counts as empty.
+fn split_short(bytes: &[u8]) -> (&[u8], &[u8]) {
+    match bytes.split_first() {
         Some((len, rest)) if rest.len() >= *len as usize => rest.split_at(*len as usize),
         _ => (&[], &[]),
     }

@@ -150,12 +150,12 @@ impl Recovered {
     }
 
     /// Reads a checkpoint that [`CheckpointWriter`] wrote; none if it is malformed.
-    pub fn from_checkpoint(mut octets: &[u8]) -> Option<Self> {
+    pub fn from_checkpoint(mut bytes: &[u8]) -> Option<Self> {
         let mut recovered = Recovered::default();
-        while let Some((kind, rest)) = octets.split_first() {
-            octets = rest;
-            let first = take_part(&mut octets)?;
-            let second = take_part(&mut octets)?;
+        while let Some((kind, rest)) = bytes.split_first() {
+            bytes = rest;
+            let first = take_part(&mut bytes)?;
+            let second = take_part(&mut bytes)?;
             if *kind == DEFINITION {
                 recovered.definitions.insert(first.to_vec(), second.to_vec());
             } else if *kind == QUEUE {
@@ -185,10 +185,10 @@ const DELAYED: u8 = 24;
 const STREAM: u8 = 16;
 const RETURNED: u8 = 32;
 
-fn take_part<'a>(octets: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let len = usize::try_from(take_varint(octets)?).ok()?;
-    let (part, rest) = octets.split_at_checked(len)?;
-    *octets = rest;
+fn take_part<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let len = usize::try_from(take_varint(bytes)?).ok()?;
+    let (part, rest) = bytes.split_at_checked(len)?;
+    *bytes = rest;
     Some(part)
 }
 

@@ -32,7 +32,7 @@ proptest! {
             (
                 prop::collection::vec(any::<u8>(), 0..60),
                 prop::collection::vec(any::<u8>(), 0..300),
-                (0..SHARED_BODY_MIN_BYTES + 100, any::<u8>()).prop_map(|(len, octet)| Bytes::from(vec![octet; len])),
+                (0..SHARED_BODY_MIN_BYTES + 100, any::<u8>()).prop_map(|(len, byte)| Bytes::from(vec![byte; len])),
             ),
             0..40,
         )
@@ -53,7 +53,7 @@ proptest! {
 }
 
 #[test]
-fn the_index_of_a_waiting_message_is_sixteen_octets() {
+fn the_index_of_a_waiting_message_is_sixteen_bytes() {
     assert_eq!(size_of::<Location>(), 16);
 }
 

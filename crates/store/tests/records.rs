@@ -7,14 +7,14 @@ use proptest::prelude::*;
 
 /// A record as a log holds it.
 fn encode(record: &Record<'_>) -> Vec<u8> {
-    let mut octets = Vec::new();
-    record.encode_head(&mut octets);
+    let mut bytes = Vec::new();
+    record.encode_head(&mut bytes);
     if let Some(message) = record.message() {
         let (prefix, parts) = message.record_parts().expect("small");
-        octets.extend_from_slice(&prefix);
-        parts.iter().for_each(|part| octets.extend_from_slice(part));
+        bytes.extend_from_slice(&prefix);
+        parts.iter().for_each(|part| bytes.extend_from_slice(part));
     }
-    octets
+    bytes
 }
 
 const MESSAGE: MessageRef<'static> = MessageRef {
@@ -30,10 +30,10 @@ const MESSAGE: MessageRef<'static> = MessageRef {
 fn a_stamp_costs_nothing_where_there_is_none_and_comes_back() {
     let plain = encode(&Record::Spilled { message: MESSAGE });
     let stamped = MessageRef { published_ms: 1_700_000_000_000, ..MESSAGE };
-    let octets = encode(&Record::Spilled { message: stamped });
-    assert_eq!(octets.len(), plain.len() + 8);
+    let bytes = encode(&Record::Spilled { message: stamped });
+    assert_eq!(bytes.len(), plain.len() + 8);
     assert_eq!(stamped.record_len(), MESSAGE.record_len() + 8);
-    let read = message_of(&octets).expect("a message");
+    let read = message_of(&bytes).expect("a message");
     assert_eq!((read.published_ms, read.address), (1_700_000_000_000, MESSAGE.address));
     assert_eq!((read.header, read.body), (MESSAGE.header, MESSAGE.body));
     assert_eq!(message_of(&plain).expect("a message").published_ms, 0);
@@ -41,32 +41,32 @@ fn a_stamp_costs_nothing_where_there_is_none_and_comes_back() {
 
 #[test]
 fn a_message_names_its_queues_and_keeps_its_parts() {
-    let octets = encode(&Record::Message { queues: &[7, u64::MAX], holders: 3, message: MESSAGE });
-    let Some(Replayed::Message { queues, .. }) = Replayed::parse(&octets) else { panic!() };
+    let bytes = encode(&Record::Message { queues: &[7, u64::MAX], holders: 3, message: MESSAGE });
+    let Some(Replayed::Message { queues, .. }) = Replayed::parse(&bytes) else { panic!() };
     assert_eq!(queues, [7, u64::MAX]);
-    let message = message_of(&octets).expect("a message");
+    let message = message_of(&bytes).expect("a message");
     assert_eq!((message.address, message.header), (MESSAGE.address, MESSAGE.header));
     assert_eq!(message.body, MESSAGE.body);
 }
 
 #[test]
 fn a_spilled_message_can_be_read_but_is_in_no_queue_after_a_restart() {
-    let octets = encode(&Record::Spilled { message: MESSAGE });
-    assert_eq!(message_of(&octets).expect("a message").body, MESSAGE.body);
+    let bytes = encode(&Record::Spilled { message: MESSAGE });
+    assert_eq!(message_of(&bytes).expect("a message").body, MESSAGE.body);
     let mut recovered = Recovered::default();
-    recovered.apply(Position(1), Replayed::parse(&octets).expect("a record"));
+    recovered.apply(Position(1), Replayed::parse(&bytes).expect("a record"));
     assert_eq!(recovered, Recovered::default());
 }
 
 #[test]
 fn a_delayed_message_keeps_its_parts_and_its_time_until_it_is_settled() {
-    let octets = encode(&Record::Delayed { queue: 7, due_ms: 1_800_000_000_123, message: MESSAGE });
-    let message = message_of(&octets).expect("a message");
+    let bytes = encode(&Record::Delayed { queue: 7, due_ms: 1_800_000_000_123, message: MESSAGE });
+    let message = message_of(&bytes).expect("a message");
     assert_eq!((message.address, message.header), (MESSAGE.address, MESSAGE.header));
     assert_eq!(message.body, MESSAGE.body);
     let mut recovered = Recovered::default();
-    recovered.apply(Position(5), Replayed::parse(&octets).expect("a record"));
-    recovered.apply(Position(9), Replayed::parse(&octets).expect("a record"));
+    recovered.apply(Position(5), Replayed::parse(&bytes).expect("a record"));
+    recovered.apply(Position(9), Replayed::parse(&bytes).expect("a record"));
     recovered.apply(Position(20), Replayed::Settled { queue: 7, positions: vec![Position(5)] });
     assert_eq!(
         recovered.delayed[&7].pairs().collect::<Vec<_>>(),
@@ -89,9 +89,9 @@ fn a_record_cut_anywhere_is_no_record() {
         Record::Delayed { queue: 9, due_ms: 1, message: MESSAGE },
     ];
     for record in &records {
-        let octets = encode(record);
-        for len in 0..octets.len() {
-            assert!(Replayed::parse(&octets[..len]).is_none(), "{record:?} cut to {len}");
+        let bytes = encode(record);
+        for len in 0..bytes.len() {
+            assert!(Replayed::parse(&bytes[..len]).is_none(), "{record:?} cut to {len}");
         }
     }
 }
@@ -111,17 +111,17 @@ proptest! {
     #[test]
     fn ascending_numbers_come_back(mut numbers in prop::collection::vec(any::<u64>(), 0..100)) {
         numbers.sort_unstable();
-        let mut octets = Vec::new();
+        let mut bytes = Vec::new();
         let positions: Vec<Position> = numbers.into_iter().map(Position).collect();
-        put_ascending(&mut octets, &positions);
-        prop_assert_eq!(ascending(&octets), Some(positions));
+        put_ascending(&mut bytes, &positions);
+        prop_assert_eq!(ascending(&bytes), Some(positions));
     }
 
     #[test]
-    fn anything_is_a_record_or_refused(octets in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = Replayed::parse(&octets);
-        let _ = message_of(&octets);
-        let _ = Recovered::from_checkpoint(&octets);
+    fn anything_is_a_record_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = Replayed::parse(&bytes);
+        let _ = message_of(&bytes);
+        let _ = Recovered::from_checkpoint(&bytes);
     }
 
     #[test]
@@ -137,8 +137,8 @@ proptest! {
             0..10,
         ),
     ) {
-        let mut octets = Vec::new();
-        let mut writer = CheckpointWriter::new(&mut octets);
+        let mut bytes = Vec::new();
+        let mut writer = CheckpointWriter::new(&mut bytes);
         for (key, value) in &definitions {
             writer.definition(key, value).expect("there is room");
         }
@@ -149,7 +149,7 @@ proptest! {
                 writer.queue(*queue, run).expect("there is room");
             }
         }
-        let recovered = Recovered::from_checkpoint(&octets).expect("whole");
+        let recovered = Recovered::from_checkpoint(&bytes).expect("whole");
         prop_assert_eq!(&recovered.definitions, &definitions);
         prop_assert_eq!(recovered.queues.len(), queues.len());
         for (queue, index) in recovered.queues {
@@ -167,12 +167,12 @@ proptest! {
     ) {
         let all: Vec<(u64, u64)> = (0..).zip(times).collect();
         let (before, behind) = all.split_at(in_checkpoint.min(all.len()));
-        let mut octets = Vec::new();
-        let mut writer = CheckpointWriter::new(&mut octets);
+        let mut bytes = Vec::new();
+        let mut writer = CheckpointWriter::new(&mut bytes);
         for run in before.chunks(100) {
             writer.delayed(7, run.iter().map(|(position, due_ms)| (Position(*position), *due_ms))).expect("there is room");
         }
-        let mut recovered = Recovered::from_checkpoint(&octets).expect("whole");
+        let mut recovered = Recovered::from_checkpoint(&bytes).expect("whole");
         for (position, due_ms) in behind {
             recovered.apply(Position(*position), Replayed::Delayed { queue: 7, due_ms: *due_ms });
         }
@@ -190,12 +190,12 @@ proptest! {
         in_checkpoint in prop::collection::btree_map(0u64..100, 1u64..5000, 0..50),
         behind in prop::collection::btree_map(0u64..100, 1u64..5000, 0..50),
     ) {
-        let mut octets = Vec::new();
-        let mut writer = CheckpointWriter::new(&mut octets);
+        let mut bytes = Vec::new();
+        let mut writer = CheckpointWriter::new(&mut bytes);
         writer.queue(7, &(0..100).map(Position).collect::<Vec<_>>()).expect("there is room");
         let pairs = in_checkpoint.iter().map(|(position, count)| (Position(*position), *count));
         writer.returns(7, pairs).expect("there is room");
-        let mut recovered = Recovered::from_checkpoint(&octets).expect("whole");
+        let mut recovered = Recovered::from_checkpoint(&bytes).expect("whole");
         let returns = behind.iter().map(|(position, count)| (Position(*position), *count));
         let returns: Vec<(Position, u64)> = returns.collect();
         let mut record = Vec::new();
@@ -214,12 +214,12 @@ proptest! {
         settled in prop::collection::btree_set(0u64..3000, 0..3000),
         in_checkpoint in 0u64..3000,
     ) {
-        let mut octets = Vec::new();
-        let mut writer = CheckpointWriter::new(&mut octets);
+        let mut bytes = Vec::new();
+        let mut writer = CheckpointWriter::new(&mut bytes);
         for run in (0..in_checkpoint).map(Position).collect::<Vec<_>>().chunks(100) {
             writer.queue(1, run).expect("there is room");
         }
-        let mut recovered = Recovered::from_checkpoint(&octets).expect("whole");
+        let mut recovered = Recovered::from_checkpoint(&bytes).expect("whole");
         for position in in_checkpoint..3000 {
             recovered.apply(Position(position), Replayed::Message { queues: vec![1], size_bytes: 1, published_ms: 0 });
         }

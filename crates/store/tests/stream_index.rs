@@ -136,12 +136,12 @@ fn a_replay_goes_on_where_the_checkpoint_ends() {
     for position in 2..10 {
         recovered.apply(Position(position), message());
     }
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     for piece in pieces(&recovered.streams[&5]) {
-        CheckpointWriter::new(&mut octets).stream(5, &piece).expect("there is room");
+        CheckpointWriter::new(&mut bytes).stream(5, &piece).expect("there is room");
     }
     // The checkpoint begins before what the index already knows.
-    let mut again = Recovered::from_checkpoint(&octets).expect("whole");
+    let mut again = Recovered::from_checkpoint(&bytes).expect("whole");
     for position in 6..15 {
         again.apply(Position(position), message());
     }
@@ -179,7 +179,7 @@ fn a_stream_that_changes_between_the_pieces_of_a_checkpoint_is_whole() {
 }
 
 #[test]
-fn a_page_costs_few_octets_a_message() {
+fn a_page_costs_few_bytes_a_message() {
     let mut index = StreamIndex::new(0, PageLimits::default());
     for number in 0..100_000u64 {
         index.push(&log(number * 180), 150, number / 100);

@@ -93,7 +93,7 @@ fn put_summary(headers: &mut FieldTable, which: &str, death: &Death<'_>) {
 }
 
 fn first_of_its_kind(death: &Death<'_>, headers: &FieldTable) -> FieldTable {
-    let text = |octets: &[u8]| FieldValue::LongStr(octets.to_vec());
+    let text = |bytes: &[u8]| FieldValue::LongStr(bytes.to_vec());
     let mut keys = vec![text(death.routing_key)];
     if let Some(FieldValue::Array(others)) = headers.get(CC) {
         keys.extend(others.iter().cloned());

@@ -166,9 +166,9 @@ fn weight_of(key: &ShortString) -> f64 {
 }
 
 /// A hash that no version and no restart changes (FNV-1a, mixed up).
-pub(super) fn hash(octets: &[u8]) -> u64 {
-    let fold = |hash: u64, octet: &u8| (hash ^ u64::from(*octet)).wrapping_mul(0x0100_0000_01b3);
-    mix(octets.iter().fold(0xcbf2_9ce4_8422_2325, fold))
+pub(super) fn hash(bytes: &[u8]) -> u64 {
+    let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    mix(bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold))
 }
 
 /// Spreads every bit of `number` over all bits (the last step of SplitMix64).

@@ -55,8 +55,8 @@ impl ExchangeKind {
     }
 
     /// The kind that `self as u8` stands for; the numbers are those of the store's definitions.
-    pub(crate) fn from_octet(octet: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| *kind as u8 == octet)
+    pub(crate) fn from_byte(byte: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u8 == byte)
     }
 
     /// The kind that a delayed exchange with these arguments routes as, if they name one.

@@ -46,7 +46,7 @@ impl TopicIndex {
 
 /// The words between the dots; an empty key has none.
 fn words(key: &[u8]) -> impl Iterator<Item = &[u8]> {
-    key.split(|octet| *octet == b'.').filter(|_| !key.is_empty())
+    key.split(|byte| *byte == b'.').filter(|_| !key.is_empty())
 }
 
 /// One walk through the trie.

@@ -95,7 +95,7 @@ fn digest(table: &FieldTable) -> u64 {
 /// Only what tells most values apart: what is left out, [`same_table`] compares.
 fn write(value: &FieldValue, hasher: &mut FxHasher) {
     match value {
-        FieldValue::LongStr(octets) | FieldValue::Bytes(octets) => hasher.write(octets),
+        FieldValue::LongStr(bytes) | FieldValue::Bytes(bytes) => hasher.write(bytes),
         FieldValue::Bool(flag) => hasher.write_u8(u8::from(*flag)),
         FieldValue::Timestamp(seconds) => hasher.write_u64(*seconds),
         FieldValue::Array(elements) => elements.iter().for_each(|element| write(element, hasher)),

@@ -206,11 +206,11 @@ pub(crate) fn global_parameter_key(name: &str) -> Vec<u8> {
 }
 
 pub(crate) fn policy_key(vhost: &str, kind: PolicyKind, name: &str) -> Vec<u8> {
-    let octet = match kind {
+    let byte = match kind {
         PolicyKind::User => POLICY,
         PolicyKind::Operator => OPERATOR_POLICY,
     };
-    let mut key = key(octet, vhost);
+    let mut key = key(byte, vhost);
     key.extend_from_slice(name.as_bytes());
     key
 }
@@ -232,7 +232,7 @@ fn parse_policy(name: &[u8], value: &[u8]) -> Option<Policy> {
     Some(Policy {
         name: String::from_utf8(name.to_vec()).ok()?,
         pattern: String::from_utf8(pattern.to_vec()).ok()?,
-        apply_to: ApplyTo::from_octet(*apply_to)?,
+        apply_to: ApplyTo::from_byte(*apply_to)?,
         priority: i64::from_le_bytes(*priority),
         definition: table(definition)?,
     })
@@ -263,12 +263,12 @@ pub(crate) fn parse(key: &[u8], value: &[u8]) -> Option<Definition> {
     match *kind {
         EXCHANGE => {
             let ([kind, flags], mut arguments) = value.split_first_chunk::<2>()?;
-            let kind = ExchangeKind::from_octet(*kind)?;
+            let kind = ExchangeKind::from_byte(*kind)?;
             let mut number = None;
             let has_number = kind == ExchangeKind::Delayed || flags & NUMBERED != 0;
             if has_number {
-                let (octets, rest) = arguments.split_first_chunk::<8>()?;
-                number = Some(u64::from_le_bytes(*octets));
+                let (bytes, rest) = arguments.split_first_chunk::<8>()?;
+                number = Some(u64::from_le_bytes(*bytes));
                 arguments = rest;
             }
             let settings = ExchangeSettings {

@@ -121,8 +121,8 @@ impl ApplyTo {
         Self::NAMES.iter().map(|(name, _)| *name)
     }
 
-    pub(crate) fn from_octet(octet: u8) -> Option<Self> {
-        Self::NAMES.iter().map(|(_, meant)| *meant).find(|meant| *meant as u8 == octet)
+    pub(crate) fn from_byte(byte: u8) -> Option<Self> {
+        Self::NAMES.iter().map(|(_, meant)| *meant).find(|meant| *meant as u8 == byte)
     }
 
     fn takes_queue(self, queue_type: QueueType) -> bool {

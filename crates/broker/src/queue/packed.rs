@@ -27,20 +27,20 @@ impl Packed {
             return Packed::Plain(locations.drain(..).collect());
         };
         locations.clear();
-        let mut octets = Vec::with_capacity(positions.len() * 3);
+        let mut bytes = Vec::with_capacity(positions.len() * 3);
         let mut before = 0i64;
         for position in positions {
             let difference = (position.0 as i64).wrapping_sub(before);
-            put_varint(&mut octets, ((difference << 1) ^ (difference >> 63)) as u64);
+            put_varint(&mut bytes, ((difference << 1) ^ (difference >> 63)) as u64);
             before = position.0 as i64;
         }
-        Packed::Positions(octets.into())
+        Packed::Positions(bytes.into())
     }
 
     /// Bytes that it uses besides itself.
     pub fn size_bytes(&self) -> usize {
         match self {
-            Packed::Positions(octets) => octets.len(),
+            Packed::Positions(bytes) => bytes.len(),
             Packed::Plain(plain) => size_of_val(&**plain),
         }
     }
@@ -48,8 +48,8 @@ impl Packed {
     /// Appends what was packed to `locations`.
     pub fn unpack(self, locations: &mut VecDeque<Location>) {
         match self {
-            Packed::Positions(octets) => {
-                for_each_position(&octets, &mut |position| {
+            Packed::Positions(bytes) => {
+                for_each_position(&bytes, &mut |position| {
                     locations.push_back(Location::Log { position, marks: 0 });
                 });
             }
@@ -60,7 +60,7 @@ impl Packed {
     /// Calls `each` with every location.
     pub fn for_each(&self, each: &mut dyn FnMut(&Location)) {
         match self {
-            Packed::Positions(octets) => for_each_position(octets, &mut |position| {
+            Packed::Positions(bytes) => for_each_position(bytes, &mut |position| {
                 each(&Location::Log { position, marks: 0 });
             }),
             Packed::Plain(plain) => plain.iter().for_each(each),
@@ -70,7 +70,7 @@ impl Packed {
     /// Calls `each` with the position and the marks of every message that is in the log.
     pub fn for_each_logged(&self, each: &mut dyn FnMut(Position, u16)) {
         match self {
-            Packed::Positions(octets) => for_each_position(octets, &mut |at| each(at, 0)),
+            Packed::Positions(bytes) => for_each_position(bytes, &mut |at| each(at, 0)),
             Packed::Plain(plain) => {
                 plain.iter().filter_map(logged).for_each(|(position, marks)| each(position, marks));
             }
@@ -78,9 +78,9 @@ impl Packed {
     }
 }
 
-fn for_each_position(mut octets: &[u8], each: &mut dyn FnMut(Position)) {
+fn for_each_position(mut bytes: &[u8], each: &mut dyn FnMut(Position)) {
     let mut position = 0i64;
-    while let Some(coded) = take_varint(&mut octets) {
+    while let Some(coded) = take_varint(&mut bytes) {
         let difference = (coded >> 1) as i64 ^ -((coded & 1) as i64);
         position = position.wrapping_add(difference);
         each(Position(position as u64));

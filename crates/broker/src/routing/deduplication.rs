@@ -114,9 +114,9 @@ impl Marker {
     /// What identifies a message with these headers; none if it does not say.
     pub fn key(&self, headers: Table<'_>) -> Result<Option<Key>, DecodeError> {
         let Some(value) = headers.get(self.header.as_bytes())? else { return Ok(None) };
-        let mut octets = Vec::new();
-        value.encode(&mut octets);
-        Ok(Some((self.hashers.0.hash_one(&octets), self.hashers.1.hash_one(&octets))))
+        let mut bytes = Vec::new();
+        value.encode(&mut bytes);
+        Ok(Some((self.hashers.0.hash_one(&bytes), self.hashers.1.hash_one(&bytes))))
     }
 }
 

@@ -349,7 +349,7 @@ impl Pending {
 
     fn inbound(&self, channel: u16) -> Inbound<'_> {
         let (exchange, key) = courser_store::record::split_address(&self.address);
-        let short = |octets| ShortStr::new(octets).unwrap_or_default();
+        let short = |bytes| ShortStr::new(bytes).unwrap_or_default();
         Inbound {
             channel,
             publish: basic::Publish {

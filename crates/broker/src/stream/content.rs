@@ -99,5 +99,5 @@ fn put_parts(header: &[u8], offset: u64, out: &mut Vec<u8>) -> Option<()> {
 /// Whether a message may have an offset already: one that was read from a stream and published
 /// again. A look at the bytes is enough to say no.
 fn has_offset(entries: Table<'_>) -> bool {
-    entries.as_bytes().windows(OFFSET_KEY.len()).any(|octets| octets == OFFSET_KEY)
+    entries.as_bytes().windows(OFFSET_KEY.len()).any(|bytes| bytes == OFFSET_KEY)
 }

@@ -260,12 +260,12 @@ impl Stream {
     /// Calls `each` with the index as a checkpoint keeps it, piece by piece. It may be newer than the
     /// checkpoint's start: what is replayed then is known by its position.
     pub fn for_each_piece(&self, each: &mut dyn FnMut(&[u8])) {
-        let mut octets = Vec::new();
+        let mut bytes = Vec::new();
         let mut offset = Some(0);
         while let Some(from) = offset {
-            octets.clear();
-            offset = self.state.lock().index.encode_piece(from, &mut octets);
-            each(&octets);
+            bytes.clear();
+            offset = self.state.lock().index.encode_piece(from, &mut bytes);
+            each(&bytes);
         }
     }
 

@@ -324,10 +324,10 @@ impl Vhost {
 
 /// A name without carriage returns and line feeds, which names lose.
 pub(crate) fn clean_name(name: ShortStr<'_>) -> ShortString {
-    let octets = name.as_bytes();
-    if octets.iter().any(|octet| matches!(octet, b'\r' | b'\n')) {
+    let bytes = name.as_bytes();
+    if bytes.iter().any(|byte| matches!(byte, b'\r' | b'\n')) {
         let kept: Vec<u8> =
-            octets.iter().copied().filter(|octet| !matches!(octet, b'\r' | b'\n')).collect();
+            bytes.iter().copied().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
         return ShortString::new(&kept).unwrap_or_default();
     }
     ShortString::from(name)

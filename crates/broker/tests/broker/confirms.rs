@@ -132,11 +132,11 @@ fn ack(delivery_tag: u64) -> Vec<u8> {
     frame
 }
 
-fn octets(wire: &mut WireBuffer) -> Vec<u8> {
-    let mut octets = Vec::new();
-    wire.append_to(&mut octets);
+fn bytes(wire: &mut WireBuffer) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    wire.append_to(&mut bytes);
     wire.clear();
-    octets
+    bytes
 }
 
 #[test]
@@ -148,12 +148,12 @@ fn whoever_makes_it_durable_may_take_the_confirm() {
     client.send(persistent("q"));
     let mut wire = WireBuffer::default();
     assert!(client.session().try_confirm(&mut wire));
-    assert_eq!(octets(&mut wire), [0_u8; 0], "nothing is confirmed before it is durable");
+    assert_eq!(bytes(&mut wire), [0_u8; 0], "nothing is confirmed before it is durable");
     world.sync();
     assert!(client.session().try_confirm(&mut wire));
-    assert_eq!(octets(&mut wire), ack(1));
+    assert_eq!(bytes(&mut wire), ack(1));
     assert!(client.session().try_confirm(&mut wire));
-    assert_eq!(octets(&mut wire), [0_u8; 0], "once is enough");
+    assert_eq!(bytes(&mut wire), [0_u8; 0], "once is enough");
     assert_eq!(client.heard(), []);
 }
 
@@ -202,6 +202,6 @@ fn the_store_is_asked_once_however_often_somebody_looks() {
         world.sync();
         assert_eq!(wakes.0.load(Ordering::Relaxed), round);
         assert!(client.session().try_confirm(&mut wire));
-        assert_eq!(octets(&mut wire), ack(round as u64));
+        assert_eq!(bytes(&mut wire), ack(round as u64));
     }
 }

@@ -10,8 +10,8 @@ fn small() -> World {
     World::with(Limits { memory_high_bytes: 100_000, ..Limits::default() })
 }
 
-fn publish(client: &mut Client, octets: usize) {
-    client.publish("", "q", &"x".repeat(octets));
+fn publish(client: &mut Client, bytes: usize) {
+    client.publish("", "q", &"x".repeat(bytes));
 }
 
 #[derive(Default)]

@@ -72,7 +72,7 @@ fn a_queue_for_nothing_passes_on_to_who_is_ready() {
 }
 
 #[test]
-fn octets_of_bodies_count() {
+fn bytes_of_bodies_count() {
     let world = World::new();
     let mut client = world.connect();
     let arguments = FieldTable::new().with("x-max-length-bytes", 10);

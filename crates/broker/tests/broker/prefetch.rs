@@ -180,7 +180,7 @@ fn a_message_waits_for_the_consumer_that_can_take_it() {
 }
 
 #[test]
-fn a_prefetch_in_octets_is_not_implemented() {
+fn a_prefetch_in_bytes_is_not_implemented() {
     let world = World::new();
     let qos = basic::Qos { prefetch_size: 77, ..Default::default() };
     let text = world.connect().fatal(qos);

@@ -253,7 +253,7 @@ fn malformed_properties_end_the_connection_and_reach_nobody() {
     let mut consumer = world.connect();
     consumer.declare("q");
     consumer.consume_no_ack("q");
-    for octets in [
+    for bytes in [
         // content-type of 5 bytes, of which 1 is there.
         &b"\x80\x00\x05a"[..],
         // Bytes behind the last property.
@@ -264,11 +264,11 @@ fn malformed_properties_end_the_connection_and_reach_nobody() {
         b"\x00\x01",
     ] {
         let mut publisher = world.connect();
-        publisher.send(Message::new("", "q", "x").with_encoded_properties(octets));
+        publisher.send(Message::new("", "q", "x").with_encoded_properties(bytes));
         let heard = publisher.heard();
         assert!(
             matches!(&heard[..], [Heard::ConnectionClosed(text)] if text.starts_with("50")),
-            "{octets:?}: {heard:?}"
+            "{bytes:?}: {heard:?}"
         );
         assert_eq!(consumer.heard(), []);
     }

@@ -218,9 +218,9 @@ impl Peer {
     }
 
     async fn read(&mut self) -> bool {
-        let mut octets = [0; 16 * 1024];
-        let count = self.stream.read(&mut octets).await.unwrap_or(0);
-        self.input.extend_from_slice(&octets[..count]);
+        let mut bytes = [0; 16 * 1024];
+        let count = self.stream.read(&mut bytes).await.unwrap_or(0);
+        self.input.extend_from_slice(&bytes[..count]);
         count > 0
     }
 }

@@ -45,7 +45,7 @@ fn field_value() -> impl Strategy<Value = FieldValue> {
 }
 
 fn table_of(value: impl Strategy<Value = FieldValue>) -> impl Strategy<Value = FieldTable> {
-    let key = short().prop_map(|octets| ShortString::new(&octets).expect("255 bytes at most"));
+    let key = short().prop_map(|bytes| ShortString::new(&bytes).expect("255 bytes at most"));
     vec((key, value), 0..6).prop_map(FieldTable::from_iter)
 }
 
@@ -53,10 +53,10 @@ fn held(kind: FieldKind) -> BoxedStrategy<Held> {
     match kind {
         FieldKind::Bit => any::<bool>().prop_map(Held::Bit).boxed(),
         FieldKind::Number { bits } => (0..=u64::MAX >> (64 - bits)).prop_map(Held::Number).boxed(),
-        FieldKind::ShortStr => short().prop_map(Held::Octets).boxed(),
-        FieldKind::LongStr => vec(any::<u8>(), 0..300).prop_map(Held::Octets).boxed(),
+        FieldKind::ShortStr => short().prop_map(Held::Bytes).boxed(),
+        FieldKind::LongStr => vec(any::<u8>(), 0..300).prop_map(Held::Bytes).boxed(),
         FieldKind::Table => {
-            table_of(field_value()).prop_map(|table| Held::Octets(table.to_entries())).boxed()
+            table_of(field_value()).prop_map(|table| Held::Bytes(table.to_entries())).boxed()
         }
     }
 }
@@ -124,7 +124,7 @@ proptest! {
     }
 
     #[test]
-    fn frames_come_out_alike_however_their_octets_come_in(
+    fn frames_come_out_alike_however_their_bytes_come_in(
         frames in vec(frame(), 0..8),
         cuts in vec(any::<prop::sample::Index>(), 0..12),
     ) {
@@ -147,8 +147,8 @@ proptest! {
     }
 
     #[test]
-    fn any_octets_give_a_value_or_an_error(octets in vec(any::<u8>(), 0..200)) {
-        exercise::decode_anything(&octets);
-        exercise::decode_encode_decode(&octets);
+    fn any_bytes_give_a_value_or_an_error(bytes in vec(any::<u8>(), 0..200)) {
+        exercise::decode_anything(&bytes);
+        exercise::decode_encode_decode(&bytes);
     }
 }

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::support::{exercise, octets, vectors};
+use crate::support::{bytes_at, exercise, vectors};
 
 /// Inputs are kept below this, as the fuzzer keeps its own: long ones are slow and find nothing
 /// more.
@@ -15,7 +15,7 @@ const INPUT_LEN_MAX: usize = 4096;
 fn corpus() -> Vec<Vec<u8>> {
     let mut inputs = Vec::new();
     for file in ["frames.json", "methods.json", "headers.json", "tables.json", "malformed.json"] {
-        inputs.extend(vectors(file).iter().map(|vector| octets(vector, "bytes")));
+        inputs.extend(vectors(file).iter().map(|vector| bytes_at(vector, "bytes")));
     }
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
     for target in std::fs::read_dir(kept).expect("the corpus").flatten() {
@@ -68,7 +68,7 @@ fn mutate(input: &mut Vec<u8>, other: &[u8], random: &mut Random) {
 }
 
 #[test]
-fn changed_octets_give_a_value_or_an_error() {
+fn changed_bytes_give_a_value_or_an_error() {
     let inputs = corpus();
     for input in &inputs {
         exercise::decode_anything(input);

@@ -10,7 +10,7 @@ fn text(text: &str) -> ShortStr<'_> {
 }
 
 #[test]
-fn a_publish_has_the_octets_of_the_specification() {
+fn a_publish_has_the_bytes_of_the_specification() {
     let publish = basic::Publish {
         exchange: text("x"),
         routing_key: text("key"),

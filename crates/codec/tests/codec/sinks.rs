@@ -3,12 +3,12 @@
 use courser_codec::{Sink, SliceSink, Window, basic};
 
 #[test]
-fn octets_of_every_length_arrive_as_they_were() {
-    let octets: Vec<u8> = (0..=255).collect();
-    for len in 0..octets.len() {
+fn bytes_of_every_length_arrive_as_they_were() {
+    let bytes: Vec<u8> = (0..=255).collect();
+    for len in 0..bytes.len() {
         let mut out = b"before".to_vec();
-        out.put_with(len, |window| window.put(&octets[..len]));
-        assert_eq!((&out[..6], &out[6..]), (&b"before"[..], &octets[..len]));
+        out.put_with(len, |window| window.put(&bytes[..len]));
+        assert_eq!((&out[..6], &out[6..]), (&b"before"[..], &bytes[..len]));
     }
 }
 

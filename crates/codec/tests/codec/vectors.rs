@@ -1,7 +1,7 @@
 //! The vectors of `spec/vectors/`, read and written.
 
 use crate::support::values::{Values, entries};
-use crate::support::{by_name, octets, vectors, written};
+use crate::support::{by_name, bytes_at, vectors, written};
 use courser_codec::{
     ContentHeader, DecodeError, DecodeErrorKind, Frame, FrameError, FrameKind, Method, Table, basic,
 };
@@ -20,7 +20,7 @@ fn kind(name: &Json) -> FrameKind {
 #[test]
 fn frames_read_and_write_as_the_vectors_say() {
     for vector in vectors("frames.json") {
-        let (bytes, payload) = (octets(&vector, "bytes"), octets(&vector, "payload"));
+        let (bytes, payload) = (bytes_at(&vector, "bytes"), bytes_at(&vector, "payload"));
         let channel = vector["channel"].as_u64().unwrap().try_into().unwrap();
         let frame = Frame { kind: kind(&vector["kind"]), channel, payload: &payload };
         assert_eq!(
@@ -55,7 +55,7 @@ fn methods_read_and_write_as_the_vectors_say() {
             (&method.class_id().into(), &method.method_id().into())
         );
 
-        let bytes = octets(&vector, "bytes");
+        let bytes = bytes_at(&vector, "bytes");
         assert_eq!(Method::decode(&bytes), Ok(method), "{}", vector["name"]);
         let mut frame = Vec::new();
         method.write_frame(9, &mut frame);
@@ -79,7 +79,7 @@ fn methods_read_and_write_as_the_vectors_say() {
 #[test]
 fn content_headers_read_and_write_as_the_vectors_say() {
     for vector in vectors("headers.json") {
-        let bytes = octets(&vector, "bytes");
+        let bytes = bytes_at(&vector, "bytes");
         let values = Values::new(&vector["properties"]);
         let properties = by_name::properties(&values);
         let header = ContentHeader::parse(&bytes)
@@ -125,7 +125,7 @@ fn content_headers_read_and_write_as_the_vectors_say() {
 #[test]
 fn tables_read_and_write_as_the_vectors_say() {
     for vector in vectors("tables.json") {
-        let bytes = octets(&vector, "bytes");
+        let bytes = bytes_at(&vector, "bytes");
         let (table, used) = Table::parse(&bytes).unwrap();
         assert_eq!((used, table.validate()), (bytes.len(), Ok(())), "{}", vector["name"]);
         // Two values are the same when they are written alike: that holds for NaNs too.
@@ -153,9 +153,9 @@ fn tables_read_and_write_as_the_vectors_say() {
 }
 
 #[test]
-fn malformed_octets_are_refused_where_the_vectors_say() {
+fn malformed_bytes_are_refused_where_the_vectors_say() {
     for vector in vectors("malformed.json") {
-        let bytes = octets(&vector, "bytes");
+        let bytes = bytes_at(&vector, "bytes");
         let offset = usize::try_from(vector["offset"].as_u64().unwrap()).unwrap();
         let found = match vector["what"].as_str() {
             Some("frame") => {
@@ -197,7 +197,7 @@ fn read_table(bytes: &[u8]) -> Result<(), DecodeError> {
 fn error_name(kind: DecodeErrorKind) -> &'static str {
     match kind {
         DecodeErrorKind::Truncated => "truncated",
-        DecodeErrorKind::TrailingOctets => "trailing-octets",
+        DecodeErrorKind::TrailingBytes => "trailing-octets",
         DecodeErrorKind::UnknownClass(_) => "unknown-class",
         DecodeErrorKind::UnknownMethod { .. } => "unknown-method",
         DecodeErrorKind::UnknownFieldType(_) => "unknown-field-type",

@@ -127,7 +127,7 @@ pub(super) fn writing(source: &mut Source, class: &Class, method: &Method, form:
 }
 
 fn without_fields(source: &mut Source, class: &Class, method: &Method, name: &str) {
-    let id = id_octets(class, method);
+    let id = id_bytes(class, method);
     source.line("");
     source.line("// AppendTo appends the payload of the method's frame; see [Method].");
     source.block(format!("func (*{name}) AppendTo(dst []byte) []byte"), |source| {
@@ -188,7 +188,7 @@ fn check_lengths(source: &mut Source, class: &Class, method: &Method, form: Form
 }
 
 /// Class and method as bytes.
-fn id_octets(class: &Class, method: &Method) -> String {
+fn id_bytes(class: &Class, method: &Method) -> String {
     let [class0, class1] = class.id.to_be_bytes();
     let [method0, method1] = method.id.to_be_bytes();
     format!("{class0}, {class1}, {method0}, {method1}")
@@ -196,39 +196,39 @@ fn id_octets(class: &Class, method: &Method) -> String {
 
 /// Statements that append class, method and fields; single bytes are gathered into one call.
 fn append_fields(source: &mut Source, class: &Class, method: &Method, form: Form, fallible: bool) {
-    let mut octets = vec![id_octets(class, method)];
+    let mut bytes = vec![id_bytes(class, method)];
     for piece in fields::pieces(method) {
         let field = match piece {
             Piece::Bits(bits) => {
-                octets.push(bits_octet(&bits));
+                bytes.push(bits_octet(&bits));
                 continue;
             }
             Piece::One(field) if field.reserved => {
-                octets.extend(vec!["0".to_owned(); fields::fixed_len(field.wire)]);
+                bytes.extend(vec!["0".to_owned(); fields::fixed_len(field.wire)]);
                 continue;
             }
             Piece::One(field) => field,
         };
         let member = format!("m.{}", identifier(&field.name));
         match field.wire {
-            Wire::Octet => octets.push(member),
-            Wire::Short => octets.push(format!("byte({member}>>8), byte({member})")),
+            Wire::Octet => bytes.push(member),
+            Wire::Short => bytes.push(format!("byte({member}>>8), byte({member})")),
             Wire::ShortStr => {
-                octets.push(format!("byte(len({member}))"));
-                flush(source, &mut octets);
+                bytes.push(format!("byte(len({member}))"));
+                flush(source, &mut bytes);
                 source.line(format!("dst = append(dst, {member}...)"));
             }
             wire => {
-                flush(source, &mut octets);
+                flush(source, &mut bytes);
                 append_wide(source, class, method, field, (wire, form), &member);
             }
         }
     }
     let failure = if fallible { ", nil" } else { "" };
-    if octets.is_empty() {
+    if bytes.is_empty() {
         source.line(format!("return dst{failure}"));
     } else {
-        source.line(format!("return append(dst, {}){failure}", octets.join(", ")));
+        source.line(format!("return append(dst, {}){failure}", bytes.join(", ")));
     }
 }
 
@@ -262,10 +262,10 @@ fn append_wide(
     }
 }
 
-fn flush(source: &mut Source, octets: &mut Vec<String>) {
-    if !octets.is_empty() {
-        source.line(format!("dst = append(dst, {})", octets.join(", ")));
-        octets.clear();
+fn flush(source: &mut Source, bytes: &mut Vec<String>) {
+    if !bytes.is_empty() {
+        source.line(format!("dst = append(dst, {})", bytes.join(", ")));
+        bytes.clear();
     }
 }
 

@@ -8,10 +8,10 @@ use courser_codec::{
 
 use super::phase::Phase;
 use super::{Connection, Event, Step};
+use crate::binary::ErlangBinary;
 use crate::capabilities::Capabilities;
 use crate::close::{CloseReason, Failure};
 use crate::framer::{Piece, decode_failure, malformed_frame, unexpected_body, unexpected_frame};
-use crate::octets::Octets;
 use crate::sasl::Mechanisms;
 use crate::whole::Limits;
 
@@ -40,7 +40,10 @@ impl Connection {
     fn other_protocol<'a>(&mut self, input: &mut &'a [u8]) -> Step<'a> {
         let Some(header) = input.first_chunk::<8>() else { return Step::More };
         *input = &[];
-        self.give_up(format!("the server does not speak AMQP 0-9-1; it offers {}", Octets(header)))
+        self.give_up(format!(
+            "the server does not speak AMQP 0-9-1; it offers {}",
+            ErlangBinary(header)
+        ))
     }
 
     /// Ends the connection without a word to the server, which would not understand it.

@@ -12,10 +12,10 @@ use courser_codec::{
 
 use super::phase::Phase;
 use super::{Connection, Event, Step};
+use crate::binary::ErlangBinary;
 use crate::capabilities::Capabilities;
 use crate::close::{CloseReason, Failure};
 use crate::framer::{Piece, decode_failure, malformed_frame, unexpected_body, unexpected_frame};
-use crate::octets::Octets;
 use crate::sasl::{Credentials, Mechanism};
 use crate::whole::Limits;
 
@@ -88,7 +88,7 @@ impl Connection {
             [PROTOCOL_HEADER, PROTOCOL_HEADER_0_9].iter().any(|header| header.starts_with(seen));
         if !is_known {
             self.output.extend_from_slice(&PROTOCOL_HEADER);
-            let reason = CloseReason::silent(format!("bad protocol header {}", Octets(seen)));
+            let reason = CloseReason::silent(format!("bad protocol header {}", ErlangBinary(seen)));
             self.leave(Phase::Refused, self.config.linger_timeout);
             self.reason = Some(Box::new(reason.clone()));
             *input = &[];

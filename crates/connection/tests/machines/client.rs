@@ -47,8 +47,8 @@ impl Client {
     }
 
     /// Presents bytes and gives the events as text.
-    pub fn feed(&mut self, octets: &[u8]) -> Vec<String> {
-        let mut input = octets;
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<String> {
+        let mut input = bytes;
         let mut seen = Vec::new();
         while let Some(event) = self.machine.next(&mut input, self.now) {
             seen.push(format!("{event:?}"));
@@ -191,9 +191,9 @@ fn a_channel_that_is_closing_is_silent() {
     // Both sides close at once: one event, and a late answer does no harm to the next channel.
     assert_eq!(client.feed(&channel_close(1)).len(), 1);
     assert_eq!(client.machine.open_channel(), Ok(1));
-    let octets =
+    let bytes =
         [frame(1, Method::ChannelCloseOk(channel::CloseOk {})), channel_open_ok(1)].concat();
-    assert_eq!(client.feed(&octets), ["ChannelOpened { channel: 1 }"]);
+    assert_eq!(client.feed(&bytes), ["ChannelOpened { channel: 1 }"]);
 }
 
 #[test]
@@ -273,15 +273,15 @@ fn messages_come_with_their_method_borrowed_or_put_together() {
     ];
     for method in methods {
         for body in [&b""[..], b"hello", &[5; 40_000]] {
-            let mut octets = frame(1, method);
-            octets.extend(content_header(1, 60, body.len() as u64));
+            let mut bytes = frame(1, method);
+            bytes.extend(content_header(1, 60, body.len() as u64));
             let (first, second) = body.split_at(body.len() / 2);
-            let mut cut = octets.clone();
-            octets.extend(if body.is_empty() { Vec::new() } else { body_frame(1, body) });
+            let mut cut = bytes.clone();
+            bytes.extend(if body.is_empty() { Vec::new() } else { body_frame(1, body) });
             cut.extend([body_frame(1, first), body_frame(1, second)].concat());
             let mut client = Client::with_channel();
             let now = client.now;
-            let mut input = &octets[..];
+            let mut input = &bytes[..];
             let Some(Event::Delivery(whole)) = client.machine.next(&mut input, now) else {
                 panic!()
             };
@@ -302,13 +302,13 @@ fn blocks_flow_and_cancels_are_told() {
     let mut client = Client::with_channel();
     let reason = "low on memory".try_into().unwrap();
     let tag = "t".try_into().unwrap();
-    let octets = [
+    let bytes = [
         frame(0, Method::ConnectionBlocked(connection::Blocked { reason })),
         frame(0, Method::ConnectionUnblocked(connection::Unblocked {})),
         frame(1, Method::ChannelFlow(channel::Flow { active: false })),
         frame(1, Method::BasicCancel(basic::Cancel { consumer_tag: tag, nowait: true })),
     ];
-    let seen = client.feed(&octets.concat());
+    let seen = client.feed(&bytes.concat());
     assert_eq!(
         seen[..3],
         [
@@ -341,7 +341,7 @@ fn a_close_waits_for_its_answer_a_bounded_time() {
 
 #[test]
 fn a_server_that_breaks_the_protocol_is_told_so() {
-    for (octets, code) in [
+    for (bytes, code) in [
         (frame(1, Method::QueueDeclare(queue::Declare::default())), 503),
         (frame(2, Method::BasicGetEmpty(basic::GetEmpty {})), 504),
         (frame(0, Method::BasicGetEmpty(basic::GetEmpty {})), 504),
@@ -350,7 +350,7 @@ fn a_server_that_breaks_the_protocol_is_told_so() {
         (b"x\0\x01\0\0\0\0\xce".to_vec(), 501),
     ] {
         let mut client = Client::with_channel();
-        let seen = client.feed(&octets);
+        let seen = client.feed(&bytes);
         assert!(seen[0].contains(&format!("code: {code}")), "{seen:?}");
         assert!(client.sent_methods()[0].contains(&format!("reply_code: {code}")));
         assert!(client.machine.is_closing());

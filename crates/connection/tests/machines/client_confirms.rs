@@ -26,9 +26,9 @@ fn confirms_that_come_out_of_order_are_told_once_each() {
     let confirm = |first: u64, last: u64| {
         format!("Confirm {{ channel: 1, first: {first}, last: {last}, is_ack: true }}")
     };
-    let octets = [ack(3, false), ack(5, false), ack(3, false), ack(6, true), ack(99, false)];
+    let bytes = [ack(3, false), ack(5, false), ack(3, false), ack(6, true), ack(99, false)];
     let expected = [confirm(3, 3), confirm(5, 5), confirm(1, 2), confirm(4, 4), confirm(6, 6)];
-    assert_eq!(client.feed(&octets.concat()), expected);
+    assert_eq!(client.feed(&bytes.concat()), expected);
     assert_eq!(client.machine.unconfirmed(1), 4);
     let nack = frame(
         1,
@@ -60,8 +60,8 @@ proptest! {
         }
         let mut open: BTreeSet<u64> = (1..=published).collect();
         for (tag, multiple) in confirms {
-            let octets = ack(tag, multiple);
-            let mut input = &octets[..];
+            let bytes = ack(tag, multiple);
+            let mut input = &bytes[..];
             let mut told = Vec::new();
             while let Some(event) = client.machine.next(&mut input, client.now) {
                 let Event::Confirm { first, last, is_ack: true, .. } = event else { panic!("{event:?}") };

@@ -75,8 +75,8 @@ fn a_server_of_another_protocol_is_left() {
 #[test]
 fn a_refused_login_is_told_with_its_reason() {
     let mut client = Client::new(Config::default());
-    let octets = [start("PLAIN"), close(403, "ACCESS_REFUSED - Login was refused")].concat();
-    let seen = client.feed(&octets);
+    let bytes = [start("PLAIN"), close(403, "ACCESS_REFUSED - Login was refused")].concat();
+    let seen = client.feed(&bytes);
     assert!(seen[0].contains("code: 403") && seen[0].contains("Peer"), "{seen:?}");
     assert!(client.machine.is_closed());
     assert_eq!(

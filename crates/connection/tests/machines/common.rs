@@ -137,9 +137,9 @@ impl Server {
     }
 
     /// Presents bytes, answers logins and opens, and gives what was seen.
-    pub fn feed(&mut self, octets: &[u8]) -> Vec<Seen> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Seen> {
         let mut seen = Vec::new();
-        self.left.extend_from_slice(octets);
+        self.left.extend_from_slice(bytes);
         let buffer = std::mem::take(&mut self.left);
         let mut input = &buffer[..];
         while let Some(event) = self.machine.next(&mut input, self.now) {
@@ -182,13 +182,13 @@ impl Server {
 }
 
 /// All methods in a stream of frames that has nothing else.
-pub fn methods(mut octets: &[u8]) -> Vec<(u16, Method<'_>)> {
+pub fn methods(mut bytes: &[u8]) -> Vec<(u16, Method<'_>)> {
     let mut methods = Vec::new();
-    while !octets.is_empty() {
-        let (frame, len) = Frame::parse(octets, 0).expect("a frame").expect("a whole frame");
+    while !bytes.is_empty() {
+        let (frame, len) = Frame::parse(bytes, 0).expect("a frame").expect("a whole frame");
         assert_eq!(frame.kind, FrameKind::Method);
         methods.push((frame.channel, Method::decode(frame.payload).expect("a method")));
-        octets = &octets[len..];
+        bytes = &bytes[len..];
     }
     methods
 }
@@ -226,14 +226,14 @@ pub fn default_tune_ok() -> connection::TuneOk {
 
 /// All that a client sends until its connection is open.
 pub fn handshake(properties: FieldTable, tune_ok: connection::TuneOk) -> Vec<u8> {
-    let mut octets = PROTOCOL_HEADER.to_vec();
-    octets.extend(start_ok(&properties, "PLAIN", b"\0guest\0secret"));
-    octets.extend(frame(0, Method::ConnectionTuneOk(tune_ok)));
-    octets.extend(frame(
+    let mut bytes = PROTOCOL_HEADER.to_vec();
+    bytes.extend(start_ok(&properties, "PLAIN", b"\0guest\0secret"));
+    bytes.extend(frame(0, Method::ConnectionTuneOk(tune_ok)));
+    bytes.extend(frame(
         0,
         Method::ConnectionOpen(connection::Open { virtual_host: "/".try_into().unwrap() }),
     ));
-    octets
+    bytes
 }
 
 pub fn open_channel(channel: u16) -> Vec<u8> {
@@ -268,12 +268,12 @@ pub fn publish_method(channel: u16, key: &str) -> Vec<u8> {
 
 /// A publish whose body is cut into frames of at most `piece` bytes.
 pub fn publish_cut(channel: u16, key: &str, body: &[u8], piece: usize) -> Vec<u8> {
-    let mut octets = publish_method(channel, key);
-    octets.extend(content_header(channel, basic::CLASS_ID, body.len() as u64));
+    let mut bytes = publish_method(channel, key);
+    bytes.extend(content_header(channel, basic::CLASS_ID, body.len() as u64));
     for part in body.chunks(piece) {
-        octets.extend(body_frame(channel, part));
+        bytes.extend(body_frame(channel, part));
     }
-    octets
+    bytes
 }
 
 pub fn publish(channel: u16, key: &str, body: &[u8]) -> Vec<u8> {

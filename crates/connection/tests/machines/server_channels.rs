@@ -30,9 +30,9 @@ fn with_channel() -> Server {
 }
 
 /// The end of the connection after these bytes on one with channel 1 open.
-fn connection_error_after(octets: &[u8]) -> (u16, u16, String, (u16, u16)) {
+fn connection_error_after(bytes: &[u8]) -> (u16, u16, String, (u16, u16)) {
     let mut server = with_channel();
-    server.feed(octets);
+    server.feed(bytes);
     server.sent_close()
 }
 
@@ -65,11 +65,11 @@ fn a_method_on_a_channel_that_is_not_open_is_504() {
         connection_error_after(&publish_method(2, "q")),
         (0, 504, text.to_owned(), (60, 40))
     );
-    let octets = [close_ok(1), select_confirms(1)].concat();
+    let bytes = [close_ok(1), select_confirms(1)].concat();
     let mut server = with_channel();
-    server.feed(&octets[..close_ok(1).len()]);
+    server.feed(&bytes[..close_ok(1).len()]);
     server.sent.clear();
-    server.feed(&octets[close_ok(1).len()..]);
+    server.feed(&bytes[close_ok(1).len()..]);
     assert_eq!(server.sent_close(), (0, 504, text.to_owned(), (85, 10)));
 }
 
@@ -110,8 +110,8 @@ fn more_channels_than_agreed_are_530() {
 #[test]
 fn all_2047_channels_open_at_once() {
     let mut server = Server::running();
-    let octets: Vec<u8> = (1..=2047).flat_map(open_channel).collect();
-    assert_eq!(server.feed(&octets).len(), 2047);
+    let bytes: Vec<u8> = (1..=2047).flat_map(open_channel).collect();
+    assert_eq!(server.feed(&bytes).len(), 2047);
     assert!(
         !server.machine.is_closing()
             && (1..=2047).all(|channel| server.machine.is_channel_open(channel))
@@ -121,9 +121,9 @@ fn all_2047_channels_open_at_once() {
 #[test]
 fn a_channel_opens_and_closes_80000_times() {
     let mut server = Server::running();
-    let octets = [open_channel(9), close_ok(9)].concat();
+    let bytes = [open_channel(9), close_ok(9)].concat();
     for _ in 0..80_000 {
-        assert_eq!(server.feed(&octets).len(), 2);
+        assert_eq!(server.feed(&bytes).len(), 2);
         server.sent.clear();
     }
     assert_eq!(server.feed(&open_channel(9)), [Seen::ChannelOpened(9)]);
@@ -158,8 +158,8 @@ fn a_channel_error_silences_the_channel_until_close_ok() {
         [Seen::Publish { channel: 2, .. }]
     ));
 
-    let octets = [frame(1, Method::ChannelCloseOk(channel::CloseOk {})), open_channel(1)].concat();
-    assert_eq!(server.feed(&octets), [Seen::ChannelOpened(1)], "the number is free at once");
+    let bytes = [frame(1, Method::ChannelCloseOk(channel::CloseOk {})), open_channel(1)].concat();
+    assert_eq!(server.feed(&bytes), [Seen::ChannelOpened(1)], "the number is free at once");
     assert!(matches!(
         &server.feed(&publish(1, "q", b"again"))[..],
         [Seen::Publish { channel: 1, .. }]
@@ -196,7 +196,7 @@ fn an_error_on_a_channel_that_is_not_open_is_not_told() {
 }
 
 #[test]
-fn a_long_reply_text_is_cut_to_255_octets() {
+fn a_long_reply_text_is_cut_to_255_bytes() {
     let mut server = with_channel();
     server.machine.channel_error(
         1,
@@ -224,13 +224,13 @@ fn confirms_are_numbered_from_1_on_each_channel() {
     assert_eq!(seqs(&server.feed(&publish(1, "q", b"x"))), [0]);
     assert!(matches!(&server.feed(&select_confirms(1))[..], [Seen::Request { channel: 1, .. }]));
     assert_eq!(server.machine.channel_mode(1), ChannelMode::Confirm);
-    let octets = [
+    let bytes = [
         publish(1, "q", b"x"),
         publish(1, "q", &[1; 50_000]),
         publish(2, "q", b""),
         publish(1, "q", b""),
     ];
-    assert_eq!(seqs(&server.feed(&octets.concat())), [1, 2, 0, 3]);
+    assert_eq!(seqs(&server.feed(&bytes.concat())), [1, 2, 0, 3]);
     // Select again changes nothing.
     server.feed(&select_confirms(1));
     assert_eq!(seqs(&server.feed(&publish(1, "q", b"x"))), [4]);
@@ -244,7 +244,7 @@ fn confirms_and_transactions_do_not_mix() {
     let select = frame(1, Method::TxSelect(tx::Select {}));
     let commit = frame(1, Method::TxCommit(tx::Commit {}));
     let rollback = frame(1, Method::TxRollback(tx::Rollback {}));
-    for (octets, text, ids) in [
+    for (bytes, text, ids) in [
         (
             [&select_confirms(1)[..], &select].concat(),
             "cannot switch from confirm to tx mode",
@@ -260,7 +260,7 @@ fn confirms_and_transactions_do_not_mix() {
         ([&select_confirms(1)[..], &commit].concat(), "channel is not transactional", (90, 20)),
     ] {
         let mut server = with_channel();
-        let seen = server.feed(&octets);
+        let seen = server.feed(&bytes);
         let text = format!("PRECONDITION_FAILED - {text}");
         let closed = Seen::ChannelClosed { channel: 1, code: 406, text: text.clone(), ids };
         assert_eq!(seen.last(), Some(&closed));
@@ -280,12 +280,12 @@ fn requests_reach_the_driver_as_they_are() {
         ..Default::default()
     });
     let ack = Method::BasicAck(basic::Ack { delivery_tag: 7, multiple: true });
-    let octets = [frame(1, declare), frame(1, ack)].concat();
+    let bytes = [frame(1, declare), frame(1, ack)].concat();
     let expected = [
         Seen::Request { channel: 1, payload: frame(1, declare) },
         Seen::Request { channel: 1, payload: frame(1, ack) },
     ];
-    assert_eq!(server.feed(&octets), expected);
+    assert_eq!(server.feed(&bytes), expected);
     let secret = Method::ConnectionUpdateSecret(connection::UpdateSecret {
         new_secret: b"s",
         reason: ShortStr::EMPTY,
@@ -316,8 +316,8 @@ fn a_message_over_the_limit_costs_only_the_channel() {
         [Seen::ChannelClosed { channel: 1, code: 406, text: text.clone(), ids: (60, 40) }]
     );
     assert_eq!(server.sent_close(), (1, 406, text, (60, 40)));
-    let octets = [frame(1, Method::ChannelCloseOk(channel::CloseOk {})), open_channel(1)].concat();
-    server.feed(&octets);
+    let bytes = [frame(1, Method::ChannelCloseOk(channel::CloseOk {})), open_channel(1)].concat();
+    server.feed(&bytes);
     assert!(matches!(&server.feed(&publish(1, "q", &[0; 1000]))[..], [Seen::Publish { .. }]));
 }
 
@@ -326,7 +326,7 @@ fn contents_of_several_channels_may_interleave() {
     let mut server = with_channel();
     server.feed(&open_channel(2));
     let ack = Method::BasicAck(basic::Ack { delivery_tag: 1, multiple: false });
-    let octets = [
+    let bytes = [
         publish_method(1, "a"),
         publish_method(2, "b"),
         content_header(2, 60, 4),
@@ -349,5 +349,5 @@ fn contents_of_several_channels_may_interleave() {
         publishes.collect()
     };
     let expected = [(2, "b".to_owned(), "1234".to_owned()), (1, "a".to_owned(), "xyz".to_owned())];
-    assert_eq!(bodies(server.feed(&octets)), expected);
+    assert_eq!(bodies(server.feed(&bytes)), expected);
 }

@@ -140,14 +140,14 @@ fn a_client_that_misses_two_heartbeats_is_gone() {
 }
 
 #[test]
-fn any_octets_count_as_a_sign_of_life() {
+fn any_bytes_count_as_a_sign_of_life() {
     let mut server = Server::running();
-    let octets = open_channel(1);
+    let bytes = open_channel(1);
     server.advance(100 * SECOND);
-    server.feed(&octets[..3]);
+    server.feed(&bytes[..3]);
     server.advance(100 * SECOND);
     assert!(!server.machine.is_closed());
-    assert_eq!(server.feed(&octets[3..]), [Seen::ChannelOpened(1)]);
+    assert_eq!(server.feed(&bytes[3..]), [Seen::ChannelOpened(1)]);
 }
 
 #[test]

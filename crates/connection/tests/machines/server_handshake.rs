@@ -261,14 +261,14 @@ fn the_largest_limits_that_can_be_set_work() {
 }
 
 #[test]
-fn a_start_ok_larger_than_4096_octets_is_501() {
+fn a_start_ok_larger_than_4096_bytes_is_501() {
     let properties = FieldTable::new().with("product", "x".repeat(5000).as_str());
     let mut server = started(Config::default());
     let start_ok = start_ok(&properties, "PLAIN", b"\0guest\0guest");
     let payload_len = start_ok.len() - 8;
     assert!(matches!(&server.feed(&start_ok)[..], [Seen::Closed { code: 501, .. }]));
     let text =
-        format!("FRAME_ERROR - type 1, all octets = <<>>: {{frame_too_large,{payload_len},4088}}");
+        format!("FRAME_ERROR - type 1, all bytes = <<>>: {{frame_too_large,{payload_len},4088}}");
     assert_eq!(server.sent_close(), (0, 501, text, (0, 0)));
     // Nothing behind such a frame can be trusted.
     assert_eq!(server.feed(&frame(0, Method::ConnectionCloseOk(connection::CloseOk {}))), []);
@@ -297,7 +297,7 @@ fn a_method_out_of_turn_is_504_and_names_the_state() {
 fn a_channel_before_the_connection_is_open_is_505() {
     let mut server = tuning(Config::default());
     server.feed(&open_channel(1));
-    let text = "UNEXPECTED_FRAME - type 1, all octets = <<0,20,0,10,0>>";
+    let text = "UNEXPECTED_FRAME - type 1, all bytes = <<0,20,0,10,0>>";
     assert_eq!(server.sent_close(), (0, 505, text.to_owned(), (0, 0)));
 }
 
@@ -336,7 +336,7 @@ fn a_client_may_leave_during_the_handshake() {
 #[test]
 fn a_handshake_that_takes_too_long_is_ended() {
     let timeout = Config::default().handshake_timeout;
-    for (octets, state) in [
+    for (bytes, state) in [
         (vec![], "pre_init"),
         (PROTOCOL_HEADER[..5].to_vec(), "pre_init"),
         (PROTOCOL_HEADER.to_vec(), "starting"),
@@ -346,7 +346,7 @@ fn a_handshake_that_takes_too_long_is_ended() {
         ),
     ] {
         let mut server = Server::new(Config::default());
-        server.feed(&octets);
+        server.feed(&bytes);
         assert_eq!(server.machine.poll_timeout(), Some(server.now + timeout));
         server.advance(timeout - std::time::Duration::from_millis(1));
         assert!(!server.machine.is_closed());

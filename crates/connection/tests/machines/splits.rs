@@ -56,7 +56,7 @@ impl Op {
             Self::Heartbeat(channel) => write_frame(FrameKind::Heartbeat, channel, &[], out),
             Self::Confirm(channel) => confirm::Select { nowait: true }.write_frame(channel, out),
             Self::Tx(channel) => tx::Select {}.write_frame(channel, out),
-            Self::Junk(ref octets) => out.extend_from_slice(octets),
+            Self::Junk(ref bytes) => out.extend_from_slice(bytes),
             Self::Close => out.extend(frame(
                 0,
                 Method::ConnectionClose(connection::Close {
@@ -113,12 +113,12 @@ fn sizes() -> impl Strategy<Value = Vec<usize>> {
     ]
 }
 
-fn torn<'a>(mut octets: &'a [u8], sizes: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {
+fn torn<'a>(mut bytes: &'a [u8], sizes: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {
     let mut sizes = sizes.iter().cycle();
     std::iter::from_fn(move || {
-        let size = (*sizes.next()?).min(octets.len());
-        let (piece, rest) = octets.split_at(size);
-        octets = rest;
+        let size = (*sizes.next()?).min(bytes.len());
+        let (piece, rest) = bytes.split_at(size);
+        bytes = rest;
         (!piece.is_empty()).then_some(piece)
     })
 }
@@ -134,13 +134,13 @@ proptest! {
         ops in proptest::collection::vec(op(), 1..25),
         sizes in sizes(),
     ) {
-        let mut octets = open_channel(1);
-        ops.iter().for_each(|op| op.encode(&mut octets));
+        let mut bytes = open_channel(1);
+        ops.iter().for_each(|op| op.encode(&mut bytes));
         let mut whole = Server::running();
-        let expected = whole.feed(&octets);
+        let expected = whole.feed(&bytes);
         let mut pieces = Server::running();
         let mut seen = Vec::new();
-        for piece in torn(&octets, &sizes) {
+        for piece in torn(&bytes, &sizes) {
             seen.extend(pieces.feed(piece));
             prop_assert!(pieces.left.len() <= LEFT_MAX);
         }
@@ -150,50 +150,50 @@ proptest! {
     }
 
     #[test]
-    fn random_octets_never_panic_a_server(
-        octets in proptest::collection::vec(any::<u8>(), 0..300),
+    fn random_bytes_never_panic_a_server(
+        bytes in proptest::collection::vec(any::<u8>(), 0..300),
         is_running in any::<bool>(),
         sizes in sizes(),
     ) {
         let mut server = if is_running { Server::running() } else { Server::new(server::Config::default()) };
-        for piece in torn(&octets, &sizes) {
+        for piece in torn(&bytes, &sizes) {
             server.feed(piece);
         }
     }
 
     #[test]
-    fn octets_changed_at_random_never_panic_a_server(
+    fn bytes_changed_at_random_never_panic_a_server(
         ops in proptest::collection::vec(op(), 1..10),
         changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..6),
         sizes in sizes(),
     ) {
-        let mut octets = handshake(client_capabilities(), default_tune_ok());
-        octets.extend(open_channel(1));
-        ops.iter().for_each(|op| op.encode(&mut octets));
-        for (at, octet) in changes {
-            let at = at.index(octets.len());
-            octets[at] = octet;
+        let mut bytes = handshake(client_capabilities(), default_tune_ok());
+        bytes.extend(open_channel(1));
+        ops.iter().for_each(|op| op.encode(&mut bytes));
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
         }
         let mut server = Server::new(server::Config::default());
-        for piece in torn(&octets, &sizes) {
+        for piece in torn(&bytes, &sizes) {
             server.feed(piece);
         }
     }
 
     #[test]
-    fn octets_changed_at_random_never_panic_a_client(
+    fn bytes_changed_at_random_never_panic_a_client(
         changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 0..6),
         sizes in sizes(),
     ) {
         let now = Instant::now();
-        let mut octets = server_stream();
-        for (at, octet) in changes {
-            let at = at.index(octets.len());
-            octets[at] = octet;
+        let mut bytes = server_stream();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
         }
         let mut client = client::Connection::new(Arc::new(client::Config::default()), now);
         let mut left = Vec::new();
-        for piece in torn(&octets, &sizes) {
+        for piece in torn(&bytes, &sizes) {
             left.extend_from_slice(piece);
             let buffer = std::mem::take(&mut left);
             let mut input = &buffer[..];

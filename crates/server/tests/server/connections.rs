@@ -12,10 +12,10 @@ use tokio::net::TcpStream;
 const HEADER: &[u8] = b"AMQP\x00\x00\x09\x01";
 
 /// Everything that the broker says to these bytes until it closes the connection.
-async fn answer(address: SocketAddr, octets: &[u8]) -> Vec<u8> {
+async fn answer(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).await.expect("a connection");
     // It may close before it has read everything.
-    let _ = stream.write_all(octets).await;
+    let _ = stream.write_all(bytes).await;
     let mut answer = Vec::new();
     let reading = stream.read_to_end(&mut answer);
     // A reset is an end as well.
@@ -49,10 +49,10 @@ async fn a_login_mechanism_that_is_not_offered_gets_no_frame() {
         locale: short("en_US"),
         ..Default::default()
     };
-    let mut octets = HEADER.to_vec();
-    start_ok.write_frame(0, &mut octets);
+    let mut bytes = HEADER.to_vec();
+    start_ok.write_frame(0, &mut bytes);
     let start = Instant::now();
-    let said = answer(server.address(), &octets).await;
+    let said = answer(server.address(), &bytes).await;
     assert!(start.elapsed() < Duration::from_secs(3));
     let (frame, length) = Frame::parse(&said, 0).expect("a frame").expect("all of it");
     let start = Method::decode(frame.payload).expect("a method");
@@ -68,12 +68,12 @@ async fn garbage_after_the_header_ends_only_its_connection() {
     let mut random = 1u64;
     let attempts: Vec<_> = (0..50)
         .map(|_| {
-            let mut octets = HEADER.to_vec();
+            let mut bytes = HEADER.to_vec();
             for _ in 0..200 {
                 random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                octets.push((random >> 56) as u8);
+                bytes.push((random >> 56) as u8);
             }
-            tokio::spawn(async move { answer(address, &octets).await })
+            tokio::spawn(async move { answer(address, &bytes).await })
         })
         .collect();
     for attempt in attempts {
@@ -254,10 +254,10 @@ async fn heartbeats_are_sent_and_missed() {
     let mut client = Client::connect(server.address()).await;
     let start = Instant::now();
     let mut heartbeats = 0;
-    let mut octets = [0; 64];
+    let mut bytes = [0; 64];
     // This client does not send any.
     loop {
-        let reading = client.stream.read(&mut octets);
+        let reading = client.stream.read(&mut bytes);
         match tokio::time::timeout(PATIENCE, reading).await.expect("an end").unwrap_or(0) {
             0 => break,
             count => heartbeats += count / 8,

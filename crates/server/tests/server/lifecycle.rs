@@ -124,8 +124,8 @@ async fn a_second_signal_stops_the_command_at_once() {
     let mut mute = Client::connect(broker.address).await;
     broker.signal("TERM");
     // It has been told, and does not answer: the broker waits for it.
-    let mut octet = [0];
-    mute.stream.peek(&mut octet).await.expect("the farewell");
+    let mut byte = [0];
+    mute.stream.peek(&mut byte).await.expect("the farewell");
     let start = Instant::now();
     broker.signal("TERM");
     assert!(broker.wait().success());

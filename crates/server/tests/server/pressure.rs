@@ -8,20 +8,20 @@ use tokio::io::AsyncWriteExt;
 
 const MIB: u64 = 1024 * 1024;
 
-/// Writes `octets` again and again until the broker has taken none for a while, or until `most`
+/// Writes `bytes` again and again until the broker has taken none for a while, or until `most`
 /// have gone. Returns how many have, and how many are still to be sent of the last time.
-async fn write_until_stuck(client: &mut Client, octets: &[u8], most: u64) -> (u64, usize) {
+async fn write_until_stuck(client: &mut Client, bytes: &[u8], most: u64) -> (u64, usize) {
     let mut written = 0;
     while written < most {
-        let mut rest = octets;
+        let mut rest = bytes;
         while !rest.is_empty() {
             let writing = client.stream.write(rest);
             match tokio::time::timeout(Duration::from_secs(2), writing).await {
                 Ok(count) => rest = &rest[count.expect("an open connection")..],
-                Err(_) => return (written + (octets.len() - rest.len()) as u64, rest.len()),
+                Err(_) => return (written + (bytes.len() - rest.len()) as u64, rest.len()),
             }
         }
-        written += octets.len() as u64;
+        written += bytes.len() as u64;
     }
     (written, 0)
 }

@@ -117,10 +117,10 @@ impl World {
     /// What waits and survives, without changing it: what a checkpoint would say of it.
     pub(super) fn observe_delayed(&mut self) -> BTreeMap<u64, u64> {
         let running = self.running();
-        let mut octets = Vec::new();
-        let written = state(&running.broker).write(Lsn(u64::MAX), &mut octets);
+        let mut bytes = Vec::new();
+        let written = state(&running.broker).write(Lsn(u64::MAX), &mut bytes);
         written.expect("memory takes everything");
-        let recovered = Recovered::from_checkpoint(&octets).expect("it was just written");
+        let recovered = Recovered::from_checkpoint(&bytes).expect("it was just written");
         let mut reader = running.store.reader();
         let pairs = recovered.delayed.values().flat_map(|index| index.pairs());
         let with_ids = pairs.map(|(position, due_ms)| {

@@ -213,10 +213,10 @@ impl StreamIndex {
 
     /// Adds a piece that [`StreamIndex::encode_piece`] wrote behind those that came before. None if
     /// it is malformed.
-    pub fn add_piece(&mut self, mut octets: &[u8]) -> Option<()> {
-        let first_offset = take_varint(&mut octets)?;
-        let size_bytes = take_varint(&mut octets)?;
-        let span_ms = take_varint(&mut octets)?;
+    pub fn add_piece(&mut self, mut bytes: &[u8]) -> Option<()> {
+        let first_offset = take_varint(&mut bytes)?;
+        let size_bytes = take_varint(&mut bytes)?;
+        let span_ms = take_varint(&mut bytes)?;
         if first_offset < self.next_offset {
             return None;
         }
@@ -225,10 +225,10 @@ impl StreamIndex {
             self.trim(first_offset);
         }
         self.limits = PageLimits { size_bytes, span_ms };
-        let last_position = take_varint(&mut octets)?.checked_sub(1).map(Position);
-        self.last_ms = take_varint(&mut octets)?;
-        while !octets.is_empty() {
-            let page = Page::decode(self.next_offset, &mut octets)?;
+        let last_position = take_varint(&mut bytes)?.checked_sub(1).map(Position);
+        self.last_ms = take_varint(&mut bytes)?;
+        while !bytes.is_empty() {
+            let page = Page::decode(self.next_offset, &mut bytes)?;
             self.next_offset = page.end_offset();
             self.size_bytes = self.size_bytes.checked_add(page.size_bytes)?;
             self.last_position = page.last_position().or(self.last_position);

@@ -26,7 +26,7 @@ pub(super) struct Page {
 #[derive(Debug)]
 enum Places {
     /// Positions in the log: a varint of the first, varints of the differences.
-    Log { octets: Vec<u8>, last: Position },
+    Log { bytes: Vec<u8>, last: Position },
     /// In memory, where a store survives nothing.
     Memory(Vec<Location>),
 }
@@ -35,7 +35,7 @@ impl PartialEq for Places {
     /// Only what is in the log can be compared.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Places::Log { octets, .. }, Places::Log { octets: others, .. }) => octets == others,
+            (Places::Log { bytes, .. }, Places::Log { bytes: others, .. }) => bytes == others,
             _ => false,
         }
     }
@@ -44,7 +44,7 @@ impl PartialEq for Places {
 impl Page {
     pub fn new(first_offset: u64, now_ms: u64, in_log: bool) -> Self {
         let places = if in_log {
-            Places::Log { octets: Vec::new(), last: Position(0) }
+            Places::Log { bytes: Vec::new(), last: Position(0) }
         } else {
             Places::Memory(Vec::new())
         };
@@ -86,7 +86,7 @@ impl Page {
 
     pub fn footprint_bytes(&self) -> usize {
         let places = match &self.places {
-            Places::Log { octets, .. } => octets.capacity(),
+            Places::Log { bytes, .. } => bytes.capacity(),
             Places::Memory(locations) => locations.capacity() * size_of::<Location>(),
         };
         size_of::<Self>() + places + self.changes.capacity()
@@ -95,8 +95,8 @@ impl Page {
     /// Adds a message, whose place is of the same kind as all others here.
     pub fn push(&mut self, location: &Location, size_bytes: u64, now_ms: u64) {
         match (&mut self.places, location) {
-            (Places::Log { octets, last }, Location::Log { position, .. }) => {
-                put_varint(octets, position.0.wrapping_sub(last.0));
+            (Places::Log { bytes, last }, Location::Log { position, .. }) => {
+                put_varint(bytes, position.0.wrapping_sub(last.0));
                 *last = *position;
             }
             (Places::Memory(locations), location) => locations.push(location.clone()),
@@ -115,7 +115,7 @@ impl Page {
     /// Gives back the memory that no further message will need.
     pub fn close(&mut self) {
         match &mut self.places {
-            Places::Log { octets, .. } => octets.shrink_to_fit(),
+            Places::Log { bytes, .. } => bytes.shrink_to_fit(),
             Places::Memory(locations) => locations.shrink_to_fit(),
         }
         self.changes.shrink_to_fit();
@@ -126,8 +126,8 @@ impl Page {
         let index = index as usize;
         match &self.places {
             Places::Memory(locations) => places.extend(locations.iter().skip(index).cloned()),
-            Places::Log { octets, .. } => {
-                let positions = Positions { octets, position: 0 }.skip(index);
+            Places::Log { bytes, .. } => {
+                let positions = Positions { bytes, position: 0 }.skip(index);
                 places.extend(positions.map(|position| Location::Log { position, marks: 0 }));
             }
         }
@@ -182,27 +182,27 @@ impl Page {
     }
 
     pub fn for_each_position(&self, each: &mut dyn FnMut(Position)) {
-        if let Places::Log { octets, .. } = &self.places {
-            Positions { octets, position: 0 }.for_each(each);
+        if let Places::Log { bytes, .. } = &self.places {
+            Positions { bytes, position: 0 }.for_each(each);
         }
     }
 
     /// Appends a page that is in the log to a checkpoint.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let Places::Log { octets, .. } = &self.places else { return };
+        let Places::Log { bytes, .. } = &self.places else { return };
         put_varint(out, self.size_bytes);
         put_varint(out, self.first_ms);
-        for part in [octets, &self.changes] {
+        for part in [bytes, &self.changes] {
             put_varint(out, part.len() as u64);
             out.extend_from_slice(part);
         }
     }
 
     /// Reads what [`Page::encode`] wrote; none if it is malformed.
-    pub fn decode(first_offset: u64, octets: &mut &[u8]) -> Option<Self> {
-        let size_bytes = take_varint(octets)?;
-        let first_ms = take_varint(octets)?;
-        let (places, changes) = (take_part(octets)?, take_part(octets)?);
+    pub fn decode(first_offset: u64, bytes: &mut &[u8]) -> Option<Self> {
+        let size_bytes = take_varint(bytes)?;
+        let first_ms = take_varint(bytes)?;
+        let (places, changes) = (take_part(bytes)?, take_part(bytes)?);
         let mut page = Page::new(first_offset, first_ms, true);
         let mut rest = places;
         let mut last = 0u64;
@@ -221,22 +221,22 @@ impl Page {
         }
         first_offset.checked_add(u64::from(page.count))?;
         page.size_bytes = size_bytes;
-        page.places = Places::Log { octets: places.to_vec(), last: Position(last) };
+        page.places = Places::Log { bytes: places.to_vec(), last: Position(last) };
         page.changes = changes.to_vec();
         Some(page)
     }
 }
 
-fn take_part<'a>(octets: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let len = usize::try_from(take_varint(octets)?).ok()?;
-    let (part, rest) = octets.split_at_checked(len)?;
-    *octets = rest;
+fn take_part<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let len = usize::try_from(take_varint(bytes)?).ok()?;
+    let (part, rest) = bytes.split_at_checked(len)?;
+    *bytes = rest;
     Some(part)
 }
 
 /// Positions out of their varints.
 struct Positions<'a> {
-    octets: &'a [u8],
+    bytes: &'a [u8],
     position: u64,
 }
 
@@ -244,7 +244,7 @@ impl Iterator for Positions<'_> {
     type Item = Position;
 
     fn next(&mut self) -> Option<Position> {
-        self.position = self.position.wrapping_add(take_varint(&mut self.octets)?);
+        self.position = self.position.wrapping_add(take_varint(&mut self.bytes)?);
         Some(Position(self.position))
     }
 }

@@ -38,7 +38,7 @@ impl Bucket {
 
     /// What is in the log of it: packed as it is, and the position, time and marks of the others.
     pub fn logged(&self, packed: &mut Vec<PackedPairs>, open: &mut Vec<(Position, u64, u16)>) {
-        packed.push(PackedPairs { octets: self.packed[self.read..].into(), before: self.reader });
+        packed.push(PackedPairs { bytes: self.packed[self.read..].into(), before: self.reader });
         open.extend(self.plain.iter().filter_map(|(due_ms, location)| {
             location.position().map(|position| (position, *due_ms, location.marks()))
         }));
@@ -48,13 +48,13 @@ impl Bucket {
 /// Pairs of positions and times that follow on a pair read before.
 #[derive(Debug)]
 pub(super) struct PackedPairs {
-    octets: Box<[u8]>,
+    bytes: Box<[u8]>,
     before: PairCoder,
 }
 
 impl PackedPairs {
     /// The position of each message, and when it is due.
     pub fn iter(&self) -> impl Iterator<Item = (Position, u64)> {
-        pairs(self.before, &self.octets)
+        pairs(self.before, &self.bytes)
     }
 }

@@ -162,15 +162,15 @@ impl Client {
         let mut wire = WireBuffer::default();
         while self.session.is_some() {
             let taken = self.outbox.take(&mut wire);
-            let mut octets = Vec::new();
-            wire.append_to(&mut octets);
-            assert_eq!(octets.len(), wire.len());
+            let mut bytes = Vec::new();
+            wire.append_to(&mut bytes);
+            assert_eq!(bytes.len(), wire.len());
             wire.clear();
-            self.inbox.extend(decode(&octets, self.frame_max));
+            self.inbox.extend(decode(&bytes, self.frame_max));
             if let Some(why) = taken.undeliverable {
                 self.close_connection(&Fault::new(501, why));
             }
-            if octets.is_empty() && taken.stalled.is_empty() {
+            if bytes.is_empty() && taken.stalled.is_empty() {
                 break;
             }
             if let Some(session) = &mut self.session {

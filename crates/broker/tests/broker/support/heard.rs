@@ -75,14 +75,14 @@ struct Content<'a> {
 }
 
 /// Decodes everything, and checks that contents are complete and frames no larger than agreed.
-pub fn decode(mut octets: &[u8], frame_max: usize) -> Vec<Heard> {
+pub fn decode(mut bytes: &[u8], frame_max: usize) -> Vec<Heard> {
     let mut heard = Vec::new();
     let mut content: Option<(u16, Content<'_>)> = None;
-    while !octets.is_empty() {
-        let (frame, len) = Frame::parse(octets, frame_max as u32)
+    while !bytes.is_empty() {
+        let (frame, len) = Frame::parse(bytes, frame_max as u32)
             .expect("a frame within frame_max")
             .expect("no half frames in an outbox");
-        octets = &octets[len..];
+        bytes = &bytes[len..];
         let channel = frame.channel;
         match (frame.kind, &mut content) {
             (FrameKind::Method, None) => {

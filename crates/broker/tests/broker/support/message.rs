@@ -59,9 +59,9 @@ impl Message {
     }
 
     /// With these bytes behind class, weight and body size, whatever they mean.
-    pub fn with_encoded_properties(mut self, octets: &[u8]) -> Self {
+    pub fn with_encoded_properties(mut self, bytes: &[u8]) -> Self {
         self.header.truncate(12);
-        self.header.extend_from_slice(octets);
+        self.header.extend_from_slice(bytes);
         self
     }
 

@@ -25,11 +25,11 @@ pub fn vectors(file: &str) -> Vec<Json> {
 }
 
 /// The bytes of a member that holds them in hexadecimal.
-pub fn octets(vector: &Json, member: &str) -> Vec<u8> {
+pub fn bytes_at(vector: &Json, member: &str) -> Vec<u8> {
     values::from_hex(vector[member].as_str().unwrap_or_else(|| panic!("{vector} has no {member}")))
 }
 
 /// The bytes that writing the vector's value gives.
 pub fn written(vector: &Json) -> Vec<u8> {
-    octets(vector, if vector["encodes_as"].is_null() { "bytes" } else { "encodes_as" })
+    bytes_at(vector, if vector["encodes_as"].is_null() { "bytes" } else { "encodes_as" })
 }

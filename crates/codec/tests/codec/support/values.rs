@@ -14,7 +14,7 @@ pub struct Values(BTreeMap<String, Held>);
 pub enum Held {
     Number(u64),
     Bit(bool),
-    Octets(Vec<u8>),
+    Bytes(Vec<u8>),
 }
 
 /// What a field takes.
@@ -82,7 +82,7 @@ impl Values {
 
     pub fn long_str(&self, name: &str) -> &[u8] {
         match &self.0[name] {
-            Held::Octets(octets) => octets,
+            Held::Bytes(bytes) => bytes,
             _ => panic!("{name} is neither string nor table"),
         }
     }
@@ -97,22 +97,22 @@ impl Held {
         match value {
             Json::Bool(bit) => Self::Bit(*bit),
             Json::Number(number) => Self::Number(number.as_u64().expect("64 unsigned bits")),
-            Json::Array(_) => Self::Octets(entries(value)),
-            _ => Self::Octets(string(value)),
+            Json::Array(_) => Self::Bytes(entries(value)),
+            _ => Self::Bytes(string(value)),
         }
     }
 }
 
 /// The encoded entries of a table. Written one by one, since a key may come twice.
 pub fn entries(table: &Json) -> Vec<u8> {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     for entry in table.as_array().expect("a table") {
         let key = ShortString::new(&string(&entry[0])).expect("255 bytes at most");
         let mut one = FieldTable::new();
         one.insert(key, field(&entry[1]));
-        octets.extend(one.to_entries());
+        bytes.extend(one.to_entries());
     }
-    octets
+    bytes
 }
 
 /// A table without keys that come twice.
@@ -169,8 +169,8 @@ fn string(value: &Json) -> Vec<u8> {
 
 pub fn from_hex(digits: &str) -> Vec<u8> {
     let pairs = digits.as_bytes().chunks(2);
-    let octet = |pair| {
+    let byte = |pair| {
         u8::from_str_radix(std::str::from_utf8(pair).expect("ASCII"), 16).expect("hexadecimal")
     };
-    pairs.map(octet).collect()
+    pairs.map(byte).collect()
 }

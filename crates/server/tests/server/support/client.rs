@@ -226,8 +226,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     /// Publishes a persistent message.
     pub async fn publish_persistent(&mut self, queue: &str, body: &[u8]) {
         let mode_2 = RawProperties::from_encoded(&[0x10, 0, 2]).expect("delivery-mode alone");
-        let octets = self.encode_with("", queue, mode_2, body);
-        self.stream.write_all(&octets).await.expect("an open connection");
+        let bytes = self.encode_with("", queue, mode_2, body);
+        self.stream.write_all(&bytes).await.expect("an open connection");
     }
 
     pub async fn publish(&mut self, queue: &str, body: &[u8]) {
@@ -235,8 +235,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     }
 
     pub async fn publish_to(&mut self, exchange: &str, routing_key: &str, body: &[u8]) {
-        let octets = self.encode(exchange, routing_key, body);
-        self.stream.write_all(&octets).await.expect("an open connection");
+        let bytes = self.encode(exchange, routing_key, body);
+        self.stream.write_all(&bytes).await.expect("an open connection");
     }
 
     /// Bodies of the next deliveries.

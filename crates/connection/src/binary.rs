@@ -8,19 +8,19 @@ use std::fmt;
 pub(crate) const SNIPPET_LEN: usize = 16;
 
 /// Displays bytes.
-pub(crate) struct Octets<'a>(pub &'a [u8]);
+pub(crate) struct ErlangBinary<'a>(pub &'a [u8]);
 
-impl fmt::Display for Octets<'_> {
+impl fmt::Display for ErlangBinary<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<<")?;
         if !self.0.is_empty()
-            && self.0.iter().all(|octet| matches!(octet, b' '..=b'~' | b'\n' | b'\r' | b'\t'))
+            && self.0.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t'))
         {
             write!(f, "\"{}\"", self.0.escape_ascii())?;
         } else {
-            for (i, octet) in self.0.iter().enumerate() {
+            for (i, byte) in self.0.iter().enumerate() {
                 let comma = if i == 0 { "" } else { "," };
-                write!(f, "{comma}{octet}")?;
+                write!(f, "{comma}{byte}")?;
             }
         }
         f.write_str(">>")
@@ -40,6 +40,6 @@ impl fmt::Display for FrameSnippet<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let which = if self.payload_len > SNIPPET_LEN { "first 16" } else { "all" };
         let shown = &self.payload[..self.payload.len().min(SNIPPET_LEN)];
-        write!(f, "type {}, {which} octets = {}", self.frame_type, Octets(shown))
+        write!(f, "type {}, {which} bytes = {}", self.frame_type, ErlangBinary(shown))
     }
 }
