@@ -1,20 +1,12 @@
-//! The gateway's way into the broker: pipes in memory, served as sockets are. So what its endpoints may do is for the
-//! broker to say, as with every other client.
+//! The gateway's way into the broker.
 
 use crate::config::Config;
-use crate::driver::{self, Shared};
-use crate::peer::Peer;
+use crate::driver::Shared;
+use crate::inside::{self, INSIDE};
 use courser_connection::Credentials;
 use courser_gateway::{Connector, EndpointConfig, Gateway, StartError, Stream};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use tokio::sync::watch;
-
-/// Bytes on their way in a pipe, each direction.
-const PIPE_BYTES: usize = 256 * 1024;
-/// Where the gateway comes from: users who may come from this machine only may come from inside the broker.
-const INSIDE: Peer =
-    Peer { address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0), tls: None };
 
 /// Starts the gateway, if there is an endpoint for it.
 pub(crate) async fn start(
@@ -59,11 +51,7 @@ fn check_sizes(config: &Config, endpoint: &EndpointConfig) -> Result<(), StartEr
 fn connector(shared: &Arc<Shared>, stopping: &watch::Receiver<bool>) -> Connector {
     let (shared, stopping) = (Arc::clone(shared), stopping.clone());
     Arc::new(move || {
-        let place = shared.places.admit_own()?;
-        let (brokers, gateways) = tokio::io::duplex(PIPE_BYTES);
-        let name = "gateway".to_owned();
-        let shared = Arc::clone(&shared);
-        tokio::spawn(driver::serve(brokers, INSIDE, place, name, shared, stopping.clone()));
-        Some(Box::new(gateways) as Box<dyn Stream>)
+        let pipe = inside::connect(&shared, "gateway", stopping.clone()).ok()?;
+        Some(Box::new(pipe) as Box<dyn Stream>)
     })
 }

@@ -7,7 +7,7 @@
 //! let config = Config { listen: vec!["127.0.0.1:0".parse()?], ..Config::default() };
 //! let server = Server::start(config).await?;
 //! println!("amqp://guest:guest@{}", server.addresses()[0]);
-//! server.stop().await.map_err(anyhow::Error::msg)?;
+//! server.stop().await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -26,6 +26,7 @@ mod definitions;
 mod driver;
 mod gateway;
 mod gather;
+mod inside;
 mod listener;
 mod login;
 mod management;
@@ -46,9 +47,11 @@ pub use config::{
     VhostSettings,
 };
 pub use gather::Gather;
+pub use inside::NoPlace;
 pub use listener::Inherited;
 pub use open_files::raise_limit as raise_open_file_limit;
 pub use server::{Server, StartError};
+pub use storage::{StopError, StoreFailed};
 pub use tls::TlsError;
 
 /// The name that brokers have where nobody gives them another.

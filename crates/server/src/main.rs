@@ -197,7 +197,7 @@ async fn serve(config: Config, arguments: &Arguments) -> anyhow::Result<()> {
     }
     tell_system(&[NotifyState::Stopping]);
     tokio::select! {
-        stopped = server.stop() => stopped.map_err(anyhow::Error::msg)?,
+        stopped = server.stop() => stopped?,
         signal = stops.next() => tracing::warn!(signal, "stopping at once"),
     }
     Ok(())

@@ -7,12 +7,13 @@ use crate::data_dir::{DataDir, DataDirError};
 use crate::definitions;
 use crate::driver::Shared;
 use crate::gateway;
+use crate::inside::{self, NoPlace};
 use crate::listener::{Bound, Inherited};
 use crate::login::Logins;
 use crate::management::{HttpAddresses, HttpBound};
 use crate::open_files::OpenFiles;
 use crate::places::Places;
-use crate::storage;
+use crate::storage::{self, StopError, StoreFailed};
 use crate::throttle::Throttles;
 use crate::timers;
 use crate::tls::{Acceptor, Certificates, TlsError};
@@ -30,6 +31,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::DuplexStream;
 use tokio::sync::watch;
 
 /// How long clients have to answer the broker's farewell.
@@ -110,7 +112,7 @@ pub struct Server {
     failure: watch::Receiver<Option<String>>,
     checkpoints: storage::Checkpoints,
     gateway: Option<Gateway>,
-    broker: Arc<Broker>,
+    shared: Arc<Shared>,
     _data_dir: DataDir,
 }
 
@@ -188,7 +190,6 @@ impl Server {
         let http = http.serve(&config, &shared, amqp, acceptor, open_files, &stopping);
         timers::start(&shared.broker, clock, stopping);
         let checkpoints = storage.start_checkpoints();
-        let broker = Arc::clone(&shared.broker);
         let _data_dir = data_dir;
         Ok(Server {
             addresses,
@@ -199,7 +200,7 @@ impl Server {
             failure,
             checkpoints,
             gateway,
-            broker,
+            shared,
             _data_dir,
         })
     }
@@ -213,12 +214,25 @@ impl Server {
         if let Some(certificates) = &self.certificates {
             certificates.reload();
         }
-        set_up(&self.broker, config)
+        set_up(&self.shared.broker, config)
+    }
+
+    /// A connection without a socket, for a client in the same program: the stream speaks AMQP, as that of a socket
+    /// does, and `Connection::open_on` of the crate `courser-client` takes it. The client logs in as any other, and counts as
+    /// one that comes from this machine.
+    ///
+    /// # Errors
+    /// When there are as many connections as there may be.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn connect(&self) -> Result<DuplexStream, NoPlace> {
+        inside::connect(&self.shared, "in memory", self.stop.subscribe())
     }
 
     /// What an operator may ask of the broker and do to it, for programs that embed it.
     pub fn admin(&self) -> Admin {
-        self.broker.admin()
+        self.shared.broker.admin()
     }
 
     /// Where it listens, with the real port where 0 was asked for.
@@ -248,10 +262,10 @@ impl Server {
 
     /// Waits until the store has failed, and says why: nothing can be confirmed from then on, and
     /// the broker has to be stopped.
-    pub async fn failed(&self) -> String {
+    pub async fn failed(&self) -> StoreFailed {
         let mut failure = self.failure.clone();
         match failure.wait_for(Option::is_some).await {
-            Ok(reason) => reason.clone().unwrap_or_default(),
+            Ok(reason) => StoreFailed { reason: reason.clone().unwrap_or_default() },
             // The broker is gone, and with it whatever could fail.
             Err(_) => std::future::pending().await,
         }
@@ -259,7 +273,10 @@ impl Server {
 
     /// Stops listening, closes every connection with 320, waits a few seconds at most for the
     /// clients to take note, and makes everything durable.
-    pub async fn stop(mut self) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// When that could not be made durable which nobody was told to be.
+    pub async fn stop(mut self) -> Result<(), StopError> {
         if let Some(gateway) = self.gateway.take() {
             gateway.stop().await;
         }
@@ -269,8 +286,8 @@ impl Server {
         let Server { checkpoints, .. } = self;
         let closed = tokio::task::spawn_blocking(move || checkpoints.finish());
         match closed.await {
-            Ok(closed) => closed,
-            Err(panicked) => Err(panicked.to_string()),
+            Ok(closed) => Ok(closed?),
+            Err(panicked) => Err(StopError::Panicked(panicked)),
         }
     }
 }

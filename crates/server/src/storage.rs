@@ -15,6 +15,25 @@ use std::time::{Duration, Instant};
 /// A start that takes longer than this tells how far it is.
 const QUIET_START: Duration = Duration::from_secs(1);
 
+/// The store has failed: nothing can be confirmed from then on.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{reason}")]
+pub struct StoreFailed {
+    /// What failed, on which file, and what the system said.
+    pub reason: String,
+}
+
+/// Why a broker did not end as it should.
+#[derive(Debug, thiserror::Error)]
+pub enum StopError {
+    /// Not everything could be made durable; what was confirmed is.
+    #[error(transparent)]
+    Store(#[from] StoreFailed),
+    /// A thread has panicked, which is a fault of the broker.
+    #[error("the broker's end was interrupted: {0}")]
+    Panicked(tokio::task::JoinError),
+}
+
 /// The shards of a broker that are open.
 pub(crate) struct Storage {
     broker: Arc<Broker>,
@@ -99,7 +118,7 @@ pub(crate) struct Checkpoints {
 impl Checkpoints {
     /// Ends the threads, after a last checkpoint of each shard that makes the next start quick, and
     /// makes everything durable. Blocks.
-    pub fn finish(self) -> Result<(), String> {
+    pub fn finish(self) -> Result<(), StoreFailed> {
         // The home shard, which says where everything is, comes last.
         self.shards.into_iter().rev().map(ShardCheckpoints::finish).fold(Ok(()), Result::and)
     }
@@ -138,7 +157,7 @@ impl ShardCheckpoints {
         ShardCheckpoints { broker, id, shard, state, thread: thread.ok() }
     }
 
-    fn finish(mut self) -> Result<(), String> {
+    fn finish(mut self) -> Result<(), StoreFailed> {
         self.end_thread();
         if self.shard.store().failure().is_none() {
             make(&self.broker, self.id, &*self.shard, &*self.state);
@@ -148,7 +167,7 @@ impl ShardCheckpoints {
                 );
             }
         }
-        self.shard.close()
+        self.shard.close().map_err(|reason| StoreFailed { reason })
     }
 
     fn end_thread(&mut self) {

@@ -14,6 +14,7 @@ mod data_dir;
 mod durable_answers;
 mod gateway;
 mod gather;
+mod inside;
 mod journal_command;
 mod lifecycle;
 mod log;

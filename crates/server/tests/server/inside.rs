@@ -1,0 +1,77 @@
+//! Clients in the same program, without a socket.
+
+use courser::{Config, HttpListen, Management, NoPlace, Server};
+use courser_broker::admin::PageRequest;
+use courser_client::{Connection, ConsumeOptions, Error, Options, QueueOptions, Uri};
+use std::path::Path;
+
+/// A broker that nobody reaches but from within.
+async fn start(folder: &Path, connections_max: usize) -> Server {
+    let mut config = Config {
+        listen: Vec::new(),
+        management: Management { listen: HttpListen::none(), ..Management::default() },
+        data_dir: folder.to_owned(),
+        ..Config::default()
+    };
+    config.limits.connections_max = connections_max;
+    Server::start(config).await.expect("a broker")
+}
+
+async fn open(server: &Server) -> Connection {
+    let pipe = server.connect().expect("a place");
+    Connection::open_on(pipe, Options::default()).await.expect("a login")
+}
+
+#[tokio::test]
+async fn messages_go_through_a_broker_that_listens_nowhere() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = start(folder.path(), 10).await;
+    assert!(server.addresses().is_empty() && server.http_addresses().is_empty());
+    let (publisher, consumer) = (open(&server).await, open(&server).await);
+    let channel = publisher.open_channel().await.expect("a channel");
+    channel.queue_declare("inside", QueueOptions::default()).await.expect("a queue");
+    channel.confirm_select().await.expect("confirms");
+    // Larger than the pipe, so that both ends have to take turns.
+    let body = vec![7; 3 << 20];
+    let confirm = channel.publish("", "inside", &body).await.expect("published");
+    assert!(confirm.await.expect("a confirm").is_ack());
+
+    let channel = consumer.open_channel().await.expect("a channel");
+    let consuming = channel.consume("inside", ConsumeOptions::default());
+    let mut deliveries = consuming.await.expect("a consumer");
+    let delivery = deliveries.next().await.expect("open").expect("a delivery");
+    assert!(delivery.body() == body, "the body is not what was published");
+    delivery.ack().expect("acknowledged");
+    publisher.close().await.expect("closed");
+    consumer.close().await.expect("closed");
+    server.stop().await.expect("a clean stop");
+}
+
+#[tokio::test]
+async fn there_are_no_more_connections_than_the_settings_allow() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = start(folder.path(), 1).await;
+    let first = open(&server).await;
+    let refused = server.connect().expect_err("one too many");
+    assert_eq!(refused, NoPlace { connections_max: 1 });
+    first.close().await.expect("closed");
+    server.stop().await.expect("a clean stop");
+}
+
+#[tokio::test]
+async fn clients_inside_log_in_and_are_told_when_the_broker_stops() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = start(folder.path(), 10).await;
+    let wrong = "amqp://guest:wrong@localhost/".parse::<Uri>().expect("a URI").options;
+    let refused = Connection::open_on(server.connect().expect("a place"), wrong).await;
+    assert_eq!(refused.expect_err("a wrong password").reply_code(), Some(403));
+
+    let client = open(&server).await;
+    let seen = server.admin().connections(None).expect("a list").page(&PageRequest::first(10));
+    assert!(format!("{:?}", seen.items).contains("in memory"), "{:?}", seen.items);
+    server.stop().await.expect("a clean stop");
+    match client.closed().await {
+        Error::ConnectionClosed(reason) => assert_eq!(reason.code, 320),
+        other => panic!("{other:?}"),
+    }
+}
