@@ -9,13 +9,14 @@ use std::path::Path;
 use std::process::Command;
 
 /// What each crate is built with, as far as it is ours: all that it may be.
-const ALLOWED: [(&str, &[&str]); 12] = [
+const ALLOWED: [(&str, &[&str]); 13] = [
     ("courser-auth", &[]),
     ("courser-codec", &[]),
     ("courser-connection", &["courser-codec"]),
     ("courser-store", &[]),
     ("courser-broker", &["courser-auth", "courser-codec", "courser-store"]),
     ("courser-journal", &["courser-store"]),
+    ("courser-cluster", &["courser-journal", "courser-store"]),
     ("courser-client", &["courser-codec", "courser-connection"]),
     ("courser-gateway", &["courser-codec", "courser-connection", "courser-client"]),
     ("courser-perftest", &["courser-codec", "courser-connection", "courser-client"]),

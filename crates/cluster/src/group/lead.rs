@@ -1,0 +1,98 @@
+//! What only a leader is asked for.
+
+use super::Group;
+use super::ready::proposed;
+use crate::members::to_conf_change;
+use crate::{Change, EntryId, GroupError, NodeId, PlaceError, Placed, ProposeError, ReplicaLog};
+use raft::StateRole;
+use raft::eraftpb::{ConfChangeV2, Message, MessageType};
+
+impl<L: ReplicaLog> Group<L> {
+    /// Places a batch in the log, and offers it to the others. It is confirmed when
+    /// [`durable`](courser_store::Log::durable) reaches its end; if another node leads before, it may be cut off. None if
+    /// there was nothing in it.
+    ///
+    /// # Errors
+    /// Nothing is placed then.
+    pub fn propose(&mut self, batch: &mut L::Batch) -> Result<Option<Placed>, ProposeError> {
+        self.may_propose()?;
+        let waiting = self.uncommitted_bytes();
+        if waiting > self.options.uncommitted_bytes {
+            return Err(ProposeError::Behind(waiting));
+        }
+        let raft = &self.node.raft;
+        let id = EntryId { term: raft.term, index: raft.raft_log.last_index() + 1 };
+        let placed = self.node.mut_store().log.place(id, batch).map_err(|error| match error {
+            PlaceError::Full => ProposeError::Full,
+            PlaceError::Failed(failed) => ProposeError::Failed(failed.into()),
+        })?;
+        let Some(placed) = placed else { return Ok(None) };
+        self.placed_bytes += placed.frame.len() as u64;
+        self.placed.push_back((id.index, self.placed_bytes));
+        let mut message = Message { from: self.options.node.0, ..Message::default() };
+        message.set_msg_type(MessageType::MsgPropose);
+        message.entries = vec![proposed(id, placed.frame.clone())].into();
+        self.node.raft.step(message).map_err(GroupError::from)?;
+        let engine = self.node.raft.raft_log.last_index();
+        if engine != id.index {
+            return Err(GroupError::OutOfStep { log: id.index, engine }.into());
+        }
+        self.handle_ready()?;
+        Ok(Some(placed))
+    }
+
+    /// Changes the members; several at once by way of a joint configuration, which whoever leads leaves at a tick. Takes
+    /// effect when it is committed.
+    ///
+    /// # Errors
+    /// When it can't be done now, or makes no sense. Nothing is changed then.
+    pub fn change_members(&mut self, changes: &[Change]) -> Result<(), ProposeError> {
+        self.may_propose()?;
+        if self.node.raft.has_pending_conf() || self.members.is_joint() {
+            return Err(ProposeError::ChangeUnderWay);
+        }
+        if let Some(reason) = self.members.refuses(changes) {
+            return Err(ProposeError::BadChange(reason));
+        }
+        let proposed = self.node.propose_conf_change(Vec::new(), to_conf_change(changes));
+        proposed.map_err(GroupError::from)?;
+        Ok(self.handle_ready()?)
+    }
+
+    /// Hands the lead over to a member, when that has everything. Until then, and for an election timeout at most,
+    /// nothing is taken.
+    ///
+    /// # Errors
+    /// When this node does not lead.
+    pub fn transfer_to(&mut self, node: NodeId) -> Result<(), ProposeError> {
+        self.may_propose()?;
+        self.node.transfer_leader(node.0);
+        Ok(self.handle_ready()?)
+    }
+
+    /// Wants to lead, without waiting for the election timeout. The others may refuse.
+    ///
+    /// # Errors
+    /// When the group can't go on.
+    pub fn campaign(&mut self) -> Result<(), GroupError> {
+        self.node.campaign()?;
+        self.handle_ready()
+    }
+
+    fn may_propose(&self) -> Result<(), ProposeError> {
+        let raft = &self.node.raft;
+        let is_leader = raft.state == StateRole::Leader && raft.lead_transferee.is_none();
+        let is_member = raft.prs().get(raft.id).is_some();
+        if is_leader && is_member { Ok(()) } else { Err(ProposeError::NotLeader) }
+    }
+
+    /// Ends the exchange of one majority for another. The engine could do that by itself, except for a leader that is
+    /// deposed before; so whoever leads does it.
+    pub(super) fn leave_joint(&mut self) -> Result<(), GroupError> {
+        let wants = self.members.is_joint() && !self.node.raft.has_pending_conf();
+        if wants && self.serving().is_some() && self.may_propose().is_ok() {
+            self.node.propose_conf_change(Vec::new(), ConfChangeV2::default())?;
+        }
+        Ok(())
+    }
+}

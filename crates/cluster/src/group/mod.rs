@@ -1,0 +1,136 @@
+//! One node's part in one group.
+
+mod lead;
+mod open;
+mod ready;
+mod timeouts;
+
+use crate::packet::Packet;
+use crate::storage::LogStorage;
+use crate::{GroupError, Members, NodeId, Options, ReplicaLog, Vote};
+use raft::{RawNode, StateRole};
+use std::collections::VecDeque;
+use timeouts::Timeouts;
+
+/// One node's part in one group: see the crate's page.
+///
+/// After an error of kind [`GroupError`] it must not be used any more, and after a panic neither: the engine panics
+/// when somebody contradicts what is committed.
+pub struct Group<L: ReplicaLog> {
+    node: RawNode<LogStorage<L>>,
+    options: Options,
+    timeouts: Timeouts,
+    members: Members,
+    /// What is saved beside the log.
+    vote: Vote,
+    /// What waits for the disk, in the order in which it was written.
+    unsynced: VecDeque<Unsynced>,
+    packets: Vec<Packet>,
+    /// What was last given to [`ReplicaLog::commit`].
+    committed: u64,
+    /// Bytes that this leader has placed, and those of them that are committed: index and sum of bytes so far.
+    placed: VecDeque<(u64, u64)>,
+    placed_bytes: u64,
+    committed_bytes: u64,
+}
+
+/// A step of the engine that counts when the log is synced up to `ticket`.
+struct Unsynced {
+    number: u64,
+    ticket: u64,
+    /// Said only then.
+    packets: Vec<Packet>,
+}
+
+impl<L: ReplicaLog> Group<L> {
+    /// A tick has passed.
+    ///
+    /// # Errors
+    /// When the group can't go on.
+    pub fn tick(&mut self) -> Result<(), GroupError> {
+        self.node.tick();
+        self.leave_joint()?;
+        self.handle_ready()
+    }
+
+    /// Takes a packet. One that is not for this node, or whose frames are damaged, is dropped, as if it had been lost.
+    ///
+    /// # Errors
+    /// When the group can't go on.
+    pub fn step(&mut self, packet: Packet) -> Result<(), GroupError> {
+        if packet.to() != self.options.node {
+            return Ok(());
+        }
+        let log = &self.node.store().log;
+        if !packet.entries().all(|entry| entry.is_some_and(|entry| log.is_valid(&entry))) {
+            return Ok(());
+        }
+        match self.node.step(packet.message) {
+            // Who is asked to answer somebody that it does not know (any more) does not.
+            Ok(()) | Err(raft::Error::StepPeerNotFound) => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.handle_ready()
+    }
+
+    /// The log's ticket for what is on the disk has moved.
+    ///
+    /// # Errors
+    /// When the group can't go on.
+    pub fn synced(&mut self) -> Result<(), GroupError> {
+        self.handle_ready()
+    }
+
+    /// The packets to be sent now.
+    pub fn take_packets(&mut self) -> Vec<Packet> {
+        std::mem::take(&mut self.packets)
+    }
+
+    /// A packet for this node could not be delivered.
+    pub fn unreachable(&mut self, node: NodeId) {
+        self.node.report_unreachable(node.0);
+    }
+
+    /// The newest term that this node knows.
+    pub fn term(&self) -> u64 {
+        self.node.raft.term
+    }
+
+    /// Who leads, as far as this node knows.
+    pub fn leader(&self) -> Option<NodeId> {
+        Some(NodeId(self.node.raft.leader_id)).filter(|leader| leader.0 != 0)
+    }
+
+    /// The term that this node leads and may serve in: it has committed an entry of its own there, so everything that was
+    /// ever confirmed is in its log.
+    pub fn serving(&self) -> Option<u64> {
+        let raft = &self.node.raft;
+        let leads = raft.state == StateRole::Leader && raft.commit_to_current_term();
+        leads.then_some(raft.term)
+    }
+
+    /// Everything up to this entry is committed, as far as this node knows.
+    pub fn committed(&self) -> u64 {
+        self.committed
+    }
+
+    /// Who takes part, as of the last change that is committed.
+    pub fn members(&self) -> &Members {
+        &self.members
+    }
+
+    /// Bytes that this leader has placed, and no majority has.
+    pub fn uncommitted_bytes(&self) -> u64 {
+        self.placed_bytes - self.committed_bytes
+    }
+
+    /// The log.
+    pub fn log(&self) -> &L {
+        &self.node.store().log
+    }
+
+    /// The log, to write and sync it. It is placed and appended by the group alone.
+    pub fn log_mut(&mut self) -> &mut L {
+        &mut self.node.mut_store().log
+    }
+}

@@ -1,0 +1,73 @@
+//! Taking a group's log into use.
+
+use super::{Group, Timeouts, VecDeque};
+use crate::storage::LogStorage;
+use crate::{GroupError, Members, Options, ReplicaLog};
+use raft::eraftpb::HardState;
+use raft::{Config, RawNode};
+use std::cell::Cell;
+
+impl<L: ReplicaLog> Group<L> {
+    /// Takes a log into use. One of a new group has been given its founders by
+    /// [`ReplicaLog::save_vote`]; the same ones on every node.
+    ///
+    /// # Errors
+    /// When the log can't be read, or says what can't be.
+    pub fn open(options: &Options, log: L) -> Result<Self, GroupError> {
+        let vote = log.vote();
+        let members = Members::decode(&vote.members).ok_or(GroupError::Members)?;
+        let changes = log.members_after(vote.members_index)?;
+        let known = log.committed_hint().max(vote.members_index).max(log.before_first().index);
+        let begin = HardState {
+            term: vote.term.max(log.last().term),
+            vote: if vote.term >= log.last().term { vote.voted_for } else { 0 },
+            commit: known.min(log.last().index),
+            ..HardState::default()
+        };
+        let commit = begin.commit;
+        let storage = LogStorage {
+            last: log.last().index,
+            log,
+            begin,
+            members: members.clone(),
+            changes: changes.iter().copied().collect(),
+            wants_names: Cell::new(false),
+        };
+        let logger = slog::Logger::root(slog::Discard, slog::o!());
+        let node = RawNode::new(&config(options, commit), storage, &logger)?;
+        let mut group = Group {
+            node,
+            options: options.clone(),
+            timeouts: Timeouts::new(options),
+            members,
+            vote,
+            unsynced: VecDeque::new(),
+            packets: Vec::new(),
+            committed: commit,
+            placed: VecDeque::new(),
+            placed_bytes: 0,
+            committed_bytes: 0,
+        };
+        // Committed, but the node stopped before it had saved what they made of the members.
+        for index in changes.into_iter().filter(|index| *index <= commit) {
+            group.change_takes_effect(index)?;
+        }
+        group.log_mut().commit(commit);
+        group.handle_ready()?;
+        Ok(group)
+    }
+}
+
+fn config(options: &Options, applied: u64) -> Config {
+    Config {
+        id: options.node.0,
+        election_tick: options.election_ticks,
+        heartbeat_tick: options.heartbeat_ticks,
+        applied,
+        max_size_per_msg: options.packet_bytes,
+        max_inflight_msgs: options.packets_in_flight,
+        check_quorum: true,
+        pre_vote: true,
+        ..Config::default()
+    }
+}

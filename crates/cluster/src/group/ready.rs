@@ -1,0 +1,183 @@
+//! What the engine wants done: saved, written, said, and applied, in the order that makes promises hold.
+
+use super::{Group, Unsynced};
+use crate::members::Members;
+use crate::packet::Packet;
+use crate::storage::{from_engine, kind_of_made, to_engine};
+use crate::{Entry, EntryId, EntryKind, GroupError, LogError, PlaceError, ReplicaLog};
+use protobuf::Message as _;
+use raft::eraftpb::{ConfChangeV2, Entry as EngineEntry, EntryType, HardState, Message};
+use raft::{INVALID_ID, StateRole};
+
+/// Largest change of members that is looked at.
+const CHANGE_BYTES_MAX: usize = 1 << 10;
+
+impl<L: ReplicaLog> Group<L> {
+    /// Does everything that the engine wants done now.
+    pub(super) fn handle_ready(&mut self) -> Result<(), GroupError> {
+        loop {
+            self.timeouts.apply(&mut self.node, self.options.election_ticks);
+            self.take_synced();
+            if !self.node.has_ready() {
+                return Ok(());
+            }
+            self.handle_one()?;
+        }
+    }
+
+    fn handle_one(&mut self) -> Result<(), GroupError> {
+        self.node.store().wants_names.set(true);
+        let mut ready = self.node.ready();
+        self.node.store().wants_names.set(false);
+        if let Some(state) = ready.hs() {
+            self.save_promise(state)?;
+        }
+        self.write_in_runs(&ready.take_entries())?;
+        let now = self.to_packets(ready.take_messages())?;
+        self.packets.extend(now);
+        let packets = self.to_packets(ready.take_persisted_messages())?;
+        let (number, ticket) = (ready.number(), self.log().written());
+        self.unsynced.push_back(Unsynced { number, ticket, packets });
+        let committed = ready.take_committed_entries();
+        self.node.advance_append_async(ready);
+        self.apply(&committed)?;
+        self.publish_commit(u64::MAX);
+        Ok(())
+    }
+
+    /// Term and vote are on the disk before anything is said in that term.
+    fn save_promise(&mut self, state: &HardState) -> Result<(), GroupError> {
+        if (state.term, state.vote) != (self.vote.term, self.vote.voted_for) {
+            (self.vote.term, self.vote.voted_for) = (state.term, state.vote);
+            self.node.mut_store().log.save_vote(&self.vote)?;
+        }
+        Ok(())
+    }
+
+    /// Puts entries into the log. Before a change of members, the log is told what is committed: with the change it will
+    /// know after a restart that the one before was, see [`ReplicaLog::committed_hint`].
+    fn write_in_runs(&mut self, entries: &[EngineEntry]) -> Result<(), GroupError> {
+        for run in entries.chunk_by(|_, next| next.entry_type == EntryType::EntryNormal) {
+            self.publish_commit(run[0].index - 1);
+            self.write(run)?;
+        }
+        Ok(())
+    }
+
+    /// Puts entries into the log: those of another leader where it has them, those that the engine has made where there
+    /// is room. What this leader has proposed is there already.
+    fn write(&mut self, entries: &[EngineEntry]) -> Result<(), GroupError> {
+        let Some(first) = entries.first() else { return Ok(()) };
+        let store = self.node.mut_store();
+        let _ = store.changes.split_off(&first.index);
+        let mut theirs = Vec::new();
+        for entry in entries {
+            if entry.entry_type != EntryType::EntryNormal {
+                store.changes.insert(entry.index);
+            }
+            let id = EntryId { term: entry.term, index: entry.index };
+            if let Some(framed) = from_engine(entry) {
+                let is_there = store.log.term(id.index) == Some(id.term);
+                if !is_there || !theirs.is_empty() {
+                    theirs.push(framed);
+                }
+            } else {
+                let kind = kind_of_made(entry);
+                store.log.place_bare(id, kind, &entry.data).map_err(into_log_error)?;
+            }
+        }
+        if !theirs.is_empty() {
+            store.log.append(&theirs)?;
+        }
+        store.last = store.log.last().index;
+        store.log.ask_sync();
+        Ok(())
+    }
+
+    /// What the disk has by now counts, and what hung on it is said.
+    fn take_synced(&mut self) {
+        let synced = self.log().synced();
+        let mut number = None;
+        while let Some(next) = self.unsynced.pop_front_if(|next| next.ticket <= synced) {
+            number = Some(next.number);
+            self.packets.extend(next.packets);
+        }
+        if let Some(number) = number {
+            self.node.on_persist_ready(number);
+        }
+    }
+
+    fn to_packets(&self, messages: Vec<Message>) -> Result<Vec<Packet>, LogError> {
+        let mut packets = Vec::with_capacity(messages.len());
+        for mut message in messages {
+            for entry in message.entries.iter_mut().filter(|entry| from_engine(entry).is_none()) {
+                *entry = to_engine(&self.placed_entry(entry.index)?);
+            }
+            if Packet::can_be_sent(&message) {
+                packets.push(Packet { message });
+            }
+        }
+        Ok(packets)
+    }
+
+    /// An entry that the engine has made, as it stands in the log.
+    fn placed_entry(&self, index: u64) -> Result<Entry, LogError> {
+        let mut read = self.log().read(index, index + 1, u64::MAX)?;
+        read.pop().ok_or_else(|| LogError(format!("entry {index} was placed, but can't be read")))
+    }
+
+    fn apply(&mut self, committed: &[EngineEntry]) -> Result<(), GroupError> {
+        let Some(last) = committed.last() else { return Ok(()) };
+        for entry in committed.iter().filter(|entry| entry.entry_type != EntryType::EntryNormal) {
+            self.change_takes_effect(entry.index)?;
+        }
+        self.node.advance_apply_to(last.index);
+        Ok(())
+    }
+
+    /// The change of members at `index` is committed. What it makes of them is on the disk before it is used.
+    pub(super) fn change_takes_effect(&mut self, index: u64) -> Result<(), GroupError> {
+        let payload = self.log().payload(index)?;
+        if payload.len() > CHANGE_BYTES_MAX {
+            return Err(GroupError::Change(index));
+        }
+        let change = ConfChangeV2::parse_from_bytes(&payload);
+        let change = change.map_err(|_| GroupError::Change(index))?;
+        let state = self.node.apply_conf_change(&change)?;
+        self.members = Members::from_engine(&state);
+        (self.vote.members, self.vote.members_index) = (self.members.encode(), index);
+        self.node.mut_store().log.save_vote(&self.vote)?;
+        // The engine goes on leading without a vote, and stumbles over itself when it counts the votes.
+        let raft = &mut self.node.raft;
+        if raft.state == StateRole::Leader && !raft.promotable() {
+            raft.become_follower(raft.term, INVALID_ID);
+        }
+        Ok(())
+    }
+
+    /// Tells the log what is committed; of that, no more than up to `last`.
+    fn publish_commit(&mut self, last: u64) {
+        let raft = &self.node.raft;
+        let committed = raft.raft_log.committed.min(last);
+        if committed <= self.committed {
+            return;
+        }
+        self.committed = committed;
+        self.node.mut_store().log.commit(committed);
+        while let Some((_, bytes)) = self.placed.pop_front_if(|(index, _)| *index <= committed) {
+            self.committed_bytes = bytes;
+        }
+    }
+}
+
+fn into_log_error(error: PlaceError) -> LogError {
+    match error {
+        PlaceError::Full => LogError("the log has no room for an entry of the group itself".into()),
+        PlaceError::Failed(failed) => failed,
+    }
+}
+
+/// What the engine is told of a batch that was placed.
+pub(super) fn proposed(id: EntryId, frame: bytes::Bytes) -> EngineEntry {
+    to_engine(&Entry { id, kind: EntryKind::Batch, frame })
+}

@@ -1,0 +1,36 @@
+//! Shards that are replicated over several nodes.
+//!
+//! A *group* is one shard with its copies. [`Group`] is one node's part in it: a state machine around an existing
+//! Raft engine, without threads, sockets or a clock. What comes in is time ([`Group::tick`]), packets of the others
+//! ([`Group::step`]), batches to be kept ([`Group::propose`]) and word from the disk ([`Group::synced`]); what goes
+//! out are packets ([`Group::take_packets`]), a commit and a role.
+//!
+//! ```text
+//!  batch ─► Group::propose ─► ReplicaLog::place ─► the node's own journal ─► synced ─┐
+//!                  │                                                                 ├─► committed ─► durable()
+//!                  └─► packets ─► Group::step of the others ─► ReplicaLog::append ─► synced ─► packets
+//! ```
+//!
+//! One entry of the group's log is one frame of its journal, at the position that the leader chose, so that copies are
+//! equal byte for byte. The log itself is behind [`ReplicaLog`]. Why this engine, and what has to be known of it, is in
+//! `docs/decisions/0007-consensus-engine.md`.
+//!
+//! Not here yet: copies that begin with a checkpoint instead of the first entry, the transport between processes, the
+//! placement of groups, and the shards that a broker opens.
+
+mod entry;
+mod error;
+mod group;
+mod log;
+mod members;
+mod options;
+mod packet;
+mod storage;
+
+pub use entry::{Entry, EntryId, EntryKind, NodeId};
+pub use error::{GroupError, ProposeError};
+pub use group::Group;
+pub use log::{LogError, PlaceError, Placed, ReplicaLog, Vote};
+pub use members::{Change, Members};
+pub use options::Options;
+pub use packet::{MalformedPacket, PACKET_BYTES_MAX, Packet};

@@ -1,0 +1,145 @@
+//! What a group needs from the log that holds its entries.
+
+use crate::{Entry, EntryId, EntryKind};
+use bytes::Bytes;
+use courser_store::Lsn;
+
+/// A node's copy of a group's log.
+///
+/// Everything up to [`ReplicaLog::last`] is on the disk when it is opened. What is committed never goes; what is not
+/// may be cut off by [`ReplicaLog::append`].
+pub trait ReplicaLog: 'static {
+    /// Records that survive together.
+    type Batch;
+
+    /// What [`ReplicaLog::save_vote`] saved last.
+    fn vote(&self) -> Vote;
+
+    /// Saves this instead; it is on the disk when this returns.
+    ///
+    /// # Errors
+    /// When that is not certain. The log has failed then.
+    fn save_vote(&mut self, vote: &Vote) -> Result<(), LogError>;
+
+    /// The entry before the first one that can be read: [`EntryId::default`] in a log that has all.
+    fn before_first(&self) -> EntryId;
+
+    /// The last entry.
+    fn last(&self) -> EntryId;
+
+    /// The term of the entry at `index`, from [`ReplicaLog::before_first`] to [`ReplicaLog::last`].
+    fn term(&self, index: u64) -> Option<u64>;
+
+    /// Where the entry at `index` ends in the journal.
+    fn end_of(&self, index: u64) -> Option<Lsn>;
+
+    /// Whether this is a whole frame that says of itself what the entry says of it. Asked of what comes from others,
+    /// before anything else is done with it.
+    fn is_valid(&self, entry: &Entry) -> bool;
+
+    /// The greatest index that the log itself knows to be committed: at least what was known when its last entry was
+    /// written. Asked once, after opening.
+    ///
+    /// That much is needed, for who has one change of members in its log has to know that the change before is committed:
+    /// it would ask the wrong nodes for their votes.
+    fn committed_hint(&self) -> u64;
+
+    /// The indices of all entries of kind [`EntryKind::Members`] behind `index`. Asked once, after opening.
+    ///
+    /// # Errors
+    /// When the log can't be read.
+    fn members_after(&self, index: u64) -> Result<Vec<u64>, LogError>;
+
+    /// Entries from `from` on, before `to`, of at most `bytes_max` bytes together, but at least one. Those that are not
+    /// written yet too.
+    ///
+    /// # Errors
+    /// When they can't be read.
+    fn read(&self, from: u64, to: u64, bytes_max: u64) -> Result<Vec<Entry>, LogError>;
+
+    /// What the entry at `index`, of kind [`EntryKind::Members`], was placed with.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    fn payload(&self, index: u64) -> Result<Bytes, LogError>;
+
+    /// The leader's way: chooses where `batch` goes and puts it there, behind [`ReplicaLog::last`], as `id`. None if there
+    /// is nothing in it.
+    ///
+    /// # Errors
+    /// Nothing is placed then.
+    fn place(&mut self, id: EntryId, batch: &mut Self::Batch)
+    -> Result<Option<Placed>, PlaceError>;
+
+    /// The same for what the engine makes itself. Finds room where batches find none any more.
+    ///
+    /// # Errors
+    /// Nothing is placed then.
+    fn place_bare(
+        &mut self,
+        id: EntryId,
+        kind: EntryKind,
+        payload: &[u8],
+    ) -> Result<Placed, PlaceError>;
+
+    /// The follower's way: puts frames where their leader has them. Entries that are there already stay; from the
+    /// first on that contradicts what is there, the rest of the log is cut off before.
+    ///
+    /// # Errors
+    /// When that would cut something committed, or fails. The log has failed then.
+    fn append(&mut self, entries: &[Entry]) -> Result<(), LogError>;
+
+    /// A ticket for everything that was placed or appended so far. Tickets never go back, also not when the log is
+    /// cut.
+    fn written(&self) -> u64;
+
+    /// Everything up to this ticket is on the disk.
+    fn synced(&self) -> u64;
+
+    /// Wants everything to be written and synced before long. Whoever owns the log calls
+    /// [`Group::synced`](crate::Group::synced) when that has happened.
+    fn ask_sync(&mut self);
+
+    /// Everything up to the entry at `index` is committed: it is durable, and is never cut off.
+    fn commit(&mut self, index: u64);
+}
+
+/// What a node has promised, and who takes part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Vote {
+    /// The newest term that it knows.
+    pub term: u64,
+    /// The node that it has voted for in that term; 0 if for none.
+    pub voted_for: u64,
+    /// The members: [`Members::encode`](crate::Members::encode).
+    pub members: Vec<u8>,
+    /// The entry that has made them so; 0 for those that the group was made with.
+    pub members_index: u64,
+}
+
+/// Where something was placed.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// Its frame.
+    pub frame: Bytes,
+    /// Where the frame begins.
+    pub start: Lsn,
+    /// Where it ends: it is committed when [`durable`](courser_store::Log::durable) has reached this.
+    pub end: Lsn,
+}
+
+/// Why a log can't go on.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct LogError(pub String);
+
+/// Why something was not placed.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// There is no room.
+    #[error("the log is full")]
+    Full,
+    /// The log has failed.
+    #[error(transparent)]
+    Failed(#[from] LogError),
+}

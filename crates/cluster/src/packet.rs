@@ -1,0 +1,177 @@
+//! What nodes of a group say to each other, and its bytes.
+//!
+//! ```text
+//!   1  kind        1  reject (bit 0)
+//!   8  to          8  from          8  term
+//!   8  log_term    8  index         8  commit        8  commit_term
+//!   8  reject_hint 8  priority
+//!   1  length of the context, and the context
+//!   4  number of entries; for each: 1 kind, 8 term, 8 index, 4 length, frame
+//! ```
+//! Integers are little-endian. The format version is agreed when nodes connect.
+
+use crate::storage::{from_engine, to_engine};
+use crate::{Entry, EntryId, EntryKind, NodeId};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use raft::eraftpb::{Message, MessageType};
+
+/// Largest packet that is taken: the largest frame of a journal, and what is around it.
+pub const PACKET_BYTES_MAX: usize = (1 << 30) + (1 << 20);
+
+/// Bytes of a packet without context and entries.
+const HEAD_LEN: usize = 2 + 9 * 8 + 1 + 4;
+/// Bytes of an entry without its frame.
+const ENTRY_HEAD_LEN: usize = 1 + 8 + 8 + 4;
+/// What the engine writes into a context is shorter: the name of a reason to vote.
+const CONTEXT_MAX: usize = 64;
+
+/// What is said between nodes, by the numbers that stand for it.
+const KINDS: [(u8, MessageType); 9] = [
+    (1, MessageType::MsgAppend),
+    (2, MessageType::MsgAppendResponse),
+    (3, MessageType::MsgRequestVote),
+    (4, MessageType::MsgRequestVoteResponse),
+    (5, MessageType::MsgHeartbeat),
+    (6, MessageType::MsgHeartbeatResponse),
+    (7, MessageType::MsgTimeoutNow),
+    (8, MessageType::MsgRequestPreVote),
+    (9, MessageType::MsgRequestPreVoteResponse),
+];
+
+/// A message from one node's part of a group to another's. It may be lost, come late or twice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Packet {
+    pub(crate) message: Message,
+}
+
+/// A packet can't be read. Whoever sent it is no node of this cluster, or of another version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a packet between nodes is malformed: {0}")]
+pub struct MalformedPacket(pub &'static str);
+
+impl Packet {
+    /// Who it is from.
+    pub fn from(&self) -> NodeId {
+        NodeId(self.message.from)
+    }
+
+    /// Who it is for.
+    pub fn to(&self) -> NodeId {
+        NodeId(self.message.to)
+    }
+
+    /// Whether there are entries in it.
+    pub fn has_entries(&self) -> bool {
+        !self.message.entries.is_empty()
+    }
+
+    /// The entries in it.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Option<Entry>> + '_ {
+        self.message.entries.iter().map(from_engine)
+    }
+
+    /// Whether nodes say such things to each other, and all entries have frames.
+    pub(crate) fn can_be_sent(message: &Message) -> bool {
+        KINDS.iter().any(|(_, kind)| *kind == message.msg_type)
+            && message.entries.iter().all(|entry| from_engine(entry).is_some())
+    }
+
+    /// Appends its bytes.
+    pub fn encode(&self, out: &mut BytesMut) {
+        let message = &self.message;
+        let kind = KINDS.iter().find(|(_, kind)| *kind == message.msg_type);
+        out.put_u8(kind.map_or(0, |(number, _)| *number));
+        out.put_u8(u8::from(message.reject));
+        for number in [
+            message.to,
+            message.from,
+            message.term,
+            message.log_term,
+            message.index,
+            message.commit,
+            message.commit_term,
+            message.reject_hint,
+        ] {
+            out.put_u64_le(number);
+        }
+        out.put_i64_le(message.priority);
+        out.put_u8(message.context.len() as u8);
+        out.put_slice(&message.context);
+        out.put_u32_le(message.entries.len() as u32);
+        for entry in message.entries.iter().filter_map(from_engine) {
+            out.put_u8(match entry.kind {
+                EntryKind::Batch => 1,
+                EntryKind::Start => 2,
+                EntryKind::Members => 3,
+            });
+            out.put_u64_le(entry.id.term);
+            out.put_u64_le(entry.id.index);
+            out.put_u32_le(entry.frame.len() as u32);
+            out.put_slice(&entry.frame);
+        }
+    }
+
+    /// Reads one packet, which is all of `bytes`; frames stay where they are.
+    ///
+    /// # Errors
+    /// When it is not one.
+    pub fn decode(mut bytes: Bytes) -> Result<Self, MalformedPacket> {
+        if bytes.len() < HEAD_LEN {
+            return Err(MalformedPacket("it is too short"));
+        }
+        let mut message = Message::default();
+        let number = bytes.get_u8();
+        let kind = KINDS.iter().find(|(kind, _)| *kind == number);
+        message.set_msg_type(kind.ok_or(MalformedPacket("its kind is unknown"))?.1);
+        message.reject = match bytes.get_u8() {
+            0 => false,
+            1 => true,
+            _ => return Err(MalformedPacket("a flag is unknown")),
+        };
+        message.to = bytes.get_u64_le();
+        message.from = bytes.get_u64_le();
+        message.term = bytes.get_u64_le();
+        message.log_term = bytes.get_u64_le();
+        message.index = bytes.get_u64_le();
+        message.commit = bytes.get_u64_le();
+        message.commit_term = bytes.get_u64_le();
+        message.reject_hint = bytes.get_u64_le();
+        message.priority = bytes.get_i64_le();
+        let len = usize::from(bytes.get_u8());
+        if len > CONTEXT_MAX || bytes.len() < len + 4 {
+            return Err(MalformedPacket("its context is too long"));
+        }
+        message.context = bytes.split_to(len);
+        let entries = bytes.get_u32_le() as usize;
+        if entries > bytes.len() / ENTRY_HEAD_LEN {
+            return Err(MalformedPacket("it has fewer entries than it says"));
+        }
+        message.entries = (0..entries)
+            .map(|_| decode_entry(&mut bytes).map(|entry| to_engine(&entry)))
+            .collect::<Result<Vec<_>, _>>()?
+            .into();
+        if bytes.is_empty() {
+            Ok(Packet { message })
+        } else {
+            Err(MalformedPacket("it is too long"))
+        }
+    }
+}
+
+fn decode_entry(bytes: &mut Bytes) -> Result<Entry, MalformedPacket> {
+    if bytes.len() < ENTRY_HEAD_LEN {
+        return Err(MalformedPacket("an entry is cut off"));
+    }
+    let kind = match bytes.get_u8() {
+        1 => EntryKind::Batch,
+        2 => EntryKind::Start,
+        3 => EntryKind::Members,
+        _ => return Err(MalformedPacket("the kind of an entry is unknown")),
+    };
+    let id = EntryId { term: bytes.get_u64_le(), index: bytes.get_u64_le() };
+    let len = bytes.get_u32_le() as usize;
+    if len == 0 || len > bytes.len() {
+        return Err(MalformedPacket("a frame is cut off"));
+    }
+    Ok(Entry { id, kind, frame: bytes.split_to(len) })
+}

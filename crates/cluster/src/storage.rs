@@ -1,0 +1,127 @@
+//! A [`ReplicaLog`] as the engine's storage.
+
+use crate::{Entry, EntryKind, Members, ReplicaLog};
+use bytes::Bytes;
+use raft::eraftpb::{ConfState, Entry as EngineEntry, EntryType, HardState, Snapshot};
+use raft::{GetEntriesContext, RaftState, Storage, StorageError};
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+/// Marks entries whose data is a frame, and not what the engine has put there.
+const FRAMED: &[u8] = b"f";
+
+/// A log, with what the engine wants to know besides.
+pub(crate) struct LogStorage<L> {
+    pub log: L,
+    /// The last entry that the engine has given out: a proposal is in the log before it knows of it.
+    pub last: u64,
+    /// Where to begin: term, vote, commit.
+    pub begin: HardState,
+    /// The members to begin with.
+    pub members: Members,
+    /// The entries that change members.
+    pub changes: BTreeSet<u64>,
+    /// The engine asks for what is committed: only terms and kinds are wanted.
+    pub wants_names: Cell<bool>,
+}
+
+impl<L: ReplicaLog> LogStorage<L> {
+    /// Entries without their frames.
+    fn names(&self, low: u64, high: u64) -> raft::Result<Vec<EngineEntry>> {
+        let name = |index| {
+            let term = self.term(index)?;
+            let is_change = self.changes.contains(&index);
+            let kind =
+                if is_change { EntryType::EntryConfChangeV2 } else { EntryType::EntryNormal };
+            Ok(EngineEntry { term, index, entry_type: kind, ..EngineEntry::default() })
+        };
+        (low..high).map(name).collect()
+    }
+}
+
+impl<L: ReplicaLog> Storage for LogStorage<L> {
+    fn initial_state(&self) -> raft::Result<RaftState> {
+        let conf_state: ConfState = self.members.to_engine();
+        Ok(RaftState { hard_state: self.begin.clone(), conf_state })
+    }
+
+    fn entries(
+        &self,
+        low: u64,
+        high: u64,
+        max_size: impl Into<Option<u64>>,
+        _context: GetEntriesContext,
+    ) -> raft::Result<Vec<EngineEntry>> {
+        if low <= self.log.before_first().index {
+            return Err(StorageError::Compacted.into());
+        }
+        if high > self.last + 1 {
+            return Err(StorageError::Unavailable.into());
+        }
+        if self.wants_names.get() {
+            return self.names(low, high);
+        }
+        let bytes_max = max_size.into().unwrap_or(u64::MAX);
+        let read = self.log.read(low, high, bytes_max);
+        let read = read.map_err(|error| StorageError::Other(error.into()))?;
+        Ok(read.iter().map(to_engine).collect())
+    }
+
+    fn term(&self, index: u64) -> raft::Result<u64> {
+        if index < self.log.before_first().index {
+            return Err(StorageError::Compacted.into());
+        }
+        Ok(self.log.term(index).ok_or(StorageError::Unavailable)?)
+    }
+
+    fn first_index(&self) -> raft::Result<u64> {
+        Ok(self.log.before_first().index + 1)
+    }
+
+    fn last_index(&self) -> raft::Result<u64> {
+        Ok(self.last)
+    }
+
+    fn snapshot(&self, _request_index: u64, _to: u64) -> raft::Result<Snapshot> {
+        // Whoever needs entries that are gone has to begin with a checkpoint, which does not go through the engine.
+        Err(StorageError::SnapshotTemporarilyUnavailable.into())
+    }
+}
+
+/// The engine's word for an entry.
+pub(crate) fn to_engine(entry: &Entry) -> EngineEntry {
+    let entry_type = match entry.kind {
+        EntryKind::Batch | EntryKind::Start => EntryType::EntryNormal,
+        EntryKind::Members => EntryType::EntryConfChangeV2,
+    };
+    // The engine keeps this apart from a batch nowhere, but who reads a log does.
+    let context = if entry.kind == EntryKind::Start { &b"s"[..] } else { FRAMED };
+    EngineEntry {
+        entry_type,
+        term: entry.id.term,
+        index: entry.id.index,
+        data: entry.frame.clone(),
+        context: Bytes::from_static(context),
+        ..EngineEntry::default()
+    }
+}
+
+/// The entry that the engine means, if it has its frame; none if the engine has made it.
+pub(crate) fn from_engine(entry: &EngineEntry) -> Option<Entry> {
+    let kind = match (entry.entry_type, &entry.context[..]) {
+        (_, b"") => return None,
+        (EntryType::EntryNormal, b"s") => EntryKind::Start,
+        (EntryType::EntryNormal, _) => EntryKind::Batch,
+        (EntryType::EntryConfChange | EntryType::EntryConfChangeV2, _) => EntryKind::Members,
+    };
+    let id = crate::EntryId { term: entry.term, index: entry.index };
+    Some(Entry { id, kind, frame: entry.data.clone() })
+}
+
+/// The kind of an entry that the engine has made.
+pub(crate) fn kind_of_made(entry: &EngineEntry) -> EntryKind {
+    match entry.entry_type {
+        EntryType::EntryNormal => EntryKind::Start,
+        EntryType::EntryConfChange | EntryType::EntryConfChangeV2 => EntryKind::Members,
+    }
+}
