@@ -19,8 +19,8 @@ pub(crate) struct File {
     pub is_immutable: bool,
 }
 
-/// The files.
-const FILES: &[File] = &[];
+/// The files, which `build.rs` lists.
+static FILES: &[File] = include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
 /// The file of this path, or that the client has it already. `None` if there is none.
 pub(crate) fn answer(path: &str, headers: &HeaderMap, is_gzip_wanted: bool) -> Option<Reply> {
@@ -48,6 +48,25 @@ fn serve(files: &[File], path: &str, headers: &HeaderMap, is_gzip_wanted: bool) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn everything_that_the_page_begins_with_is_there() {
+        let index = FILES.iter().find(|file| file.path == "/").expect("the page");
+        let index = String::from_utf8_lossy(index.bytes);
+        let named = index.split('"').filter_map(|text| text.strip_prefix("./assets/"));
+        let named: Vec<&str> = named.collect();
+        assert!(named.len() >= 3, "script, style and icon: {named:?}");
+        for name in named {
+            let path = format!("/assets/{name}");
+            assert!(FILES.iter().any(|file| file.path == path), "{name} is missing");
+        }
+    }
+
+    #[test]
+    fn all_of_the_page_is_small() {
+        let bytes: usize = FILES.iter().map(|file| file.gzip.len()).sum();
+        assert!(bytes < 200_000, "{bytes} bytes");
+    }
 
     const PAGE: &[File] = &[File {
         path: "/",

@@ -24,6 +24,8 @@ pub struct Settings {
 /// What concerns browsers.
 #[derive(Clone, Debug)]
 pub struct Web {
+    /// Whether the web page is served.
+    pub page: bool,
     /// What stands before every path, as `/mq`; empty for nothing.
     pub path_prefix: String,
     /// The origins, as `https://tools.example`, whose pages may use the API; `*` lets all of them read
@@ -38,6 +40,7 @@ pub struct Web {
 impl Default for Web {
     fn default() -> Self {
         Web {
+            page: true,
             path_prefix: String::new(),
             cors_origins: Vec::new(),
             hsts_max_age_s: 0,

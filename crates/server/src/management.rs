@@ -138,6 +138,7 @@ fn api(
         now_ms: Arc::new(move || clock.now_ms()),
         node,
         web: Web {
+            page: config.management.page,
             path_prefix: config.management.path_prefix.clone(),
             cors_origins: config.management.cors_origins.clone(),
             hsts_max_age_s: config.management.hsts_seconds,

@@ -115,15 +115,15 @@ async fn answered(
     let Some(path) = request.uri().path().strip_prefix(prefix) else { return not_found() };
     let is_gzip_wanted = wants_gzip(request.headers());
     let looks = matches!(method, Method::GET | Method::HEAD);
-    if looks && let Some(file) = page::answer(path, request.headers(), is_gzip_wanted) {
+    let has_page = looks && api.settings.web.page;
+    if has_page && path.is_empty() {
+        return (moved(&format!("{prefix}/")), "OPTIONS, HEAD, GET");
+    }
+    if has_page && let Some(file) = page::answer(path, request.headers(), is_gzip_wanted) {
         return (answer::file(file), "OPTIONS, HEAD, GET");
     }
     if REFERENCES.contains(&path.trim_end_matches('/')) {
-        let mut moved = answer::empty(StatusCode::MOVED_PERMANENTLY);
-        if let Ok(place) = HeaderValue::from_str(&format!("{prefix}/api/openapi.json")) {
-            moved.headers_mut().insert(LOCATION, place);
-        }
-        return (moved, "OPTIONS, HEAD, GET");
+        return (moved(&format!("{prefix}/api/openapi.json")), "OPTIONS, HEAD, GET");
     }
     let found = path::split(path)
         .and_then(|segments| api.routes.find(&segments).map(|resource| (resource, segments)));
@@ -142,4 +142,13 @@ async fn answered(
     let mut answer = Answer { route, is_gzip_wanted }.to(call).await;
     answer.body_mut().keeps(kept);
     (answer, allow)
+}
+
+/// Says that something is elsewhere.
+fn moved(place: &str) -> Response<Outgoing> {
+    let mut moved = answer::empty(StatusCode::MOVED_PERMANENTLY);
+    if let Ok(place) = HeaderValue::from_str(place) {
+        moved.headers_mut().insert(LOCATION, place);
+    }
+    moved
 }

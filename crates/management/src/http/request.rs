@@ -8,6 +8,7 @@ use crate::caller::Caller;
 use crate::path;
 use crate::refusal::Refusal;
 use crate::routes::{Needs, Resource, Route, check_tags};
+use crate::sessions::CHANGE_HEADER;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HOST, HeaderMap, ORIGIN};
 use hyper::http::request::Parts;
@@ -80,14 +81,26 @@ async fn known(api: &Arc<Api>, peer: &Peer, head: &Parts, needs: Needs) -> Resul
         ));
     }
     let caller = match headers.contains_key(AUTHORIZATION) {
-        true => api.logins.of_headers(headers, peer.address, &api.admin, api.now_ms()).await?,
-        false => {
-            let session = api.sessions.find(headers, peer.address, api)?;
-            session.ok_or_else(Refusal::challenge)?.caller(is_change, headers, api)?
-        }
+        true => api.logins.of_headers(headers, peer.address, &api.admin, api.now_ms()).await,
+        false => of_session(api, peer, headers, is_change),
     };
+    // Who sends this header has a form of its own: its browser must not show another one.
+    let caller = caller.map_err(|mut refusal| {
+        refusal.challenge &= !headers.contains_key(CHANGE_HEADER);
+        refusal
+    })?;
     check_tags(&caller, needs)?;
     Ok(caller)
+}
+
+fn of_session(
+    api: &Arc<Api>,
+    peer: &Peer,
+    headers: &HeaderMap,
+    is_change: bool,
+) -> Result<Caller, Refusal> {
+    let session = api.sessions.find(headers, peer.address, api)?;
+    session.ok_or_else(Refusal::challenge)?.caller(is_change, headers, api)
 }
 
 /// Whether a web page sends this that is neither ours nor one that the settings name.

@@ -130,3 +130,36 @@ async fn everything_is_behind_the_prefix() {
     assert_eq!(broker.get("/api/overview").await.status, 404);
     assert_eq!(broker.get("/mqapi/overview").await.status, 404);
 }
+
+#[tokio::test]
+async fn the_page_is_there_for_everybody_and_loads_nothing_from_elsewhere() {
+    let broker = Broker::start().await;
+    let page = ask(&broker, "GET", "/", &[], "").await;
+    assert_eq!((page.status, &*page.headers["content-type"]), (200, "text/html; charset=utf-8"));
+    let policy = &page.headers["content-security-policy"];
+    assert!(policy.contains("script-src 'self'") && !policy.contains("unsafe"), "{policy}");
+    assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
+    let text = String::from_utf8(page.body).expect("text");
+    assert!(!text.contains("http://") && !text.contains("https://"), "{text}");
+    let script = text.split('"').find(|part| part.ends_with(".js")).expect("a script");
+    let script = script.trim_start_matches('.');
+    let whole = ask(&broker, "GET", script, &[], "").await;
+    let packed = ask(&broker, "GET", script, &[("accept-encoding", "gzip")], "").await;
+    assert_eq!((whole.status, packed.status), (200, 200));
+    assert_eq!(packed.headers["content-encoding"], "gzip");
+    assert!(packed.body.len() < whole.body.len() / 2);
+    assert!(whole.headers["cache-control"].contains("immutable"));
+    let tag = whole.headers["etag"].as_str();
+    let again = ask(&broker, "GET", script, &[("if-none-match", tag)], "").await;
+    assert_eq!((again.status, again.body.len()), (304, 0));
+}
+
+#[tokio::test]
+async fn a_browser_asks_for_no_password_where_the_page_does() {
+    let broker = Broker::start().await;
+    let script = ask(&broker, "GET", "/api/login", &[("x-courser-csrf", "1")], "").await;
+    assert_eq!((script.status, script.headers.get("www-authenticate")), (401, None));
+    let tool = ask(&broker, "GET", "/api/login", &[], "").await;
+    assert_eq!(tool.status, 401);
+    assert!(tool.headers.contains_key("www-authenticate"));
+}

@@ -18,6 +18,8 @@ pub struct Management {
     pub listen: HttpListen,
     /// Where to serve it with TLS, with the certificates of `tls`.
     pub tls_listen: Vec<SocketAddr>,
+    /// Whether there is a web page at these addresses.
+    pub page: bool,
     /// A file with definitions, or a folder of such files, that are made at each start; none unless
     /// said otherwise.
     pub load_definitions: PathBuf,
@@ -38,6 +40,7 @@ impl Default for Management {
         Management {
             listen: HttpListen::Default,
             tls_listen: Vec::new(),
+            page: true,
             load_definitions: PathBuf::new(),
             path_prefix: String::new(),
             cors_origins: Vec::new(),

@@ -1,0 +1,1 @@
+(function(){setInterval(()=>postMessage(0),1e3)})();

@@ -1,0 +1,96 @@
+// Asks the broker again and again, as long as somebody looks.
+import { createEffect, createSignal, onCleanup, untrack, type Accessor } from "solid-js";
+import { createStore, reconcile } from "solid-js/store";
+import { after, hidden } from "./clock";
+import { ApiError, reachable } from "./http";
+import { stored } from "./store";
+
+/** Seconds between two looks; 0 for none by itself. */
+const [pace, setPace] = stored("pace", 5);
+export { pace, setPace };
+
+export interface Polled<T> {
+  data: Accessor<T | undefined>;
+  error: Accessor<ApiError | undefined>;
+  /** When the data came. */
+  at: Accessor<number>;
+  refresh: () => void;
+}
+
+interface Options {
+  /** How often, as a multiple of the pace. */
+  slower?: number;
+  /** Goes on while the tab is hidden. */
+  always?: boolean;
+}
+
+/**
+ * Asks with what `source` says, again when that changes. `undefined` is no question. The last answer stays until the
+ * next one is there, unless it was to another question.
+ */
+export function poll<S, T>(
+  source: Accessor<S | undefined>,
+  ask: (source: S, signal: AbortSignal) => Promise<T>,
+  options: Options = {},
+): Polled<T> {
+  const [state, setState] = createStore<{ data?: unknown }>({});
+  const data = () => state.data as T | undefined;
+  const [error, setError] = createSignal<ApiError>();
+  const [at, setAt] = createSignal(0);
+  let running: AbortController | undefined;
+  let stopWaiting = () => {};
+
+  const look = async (question: S) => {
+    stopWaiting();
+    running?.abort();
+    const controller = new AbortController();
+    running = controller;
+    try {
+      const answer = await ask(question, controller.signal);
+      if (controller.signal.aborted) return;
+      // What is the same as before stays, so that nobody loses the place in a list.
+      setState("data", reconcile(answer as unknown, { key: "name" }));
+      setError(undefined);
+      setAt(Date.now());
+    } catch (failed) {
+      if (controller.signal.aborted) return;
+      const known = failed instanceof ApiError;
+      if (!known) console.error(failed);
+      setError(known ? failed : new ApiError("broken", 0, String(failed)));
+    }
+    wait(question);
+  };
+
+  const wait = (question: S) => {
+    const seconds = untrack(pace) * (options.slower ?? 1);
+    if (seconds === 0 && untrack(reachable)) return;
+    stopWaiting = after((seconds || 5) * 1000, () => {
+      // A hidden tab is woken by its becoming visible.
+      if (options.always || !untrack(hidden)) void look(question);
+      else slept = true;
+    });
+  };
+  let slept = false;
+
+  createEffect(() => {
+    const question = source();
+    pace();
+    if (question !== undefined) void look(question);
+  });
+  createEffect(() => {
+    if (!hidden() && slept) {
+      slept = false;
+      const question = untrack(source);
+      if (question !== undefined) void look(question);
+    }
+  });
+  onCleanup(() => {
+    stopWaiting();
+    running?.abort();
+  });
+  const refresh = () => {
+    const question = untrack(source);
+    if (question !== undefined) void look(question);
+  };
+  return { data, error, at, refresh };
+}

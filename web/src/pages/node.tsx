@@ -1,0 +1,93 @@
+// The node: the process that the broker is, and what it uses.
+import { For, Show } from "solid-js";
+import * as format from "../lib/format";
+import { get, seg } from "../lib/http";
+import { poll } from "../lib/poll";
+import { node, overview, pulseError, pulseRefresh, samples } from "../lib/pulse";
+import { Badge, Facts, Num, Panel, Problem } from "../ui/bits";
+import { Chart } from "../ui/chart";
+import { Table } from "../ui/table";
+
+type Memory = Record<string, number | string | Record<string, number>>;
+
+const CHECKS: [string, string][] = [
+  ["alarms", "Memory and disk are not short"],
+  ["virtual-hosts", "All vhosts run"],
+];
+
+export function NodePage() {
+  const exactBytes = (value: number) => `${format.exact(value)} bytes`;
+  return (
+    <>
+      <header class="page-head"><h1>Node</h1></header>
+      <Show when={node()} fallback={<Show when={pulseError()} fallback={<div class="loading">Loading…</div>}><Problem error={pulseError()!} retry={pulseRefresh} /></Show>}>
+        {(one) => (
+          <>
+            <div class="columns">
+              <Panel title={one().name}>
+                <Facts
+                  of={[
+                    ["Runs since", <span title={format.utc(Date.now() - one().uptime)}>{format.duration(one().uptime)}</span>], ["Courser", overview()?.product_version], ["Answers as", `RabbitMQ ${overview()?.rabbitmq_version}`],
+                    ["Process", one().os_pid], ["Processors", one().processors], ["Data", <span class="mono">{one().db_dir}</span>],
+                  ]}
+                />
+              </Panel>
+              <Panel title="What it uses">
+                <Gauge label="memory of messages" used={one().mem_used} of={one().mem_limit} write={format.bytes} alarm={one().mem_alarm} />
+                <Gauge label="file descriptors" used={one().fd_used} of={one().fd_total} write={format.count} />
+                <Gauge label="connections" used={one().proc_used} of={one().proc_total} write={format.count} />
+                <p class="gauge-line">free on disk <b title={exactBytes(one().disk_free)}>{format.bytes(one().disk_free)}</b> <Show when={one().disk_free_alarm}><Badge tone="bad">too little</Badge></Show></p>
+              </Panel>
+            </div>
+            <Checks />
+            <div class="charts">
+              <Chart title="Memory of messages" times={samples.times()} format={format.bytes} binary exact={exactBytes} lines={[{ label: "used", colour: "c4", values: samples.values("mem_used") }, { label: "limit", colour: "c6", dashed: true, values: samples.values("mem_limit") }]} />
+              <Chart title="Free disk" times={samples.times()} format={format.bytes} binary exact={exactBytes} lines={[{ label: "free", colour: "c3", values: samples.values("disk_free") }]} />
+            </div>
+            <MemoryParts name={one().name} />
+          </>
+        )}
+      </Show>
+    </>
+  );
+}
+
+function Gauge(props: { label: string; used: number; of: number; write: (value: number) => string; alarm?: boolean }) {
+  const part = () => (props.of > 0 ? Math.min(1, props.used / props.of) : 0);
+  return (
+    <div class="gauge" title={`${format.exact(props.used)} of ${format.exact(props.of)}`}>
+      <span>{props.label}</span>
+      <b>{props.write(props.used)} of {props.write(props.of)}</b>
+      <meter min="0" max="1" high={0.8} optimum={0} value={part()} aria-label={props.label} classList={{ full: props.alarm }} />
+    </div>
+  );
+}
+
+function Checks() {
+  const look = poll(() => "checks", (_, signal) => Promise.all(CHECKS.map(async ([path, text]) => {
+    try {
+      await get(`/api/health/checks/${path}`, { signal });
+      return { text, wrong: "" };
+    } catch (failed) {
+      return { text, wrong: (failed as Error).message };
+    }
+  })), { slower: 3 });
+  return (
+    <Panel title="Checks">
+      <ul class="checks">
+        <For each={look.data() ?? []}>{(one) => <li><Badge tone={one.wrong ? "bad" : "good"}>{one.wrong ? "no" : "yes"}</Badge> {one.text} <span class="muted">{one.wrong}</span></li>}</For>
+      </ul>
+    </Panel>
+  );
+}
+
+function MemoryParts(props: { name: string }) {
+  const look = poll(() => `/api/nodes/${seg(props.name)}/memory`, (path, signal) => get<{ memory: Memory }>(path, { signal }), { slower: 3 });
+  const texts: Record<string, string> = { binary: "messages, and what clients make the broker hold", other_system: "the rest of the process" };
+  const rows = () => Object.entries(look.data()?.memory ?? {}).filter((one): one is [string, number] => typeof one[1] === "number" && one[1] > 0);
+  return (
+    <Panel title="What memory is for" flush>
+      <Table label="What memory is for" rows={rows()} empty={<p>Not known.</p>} columns={[{ label: "Part", cell: ([name]) => texts[name] ?? name.replaceAll("_", " ") }, { label: "Bytes", number: true, cell: ([, value]) => <Num of={value} as="bytes" /> }]} />
+    </Panel>
+  );
+}

@@ -1,0 +1,142 @@
+// Policies and operator policies.
+import { createSignal, For, Show } from "solid-js";
+import { deletePolicy, putPolicy } from "../lib/actions";
+import { get, seg, withQuery, type Action } from "../lib/http";
+import { poll } from "../lib/poll";
+import { query, setQuery, to, vhost } from "../lib/route";
+import { isAdministrator, isPolicymaker } from "../lib/session";
+import type { Page, Policy, Queue } from "../lib/types";
+import { Args, Badge, Button, Code, Empty, Link, Num } from "../ui/bits";
+import { Ask, Do } from "../ui/dialog";
+import { Entries, entriesValue, Select, Text, toEntries, type Entry } from "../ui/fields";
+import { List, type Column } from "../ui/list";
+import { VhostField } from "../ui/vhost-field";
+
+const KNOWN: Record<string, Entry["type"]> = {
+  "message-ttl": "number", expires: "number", "max-length": "number", "max-length-bytes": "number", overflow: "text", "dead-letter-exchange": "text",
+  "dead-letter-routing-key": "text", "delivery-limit": "number", "consumer-timeout": "number", "max-age": "text", "stream-max-segment-size-bytes": "number", "alternate-exchange": "text",
+};
+const APPLY_TO: [string, string][] = [["queues", "queues of all types"], ["classic_queues", "classic queues"], ["quorum_queues", "quorum queues"], ["streams", "streams"], ["exchanges", "exchanges"], ["all", "queues and exchanges"]];
+
+export function Policies() {
+  const operator = () => query("kind") === "operator";
+  const [form, setForm] = createSignal<Policy | "new">();
+  const [version, setVersion] = createSignal(0);
+  const changed = () => setVersion(version() + 1);
+  const may = () => (operator() ? isAdministrator() : isPolicymaker());
+  const columns: Column<Policy>[] = [
+    { id: "name", label: "Name", needs: [], sort: "name", cell: (one) => <Show when={may()} fallback={<b>{one.name}</b>}><button type="button" class="link" onClick={() => setForm(one)}>{one.name}</button></Show> },
+    { id: "vhost", label: "Vhost", needs: ["vhost"], sort: "vhost", cell: (one) => one.vhost },
+    { id: "pattern", label: "Names", needs: ["pattern"], sort: "pattern", cell: (one) => <code>{one.pattern}</code> },
+    { id: "apply", label: "Of", needs: ["apply-to"], sort: "apply-to", cell: (one) => <Badge>{one["apply-to"]}</Badge> },
+    { id: "priority", label: "Priority", needs: ["priority"], sort: "priority", number: true, cell: (one) => <Num of={one.priority} /> },
+    { id: "definition", label: "Says", needs: ["definition"], cell: (one) => <Args of={one.definition} /> },
+    {
+      id: "act", label: "", needs: [], cell: (one) => (
+        <Show when={may()}>
+          <Ask label="Delete…" kind="quiet" title={`Delete ${one.name}`} verb="Delete" danger done={changed} told={`${one.name} is deleted.`} actions={[deletePolicy(operator(), one.vhost, one.name)]}>
+            <p>What it says no longer counts, at once. Queues that it kept small may grow.</p>
+            <Matching policy={one} />
+          </Ask>
+        </Show>
+      ),
+    },
+  ];
+  const path = () => {
+    const kind = operator() ? "operator-policies" : "policies";
+    return vhost() === undefined ? `/api/${kind}` : `/api/${kind}/${seg(vhost()!)}`;
+  };
+  return (
+    <>
+      <header class="page-head">
+        <h1>{operator() ? "Operator policies" : "Policies"}</h1>
+        <Show when={may()}><Button kind="main" data-key="add" onClick={() => setForm("new")}>Add a policy</Button></Show>
+      </header>
+      <nav class="tabs" aria-label="Kinds of policies">
+        <button type="button" aria-current={operator() ? undefined : "page"} onClick={() => setQuery({ kind: undefined, page: undefined }, false)}>Policies</button>
+        <button type="button" aria-current={operator() ? "page" : undefined} onClick={() => setQuery({ kind: "operator", page: undefined }, false)}>Operator policies</button>
+      </nav>
+      <Show when={`${path()} ${version()}`} keyed>
+        <List<Policy>
+          name="policies" path={path()} needs={["name", "vhost", "pattern", "apply-to", "priority", "definition"]} columns={columns} row={(one) => `${one.vhost} ${one.name}`}
+          empty={<Empty title="There are no policies"><p>A policy gives queues and exchanges settings by their names, and can be changed at any time. For example a limit for all queues whose names begin with “tmp.”:</p><Code text={`names ^tmp\\.   of queues   says max-length: 10000`} /></Empty>}
+        />
+      </Show>
+      <Show when={form()} keyed>{(which) => <PolicyForm operator={operator()} policy={which === "new" ? undefined : which} close={() => setForm(undefined)} done={changed} />}</Show>
+    </>
+  );
+}
+
+function PolicyForm(props: { operator: boolean; policy?: Policy; close: () => void; done: () => void }) {
+  const [where, setWhere] = createSignal(props.policy?.vhost ?? vhost() ?? "/");
+  const [name, setName] = createSignal(props.policy?.name ?? "");
+  const [pattern, setPattern] = createSignal(props.policy?.pattern ?? "");
+  const [apply, setApply] = createSignal(props.policy?.["apply-to"] ?? "queues");
+  const [priority, setPriority] = createSignal(String(props.policy?.priority ?? 0));
+  const [entries, setEntries] = createSignal<Entry[]>(props.policy ? toEntries({ ...props.policy.definition }) : [{ key: "max-length", type: "number", value: "" }]);
+  const draft = (): Policy | undefined => {
+    const definition = entriesValue(entries());
+    if ("wrong" in definition || name() === "" || Object.keys(definition.value).length === 0) return undefined;
+    return { vhost: where(), name: name(), pattern: pattern(), "apply-to": apply(), priority: Math.trunc(Number(priority())) || 0, definition: definition.value };
+  };
+  const actions = (): Action[] => {
+    const one = draft();
+    if (!one) return [];
+    const { vhost, name, ...body } = one;
+    return [putPolicy(props.operator, vhost, name, body)];
+  };
+  const wrong = () => {
+    const known = entriesValue(entries());
+    return "wrong" in known ? known.wrong : "";
+  };
+  return (
+    <Do title={props.policy ? `Change ${props.policy.name}` : props.operator ? "Add an operator policy" : "Add a policy"} open wide close={props.close} actions={actions()} verb={props.policy ? "Change" : "Add"} done={props.done} told="The policy counts from now on.">
+      <div class="two">
+        <Show when={!props.policy}><Text label="Name" value={name()} set={setName} autofocus required /></Show>
+        <Show when={!props.policy}><VhostField value={where()} set={setWhere} /></Show>
+      </div>
+      <div class="three">
+        <Text label="Names that match" value={pattern()} set={setPattern} class="mono" placeholder="^orders\." hint="A regular expression." />
+        <Select label="Of" value={apply()} set={setApply} options={APPLY_TO} />
+        <Text label="Priority" type="number" value={priority()} set={setPriority} hint="The highest one counts." />
+      </div>
+      <Entries label="What it says" entries={entries()} set={setEntries} known={KNOWN} />
+      <Show when={wrong()}><p class="wrong">{wrong()}</p></Show>
+      <Matching policy={{ vhost: where(), name: name(), pattern: pattern(), "apply-to": apply(), priority: Number(priority()) || 0, definition: {} }} />
+    </Do>
+  );
+}
+
+const TYPE_OF: Record<string, string> = { classic_queues: "classic", quorum_queues: "quorum", streams: "stream" };
+
+/** Which queues have a name that matches, as the broker finds them. */
+function Matching(props: { policy: Policy }) {
+  const asked = () => {
+    if (props.policy["apply-to"] === "exchanges") return undefined;
+    const name = props.policy.pattern || undefined;
+    return { vhost: props.policy.vhost, path: withQuery("/api/queues", { page: 1, page_size: 50, name, use_regex: true, columns: "name,vhost,type,policy,messages" }) };
+  };
+  const look = poll(asked, ({ path, vhost }, signal) => get<Page<Queue>>(path, { signal, vhost }), { slower: 12 });
+  const type = () => TYPE_OF[props.policy["apply-to"]];
+  const rows = () => (look.data()?.items ?? []).filter((one) => !type() || one.type === type());
+  const other = (one: Queue) => one.policy && one.policy !== props.policy.name;
+  return (
+    <Show when={asked() && look.data()}>
+      <div class="matching">
+        <p class="muted">
+          {type() ? `Of the first ${look.data()!.items.length} queues whose names match, ${rows().length} are of that type:` : `${look.data()!.filtered_count} queues have such names${look.data()!.filtered_count > rows().length ? `; the first ${rows().length}:` : ":"}`}
+        </p>
+        <ul class="preview">
+          <For each={rows()} fallback={<li class="muted">none now; it counts for those that come</li>}>
+            {(one) => (
+              <li>
+                <Link to={to(["queues", one.vhost, one.name])}>{one.name}</Link> <Num of={one.messages} />
+                <Show when={other(one)}><small>has the policy {one.policy} now; the higher priority counts</small></Show>
+              </li>
+            )}
+          </For>
+        </ul>
+      </div>
+    </Show>
+  );
+}

@@ -1,0 +1,174 @@
+// One queue or stream.
+import { For, Match, Show, Switch } from "solid-js";
+import { deleteQueue, purgeQueue } from "../lib/actions";
+import * as format from "../lib/format";
+import { get, seg, withQuery, type ApiError } from "../lib/http";
+import { poll } from "../lib/poll";
+import { go, place, query, setQuery, to } from "../lib/route";
+import { Samples } from "../lib/samples";
+import { numberOf, type Consumer, type Queue } from "../lib/types";
+import { Args, Badge, Facts, Link, Num, Panel, Problem, State, Tile } from "../ui/bits";
+import { Chart, type Line } from "../ui/chart";
+import { Ask } from "../ui/dialog";
+import { Table } from "../ui/table";
+import { Bindings } from "./bindings";
+import { Effective } from "./effective";
+import { Messages } from "./messages";
+import { Publish } from "./publish";
+import { Features } from "./queues";
+
+const RATES = ["publish", "deliver_get", "ack", "redeliver"];
+const TABS: [string, string][] = [["", "At a glance"], ["messages", "Messages"], ["publish", "Publish"], ["bindings", "Bindings"], ["consumers", "Consumers"]];
+
+export function QueuePage() {
+  const [, vhost = "", name = ""] = place().path;
+  const path = `/api/queues/${seg(vhost)}/${seg(name)}`;
+  const samples = new Samples();
+  const look = poll(
+    () => path,
+    async (path, signal) => {
+      const first = samples.length === 0;
+      const range = first ? { lengths_age: 600, lengths_incr: 5, msg_rates_age: 600, msg_rates_incr: 5 } : {};
+      const queue = await get<Queue>(withQuery(path, range), { signal });
+      const all = queue as unknown as Record<string, unknown>;
+      const lengths = ["messages_ready", "messages_unacknowledged"];
+      if (first) samples.seed(Object.fromEntries([...lengths.map((key) => [key, [all, key]]), ...RATES.map((key) => [key, [queue.message_stats, key]])]));
+      samples.add(Date.now(), Object.fromEntries([...lengths.map((key) => [key, Number(all[key] ?? 0)]), ...RATES.map((key) => [key, numberOf(queue.message_stats, key)])]));
+      return queue;
+    },
+    { always: true },
+  );
+  return (
+    <Show when={look.data()} fallback={<Show when={look.error()} fallback={<div class="loading">Loading…</div>}><Gone error={look.error()!} retry={look.refresh} name={name} /></Show>}>
+      {(queue) => (
+        <>
+          <header class="page-head">
+            <div>
+              <p class="crumbs">
+                <Link to={to([queue().type === "stream" ? "streams" : "queues"])}>{queue().type === "stream" ? "Streams" : "Queues"}</Link> in {vhost}
+              </p>
+              <h1>{name}</h1>
+              <Features queue={queue()} /> <State of={queue().state} />
+            </div>
+            <Actions queue={queue()} refresh={look.refresh} />
+          </header>
+          <Show when={look.error()?.problem === "missing"}>
+            <Gone error={look.error()!} retry={look.refresh} name={name} />
+          </Show>
+          <nav class="tabs" aria-label="Parts of this page">
+            <For each={TABS}>
+              {([tab, text]) => (
+                <button type="button" aria-current={query("tab") === tab ? "page" : undefined} onClick={() => setQuery({ tab }, false)}>
+                  {text}
+                </button>
+              )}
+            </For>
+          </nav>
+          <Switch fallback={<Glance queue={queue()} samples={samples} />}>
+            <Match when={query("tab") === "messages"}>
+              <Messages queue={queue()} changed={look.refresh} />
+            </Match>
+            <Match when={query("tab") === "publish"}>
+              <Panel title="Publish to this queue">
+                <Publish vhost={vhost} exchange="" routingKey={name} done={look.refresh} />
+              </Panel>
+            </Match>
+            <Match when={query("tab") === "bindings"}>
+              <Bindings vhost={vhost} queue={name} />
+            </Match>
+            <Match when={query("tab") === "consumers"}>
+              <Consumers list={queue().consumer_details ?? []} queue={name} />
+            </Match>
+          </Switch>
+        </>
+      )}
+    </Show>
+  );
+}
+
+const Gone = (props: { error: ApiError; retry: () => void; name: string }) => (
+  <>
+    <p class="crumbs"><Link to={to(["queues"])}>Queues</Link></p>
+    <h1>{props.name}</h1>
+    <Problem error={props.error} retry={props.retry} />
+  </>
+);
+
+function Actions(props: { queue: Queue; refresh: () => void }) {
+  const { vhost, name } = props.queue;
+  const isStream = () => props.queue.type === "stream";
+  const messages = () => props.queue.messages;
+  return (
+    <div class="actions">
+      <Show when={!isStream()}>
+        <Ask
+          label="Purge…" title={`Purge ${name}`} verb="Purge" danger kind="plain" actions={[purgeQueue(vhost, name)]} done={props.refresh} told={`${name} is purged.`}
+          typed={messages() > 0 ? name : undefined} disabled={props.queue.messages_ready === 0} why={props.queue.messages_ready === 0 ? "Nothing waits in it" : undefined}
+        >
+          <p>The {format.plural(props.queue.messages_ready, "message")} that wait in it are destroyed. Those that consumers hold stay.</p>
+        </Ask>
+      </Show>
+      <Ask
+        label="Delete…" title={`Delete ${name}`} verb="Delete" danger actions={[deleteQueue(vhost, name)]} typed={messages() > 0 ? name : undefined} told={`${name} is deleted.`}
+        done={(answers) => answers.length > 0 && go(to([isStream() ? "streams" : "queues"]))}
+      >
+        <p>
+          {messages() > 0 ? `Its ${format.plural(messages(), "message")} are destroyed.` : "It is empty: no message is lost."}
+          {props.queue.consumers > 0 ? ` Its ${format.plural(props.queue.consumers, "consumer")} are told that it is gone.` : ""} Its bindings go with it.
+        </p>
+      </Ask>
+    </div>
+  );
+}
+
+function Glance(props: { queue: Queue; samples: Samples }) {
+  const line = (key: string, label: string, colour: string, dashed?: boolean): Line => ({ label, colour, dashed, values: props.samples.rates(key) });
+  const level = (key: string, label: string, colour: string): Line => ({ label, colour, values: props.samples.values(key) });
+  const facts = (): [string, ReturnType<typeof Args>][] => [
+    ["Arguments", <Args of={props.queue.arguments} />],
+    ["Exclusive to", <Show when={props.queue.owner_pid_details} fallback={<span class="muted">nobody</span>}>{(owner) => <Link to={to(["connections", owner().name])}>{owner().name}</Link>}</Show>],
+  ];
+  return (
+    <>
+      <div class="tiles">
+        <Tile label="waiting"><Num of={props.queue.messages_ready} /></Tile>
+        <Tile label="unacknowledged"><Num of={props.queue.messages_unacknowledged} /></Tile>
+        <Tile label="consumers"><Num of={props.queue.consumers} /></Tile>
+        <Tile label="published in all"><Num of={numberOf(props.queue.message_stats, "publish")} /></Tile>
+        <Tile label="delivered in all"><Num of={numberOf(props.queue.message_stats, "deliver_get")} /></Tile>
+        <Tile label="delivered again"><Num of={numberOf(props.queue.message_stats, "redeliver")} /></Tile>
+      </div>
+      <div class="charts">
+        <Chart title="Messages in it" times={props.samples.times()} format={format.count} exact={format.exact} lines={[level("messages_ready", "waiting", "c1"), level("messages_unacknowledged", "unacknowledged", "c5")]} />
+        <Chart
+          title="Messages a second" times={props.samples.times()} format={format.rate} exact={(value) => `${value.toFixed(3)} a second`}
+          lines={[line("publish", "published", "c1"), line("deliver_get", "delivered", "c2"), line("ack", "acknowledged", "c3"), line("redeliver", "redelivered", "c6", true)]}
+        />
+      </div>
+      <div class="columns">
+        <Panel title="How it was declared"><Facts of={facts()} /></Panel>
+        <Effective queue={props.queue} />
+      </div>
+    </>
+  );
+}
+
+export function Consumers(props: { list: Consumer[]; queue?: string }) {
+  return (
+    <Panel title={`Consumers (${props.list.length})`} flush>
+      <Table
+        label="Consumers" rows={props.list}
+        empty={<p>Nobody takes messages from it. With pika: <code>channel.basic_consume("{props.queue ?? "tasks"}", on_message)</code></p>}
+        columns={[
+          { label: "Tag", cell: (one) => <span class="mono">{one.consumer_tag}</span> },
+          { label: "Channel", cell: (one) => <Link to={to(["channels", one.channel_details.name])}>{one.channel_details.name}</Link> },
+          { label: "User", cell: (one) => one.channel_details.user },
+          { label: "Acknowledges", cell: (one) => (one.ack_required ? "yes" : <Badge tone="warn" title="What is delivered is gone, also if the consumer fails">no</Badge>) },
+          { label: "Prefetch", number: true, cell: (one) => (one.prefetch_count === 0 ? <span title="No limit">no limit</span> : <Num of={one.prefetch_count} />) },
+          { label: "", cell: (one) => <span class="badges"><Show when={one.active} fallback={<Badge title="Another one is active">waits</Badge>}><Badge tone="good">active</Badge></Show><Show when={one.exclusive}><Badge>exclusive</Badge></Show></span> },
+          { label: "Arguments", cell: (one) => <Args of={one.arguments} /> },
+        ]}
+      />
+    </Panel>
+  );
+}

@@ -1,0 +1,136 @@
+// A chart over time, in the colours of the theme.
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { createEffect, createMemo, createSignal, For, onCleanup, onMount, Show } from "solid-js";
+import { colour, isDark } from "../lib/theme";
+
+export interface Line {
+  label: string;
+  /** A colour of the style sheet. */
+  colour: string;
+  values: (number | null)[];
+  dashed?: boolean;
+}
+
+interface Props {
+  title: string;
+  times: number[];
+  lines: Line[];
+  /** How a value is written. */
+  format: (value: number) => string;
+  /** The same to the last digit. */
+  exact?: (value: number) => string;
+  height?: number;
+  /** Steps of the scale are powers of two. */
+  binary?: boolean;
+}
+
+/** So many seconds at least are seen at once. */
+const WINDOW = 300;
+const POWERS = Array.from({ length: 50 }, (_, power) => 2 ** power);
+
+const clock = (seconds: number): string => new Date(seconds * 1000).toLocaleTimeString("en-GB", { hour12: false });
+
+function window(min: number | null, max: number | null): [number, number] {
+  const last = max ?? Date.now() / 1000;
+  return [Math.min(min ?? last, last - WINDOW), last];
+}
+
+export function Chart(props: Props) {
+  let box!: HTMLDivElement;
+  let plot: uPlot | undefined;
+  const [cursor, setCursor] = createSignal<number | null>(null);
+  const data = createMemo<uPlot.AlignedData>(() => [props.times, ...props.lines.map((line) => line.values)]);
+  const shape = createMemo(() => JSON.stringify([isDark(), props.lines.map((line) => [line.label, line.colour])]));
+
+  const draw = () => {
+    plot?.destroy();
+    plot = new uPlot(options(), data(), box);
+  };
+  const options = (): uPlot.Options => {
+    const [ink, grid] = [colour("muted"), colour("line")];
+    const font = "11px system-ui, sans-serif";
+    const axis = { stroke: ink, font, grid: { stroke: grid, width: 1 }, ticks: { show: false } };
+    return {
+      width: Math.max(120, box.clientWidth),
+      height: props.height ?? 170,
+      padding: [8, 8, 0, 0],
+      legend: { show: false },
+      cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
+      scales: { x: { range: (_, min, max) => window(min, max) }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
+      axes: [
+        { ...axis, space: 76, size: 24, grid: { show: false }, values: (_, ticks) => ticks.map(clock) },
+        { ...axis, space: 34, size: 62, incrs: props.binary ? POWERS : undefined, values: (_, ticks) => ticks.map((tick) => props.format(tick)) },
+      ],
+      series: [
+        {},
+        ...props.lines.map((line, nth) => ({
+          label: line.label,
+          stroke: colour(line.colour),
+          width: 1.6,
+          dash: line.dashed ? [5, 4] : undefined,
+          fill: nth === 0 ? `${colour(line.colour)}1c` : undefined,
+          points: { show: false },
+        })),
+      ],
+      hooks: { setCursor: [(chart) => setCursor(chart.cursor.idx ?? null)] },
+    };
+  };
+
+  onMount(() => {
+    createEffect(() => {
+      shape();
+      draw();
+    });
+    createEffect(() => plot?.setData(data()));
+    const resize = new ResizeObserver(() => {
+      const width = Math.max(120, box.clientWidth);
+      if (plot && plot.width !== width) plot.setSize({ width, height: props.height ?? 170 });
+    });
+    resize.observe(box);
+    onCleanup(() => {
+      resize.disconnect();
+      plot?.destroy();
+    });
+  });
+
+  const shown = (line: Line): number | null => {
+    const at = cursor();
+    return at === null ? (line.values.at(-1) ?? null) : (line.values[at] ?? null);
+  };
+  const time = () => {
+    const at = cursor();
+    const seconds = at === null ? undefined : props.times[at];
+    return seconds === undefined ? "now" : clock(seconds);
+  };
+  const spoken = () =>
+    `${props.title}: ` +
+    props.lines.map((line) => `${line.label} ${props.format(line.values.at(-1) ?? 0)}`).join(", ");
+
+  return (
+    <figure class="chart">
+      <figcaption>
+        <span class="chart-title">{props.title}</span>
+        <span class="chart-time">{time()}</span>
+      </figcaption>
+      <div class="chart-box" ref={box} role="img" aria-label={spoken()}>
+        <Show when={props.times.length < 2}>
+          <span class="chart-wait">The line begins with the second look.</span>
+        </Show>
+      </div>
+      <ul class="legend">
+        <For each={props.lines}>
+          {(line) => (
+            <li>
+              <i class={`swatch ${line.colour}`} classList={{ dashed: line.dashed }} />
+              <span>{line.label}</span>
+              <b title={shown(line) === null ? "" : (props.exact ?? String)(shown(line)!)}>
+                {shown(line) === null ? "–" : props.format(shown(line)!)}
+              </b>
+            </li>
+          )}
+        </For>
+      </ul>
+    </figure>
+  );
+}

@@ -1,0 +1,42 @@
+// `?`: what the keys do.
+import { For } from "solid-js";
+import { KEYS, PLACES } from "../lib/keys";
+import { Dialog } from "./dialog";
+
+export function Help(props: { open: boolean; close: () => void }) {
+  return (
+    <Dialog title="Keys" open={props.open} close={props.close} wide>
+      <div class="dialog-body help">
+        <dl>
+          <For each={KEYS}>
+            {(key) => (
+              <div>
+                <dt>
+                  <kbd>{key.keys}</kbd>
+                </dt>
+                <dd>{key.does}</dd>
+              </div>
+            )}
+          </For>
+        </dl>
+        <dl>
+          <For each={Object.entries(PLACES)}>
+            {([key, [, text]]) => (
+              <div>
+                <dt>
+                  <kbd>g {key}</kbd>
+                </dt>
+                <dd>{text}</dd>
+              </div>
+            )}
+          </For>
+        </dl>
+        <p class="muted">
+          Everything that can be seen has an address that can be sent to somebody. Every action shows the command that does the same; the
+          whole HTTP API is described in <a class="link" href="./api/openapi.json">openapi.json</a>. Numbers and times show their exact value
+          when the pointer rests on them.
+        </p>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,280 @@
+// A list that the broker filters, sorts and cuts into pages. What is shown of it is in the address.
+import { createMemo, createSignal, For, Show, type JSX } from "solid-js";
+import { exact, plural } from "../lib/format";
+import { get, withQuery, type Query } from "../lib/http";
+import { poll } from "../lib/poll";
+import { query, setQuery, vhost } from "../lib/route";
+import { stored } from "../lib/store";
+import type { Page } from "../lib/types";
+import { Button, Empty, Problem } from "./bits";
+import { Views } from "./views";
+
+export interface Column<T> {
+  id: string;
+  label: string;
+  /** What it means, on hover. */
+  hint?: string;
+  cell: (row: T) => JSX.Element;
+  /** Members that the broker has to send. */
+  needs: string[];
+  /** The member that it is sorted by. */
+  sort?: string;
+  number?: boolean;
+  /** Not shown until chosen. */
+  extra?: boolean;
+}
+
+interface Props<T> {
+  /** Plural, as in the address. */
+  name: string;
+  path: string;
+  columns: Column<T>[];
+  row: (row: T) => string;
+  /** Members that are needed whatever is shown. */
+  needs: string[];
+  /** More questions to the broker. */
+  query?: Query;
+  /** What the search looks at. */
+  searched?: string;
+  empty: JSX.Element;
+  /** What can be done with rows that are marked. */
+  bulk?: (rows: T[], done: () => void) => JSX.Element;
+  tools?: JSX.Element;
+  /** The list does not follow the vhost of the page. */
+  everywhere?: boolean;
+}
+
+const SIZES = [25, 50, 100, 500];
+
+export function List<T>(props: Props<T>) {
+  const [chosen, choose] = stored<string[] | null>(`columns.${props.name}`, null);
+  const [size, setSize] = stored(`size.${props.name}`, 50);
+  const [marked, setMarked] = createSignal<Record<string, T>>({});
+
+  const visible = createMemo(() => {
+    const named = query("cols") ? query("cols").split(",") : chosen();
+    return props.columns.filter((column, nth) => nth === 0 || (named ? named.includes(column.id) : !column.extra));
+  });
+  const page = () => Math.max(1, Number(query("page")) || 1);
+  const pageSize = () => Number(query("size")) || size();
+  const asked = createMemo(() => ({
+    path: withQuery(props.path, {
+      page: page(),
+      page_size: pageSize(),
+      name: query("name"),
+      use_regex: query("regex") ? true : undefined,
+      sort: query("sort"),
+      sort_reverse: query("desc") ? true : undefined,
+      columns: [...new Set([...props.needs, ...visible().flatMap((column) => column.needs)])].join(","),
+      ...props.query,
+    }),
+    vhost: props.everywhere ? undefined : vhost(),
+  }), undefined, { equals: (one, other) => one.path === other.path && one.vhost === other.vhost });
+  const list = poll(asked, async ({ path, vhost }, signal) => paged(await get<Page<T> | T[]>(path, { signal, vhost }), page(), pageSize()));
+
+  const sortBy = (column: Column<T>) => {
+    const same = query("sort") === column.sort;
+    const desc = same ? (query("desc") ? undefined : "1") : column.number ? "1" : undefined;
+    setQuery({ sort: column.sort, desc, page: undefined });
+  };
+  const rows = () => list.data()?.items ?? [];
+  const marks = () => Object.values(marked());
+  const mark = (row: T, on: boolean) =>
+    setMarked((before) => {
+      const { [props.row(row)]: _, ...others } = before;
+      return on ? { ...others, [props.row(row)]: row } : others;
+    });
+  const allMarked = () => rows().length > 0 && rows().every((row) => props.row(row) in marked());
+  const markAll = (on: boolean) => rows().forEach((row) => mark(row, on));
+  const done = () => {
+    setMarked({});
+    list.refresh();
+  };
+  const outOfRange = () => list.error()?.problem === "refused" && list.error()!.message.startsWith("Page out of range");
+
+  return (
+    <div class="list">
+      <div class="list-tools">
+        <Search what={props.searched ?? "name"} />
+        {props.tools}
+        <span class="grow" />
+        <Views name={props.name} />
+        <ColumnChoice
+          columns={props.columns}
+          visible={visible().map((column) => column.id)}
+          set={(ids) => {
+            choose(ids);
+            setQuery({ cols: ids.join(",") });
+          }}
+        />
+      </div>
+      <Show when={props.bulk && marks().length > 0}>
+        <div class="bulk" role="region" aria-label="Marked rows">
+          <b>{plural(marks().length, "row")} marked</b>
+          {props.bulk!(marks(), done)}
+          <Button kind="quiet" onClick={() => setMarked({})}>
+            Unmark
+          </Button>
+        </div>
+      </Show>
+      <Show when={list.error() && !outOfRange()}>
+        <Problem error={list.error()!} retry={list.refresh} />
+      </Show>
+      <Show when={outOfRange()}>
+        <Empty title="There is no such page">
+          <Button onClick={() => setQuery({ page: undefined })}>To the first one</Button>
+        </Empty>
+      </Show>
+      <Show when={list.data() && !outOfRange()} fallback={<Show when={!list.error()}><div class="loading" role="status">Loading…</div></Show>}>
+        <Show
+          when={rows().length > 0}
+          fallback={
+            <Show when={query("name") || list.data()!.total_count > 0} fallback={props.empty}>
+              <Empty title="Nothing matches">
+                <p>Of {exact(list.data()!.total_count)}, none has “{query("name")}” in its {props.searched ?? "name"}.</p>
+                <Button onClick={() => setQuery({ name: undefined, regex: undefined, page: undefined })}>Show all</Button>
+              </Empty>
+            </Show>
+          }
+        >
+          <div class="table-box" tabindex="0" role="region" aria-label={`${props.name}, a table`}>
+            <table class="table cards">
+              <thead>
+                <tr>
+                  <Show when={props.bulk}>
+                    <th class="mark">
+                      <input type="checkbox" aria-label="Mark all on this page" checked={allMarked()} onChange={(event) => markAll(event.currentTarget.checked)} />
+                    </th>
+                  </Show>
+                  <For each={visible()}>
+                    {(column) => (
+                      <th classList={{ number: column.number }} title={column.hint} aria-sort={order(column)}>
+                        <Show when={column.sort} fallback={column.label}>
+                          <button type="button" class="sort" onClick={() => sortBy(column)}>
+                            {column.label}
+                            <span aria-hidden="true">{order(column) === "ascending" ? " ↑" : order(column) === "descending" ? " ↓" : ""}</span>
+                          </button>
+                        </Show>
+                      </th>
+                    )}
+                  </For>
+                </tr>
+              </thead>
+              <tbody>
+                <For each={rows()}>
+                  {(row) => (
+                    <tr classList={{ marked: props.row(row) in marked() }}>
+                      <Show when={props.bulk}>
+                        <td class="mark">
+                          <input type="checkbox" aria-label={`Mark ${props.row(row)}`} checked={props.row(row) in marked()} onChange={(event) => mark(row, event.currentTarget.checked)} />
+                        </td>
+                      </Show>
+                      <For each={visible()}>
+                        {(column) => (
+                          <td classList={{ number: column.number }} data-label={column.label}>
+                            {column.cell(row)}
+                          </td>
+                        )}
+                      </For>
+                    </tr>
+                  )}
+                </For>
+              </tbody>
+            </table>
+          </div>
+          <Pager list={list.data()!} size={pageSize()} setSize={(size) => { setSize(size); setQuery({ size: undefined, page: undefined }); }} />
+        </Show>
+      </Show>
+    </div>
+  );
+}
+
+function order<T>(column: Column<T>): "ascending" | "descending" | undefined {
+  if (!column.sort || query("sort") !== column.sort) return undefined;
+  return query("desc") ? "descending" : "ascending";
+}
+
+/** Lists that the broker does not cut come whole. */
+function paged<T>(answer: Page<T> | T[], page: number, size: number): Page<T> {
+  if (!Array.isArray(answer)) return answer;
+  const items = answer.slice((page - 1) * size, page * size);
+  const counts = { filtered_count: answer.length, total_count: answer.length };
+  return { items, page, page_size: size, page_count: Math.ceil(answer.length / size), ...counts };
+}
+
+function Search(props: { what: string }) {
+  let waiting: ReturnType<typeof setTimeout> | undefined;
+  const search = (text: string) => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => setQuery({ name: text, page: undefined }), 250);
+  };
+  return (
+    <div class="search">
+      <input
+        type="search"
+        data-key="search"
+        aria-label={`Search by ${props.what}`}
+        placeholder={`Search by ${props.what}  /`}
+        value={query("name")}
+        spellcheck={false}
+        onInput={(event) => search(event.currentTarget.value)}
+      />
+      <button
+        type="button"
+        class="toggle"
+        aria-pressed={query("regex") ? "true" : "false"}
+        title="Regular expression"
+        aria-label="Regular expression"
+        onClick={() => setQuery({ regex: query("regex") ? undefined : "1", page: undefined })}
+      >
+        .*
+      </button>
+    </div>
+  );
+}
+
+function ColumnChoice<T>(props: { columns: Column<T>[]; visible: string[]; set: (ids: string[]) => void }) {
+  const change = (id: string, on: boolean) => props.set(props.columns.map((column) => column.id).filter((one) => (one === id ? on : props.visible.includes(one))));
+  return (
+    <details class="menu">
+      <summary class="button plain">Columns</summary>
+      <div class="menu-body">
+        <For each={props.columns.slice(1)}>
+          {(column) => (
+            <label class="check" title={column.hint}>
+              <input type="checkbox" checked={props.visible.includes(column.id)} onChange={(event) => change(column.id, event.currentTarget.checked)} />
+              <span>{column.label}</span>
+            </label>
+          )}
+        </For>
+      </div>
+    </details>
+  );
+}
+
+function Pager<T>(props: { list: Page<T>; size: number; setSize: (size: number) => void }) {
+  const first = () => (props.list.page - 1) * props.list.page_size + 1;
+  const last = () => first() + props.list.items.length - 1;
+  const turn = (by: number) => setQuery({ page: props.list.page + by === 1 ? undefined : props.list.page + by });
+  return (
+    <nav class="pager" aria-label="Pages">
+      <span>
+        {exact(first())}–{exact(last())} of {exact(props.list.filtered_count)}
+        {props.list.filtered_count !== props.list.total_count ? ` (${exact(props.list.total_count)} in all)` : ""}
+      </span>
+      <span class="grow" />
+      <label>
+        <span class="unseen">Rows on a page</span>
+        <select onChange={(event) => props.setSize(Number(event.currentTarget.value))}>
+          <For each={SIZES}>{(size) => <option value={size} selected={size === props.size}>{size} rows</option>}</For>
+        </select>
+      </label>
+      <Button data-key="previous" disabled={props.list.page <= 1} onClick={() => turn(-1)}>
+        ‹ Previous
+      </Button>
+      <Button data-key="next" disabled={props.list.page >= props.list.page_count} onClick={() => turn(1)}>
+        Next ›
+      </Button>
+    </nav>
+  );
+}
