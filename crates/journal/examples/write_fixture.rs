@@ -9,7 +9,7 @@ use std::{env, fs, io, path::Path};
 
 fn main() -> io::Result<()> {
     let Some(folder) = env::args_os().nth(1) else {
-        eprintln!("usage: write_fixture FOLDER, such as crates/journal/tests/fixtures/v2");
+        eprintln!("usage: write_fixture FOLDER, such as crates/journal/tests/fixtures/v3");
         std::process::exit(2);
     };
     let folder = Path::new(&folder);

@@ -4,6 +4,7 @@ use crate::{
     Disk, Failure, Lsn, Options,
     checkpoint::Latest,
     log::{Log, Writer},
+    replica,
     segments::Segments,
     upkeep::Upkeep,
     waiters::Waiters,
@@ -46,7 +47,7 @@ pub struct Core {
     pub end: AtomicU64,
     /// Everything before can be read from the files.
     pub written: AtomicU64,
-    /// Everything before is synced.
+    /// Everything before is durable.
     pub durable: AtomicU64,
     pub waiters: Waiters,
 
@@ -66,6 +67,9 @@ pub struct Core {
     /// What the last checkpoint was like.
     pub latest: Latest,
 
+    /// What it is besides, if it is a copy of a replicated log.
+    pub replica: Option<Box<replica::Shared>>,
+
     pub failed: OnceLock<Failure>,
     /// Keeps other processes out.
     pub _lock: Box<dyn Any + Send + Sync>,
@@ -82,12 +86,26 @@ impl Core {
         Lsn(self.written.load(Acquire))
     }
 
-    /// Everything before this is synced.
+    /// Everything before this is durable: synced, or committed in a replicated log.
     pub fn durable(&self) -> Lsn {
         Lsn(self.durable.load(Acquire))
     }
 
-    /// Says that everything before `lsn` is synced, and wakes who waits for it.
+    /// Everything before this is synced on this machine.
+    pub fn synced(&self) -> Lsn {
+        self.replica.as_ref().map_or_else(|| self.durable(), |replica| replica.synced())
+    }
+
+    /// Says that everything before `lsn` is synced, which are all entries up to `ticket` in a
+    /// replicated log.
+    pub fn publish_synced(&self, lsn: Lsn, ticket: Option<u64>) {
+        match &self.replica {
+            Some(replica) => replica.publish_synced(lsn, ticket),
+            None => self.publish_durable(lsn),
+        }
+    }
+
+    /// Says that everything before `lsn` is durable, and wakes who waits for it.
     pub fn publish_durable(&self, lsn: Lsn) {
         debug_assert!(self.durable() <= lsn);
         self.durable.store(lsn.0, Release);
@@ -108,6 +126,9 @@ impl Core {
         let upkeep = self.upkeep.lock();
         self.upkeep_work.notify_all();
         drop(upkeep);
+        if let (Some(replica), Some(failure)) = (&self.replica, self.failed.get()) {
+            replica.events.failed(failure);
+        }
         self.waiters.wake_up_to(Lsn(u64::MAX), false);
         self.room_waiters.wake_up_to(Lsn(0), false);
     }

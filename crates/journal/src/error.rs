@@ -46,6 +46,9 @@ pub enum OpenError {
         /// What is wrong there.
         damage: Damage,
     },
+    /// It is a copy of a replicated log, which nobody but the cluster may change.
+    #[error("{} is a copy of a replicated log; start the broker as a member of its cluster", .0.display())]
+    Replica(PathBuf),
     /// The operating system refused something.
     #[error("{action} {} failed: {error}", path.display())]
     Io {
@@ -145,6 +148,9 @@ pub enum AppendError {
     /// The journal was closed.
     #[error("the journal is closed")]
     Closed,
+    /// Another machine leads the replicated log by now, or this one has lost and won the lead meanwhile.
+    #[error("this machine does not lead the log any more")]
+    Deposed,
 }
 
 /// Why a record could not be read.
@@ -180,6 +186,9 @@ pub enum CheckpointError {
     /// The journal has failed, or failed while the checkpoint was made durable.
     #[error("the journal has failed: {0}")]
     Failed(Failure),
+    /// What it would contain is not committed, and nobody else is there to commit it.
+    #[error("the log is not committed up to {0}")]
+    Uncommitted(Lsn),
     /// The start lies before that of the last checkpoint, or after the end of the log.
     #[error("a checkpoint cannot start at {0}")]
     BadStart(Lsn),

@@ -5,7 +5,7 @@
 use crate::Lsn;
 
 /// The format version that this program writes, and the only one that it reads.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Bytes at the start of a segment that hold no frames: a page, so that no write of a frame ever
 /// touches the page of the header.
 pub const SEGMENT_HEADER_LEN: u64 = 4096;
@@ -29,6 +29,8 @@ pub enum FrameKind {
     Gap = 2,
     /// Nothing: the journal was closed by intention here.
     Close = 3,
+    /// What the frames since the last one like it are an entry of: see [`replica`](crate::replica).
+    Entry = 4,
 }
 
 /// The start of a segment file.
@@ -162,6 +164,7 @@ impl FrameHeader {
             1 => FrameKind::Batch,
             2 => FrameKind::Gap,
             3 => FrameKind::Close,
+            4 => FrameKind::Entry,
             _ => return None,
         };
         Some(FrameHeader {
@@ -217,6 +220,9 @@ pub fn check_frame(header: &FrameHeader, octets: &[u8], id: u64) -> bool {
         return header.sum == start_sum(id, octets);
     }
     let Some(payload) = octets.get(FRAME_HEADER_LEN..payload_end) else { return false };
+    if header.kind == FrameKind::Entry {
+        return header.sum == crc32c::crc32c_append(start_sum(id, octets), payload);
+    }
     let mut sum = start_sum(id, octets);
     let mut records = 0;
     for (offset, head, body) in Records::new(payload) {

@@ -2,7 +2,7 @@
 
 use crate::{
     AppendError, Appended, Batch, CheckpointError, Disk, Failure, Lsn, OpenError, Options,
-    ReadCache, ReadError, Recovery, core::Core,
+    ReadCache, ReadError, Recovery, core::Core, log::ALONE,
 };
 use courser_store::{Position, Waiter};
 use parking_lot::Mutex;
@@ -56,7 +56,9 @@ pub struct Usage {
 ///
 /// Dropping it does the same as [`Journal::close`], with errors ignored.
 pub struct Journal {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
+    /// Whether it is the only handle, or the lead of a replicated log in this term.
+    epoch: u64,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -79,7 +81,7 @@ impl Journal {
         batch: &'b mut Batch,
         mode: AppendMode,
     ) -> Result<Appended<'b>, AppendError> {
-        self.core.append(batch, mode)
+        self.core.append(batch, mode, self.epoch)
     }
 
     /// The end of everything appended: where the next batch goes, or shortly before it.
@@ -87,9 +89,10 @@ impl Journal {
         self.core.end()
     }
 
-    /// Everything before this position is synced to the disk. Never goes back; an atomic load.
+    /// Everything before this position is synced to the disk, or committed in a replicated log. Never
+    /// goes back; an atomic load.
     pub fn durable(&self) -> Lsn {
-        self.core.durable()
+        self.core.durable_for(self.epoch)
     }
 
     /// Whether everything before `lsn` is durable; if not, `waker` is woken once when it is, or
@@ -97,19 +100,19 @@ impl Journal {
     ///
     /// Each `Pending` registers one more waker, which is dropped when it is woken.
     pub fn poll_durable(&self, lsn: Lsn, waker: &Waker) -> Poll<Result<(), Failure>> {
-        self.core.poll_durable(lsn, waker)
+        self.core.poll_durable(lsn, waker, self.epoch)
     }
 
     /// Notifies `waiter`, once or twice, when everything before `lsn` is durable or the journal has
     /// failed; in place, if the log thread does it and nobody else waits for that. Asks for a sync if
     /// none is on its way.
     pub fn when_durable(&self, lsn: Lsn, waiter: Waiter) {
-        self.core.when_durable(lsn, waiter);
+        self.core.when_durable(lsn, waiter, self.epoch);
     }
 
     /// Blocks until everything before `lsn` is durable.
     pub fn wait_durable(&self, lsn: Lsn) -> Result<(), Failure> {
-        self.core.wait_durable(lsn)
+        self.core.wait_durable(lsn, self.epoch)
     }
 
     /// Reads the record at `position`, which has to be held or not yet covered by a checkpoint.
@@ -127,8 +130,10 @@ impl Journal {
     /// A record has to be held before a checkpoint is made whose start lies behind it, and may
     /// not be held again after its last release.
     pub fn hold(&self, position: Lsn, times: u32) {
-        let found = self.core.segments.hold(position, times);
-        debug_assert!(found, "{position} is held, but in no segment");
+        self.core.while_leading(self.epoch, || {
+            let found = self.core.segments.hold(position, times);
+            debug_assert!(found, "{position} is held, but in no segment");
+        });
     }
 
     /// Takes one [`Journal::hold`] of the record at `position` back.
@@ -136,7 +141,7 @@ impl Journal {
     /// Release *after* appending the record that says so (the acknowledgement): the segment is
     /// used again only when everything appended before the release is durable.
     pub fn release(&self, position: Lsn) {
-        self.core.release(position);
+        self.core.while_leading(self.epoch, || self.core.release(position));
     }
 
     /// As [`Journal::release`] for all of these, where there was no room to append what says so (or
@@ -146,7 +151,7 @@ impl Journal {
     ///
     /// What they belong to is not in the owner's state any more when this is called.
     pub fn release_unlogged(&self, positions: &[Position]) {
-        self.core.release_unlogged(positions);
+        self.core.while_leading(self.epoch, || self.core.release_unlogged(positions));
     }
 
     /// Whether a checkpoint, as soon as there is room for one, would let go of what was given to
@@ -183,13 +188,13 @@ impl Journal {
         live: &mut dyn FnMut(EachLive<'_>),
         write: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,
     ) -> Result<CheckpointDone, CheckpointError> {
-        self.core.checkpoint(start, live, write)
+        self.core.checkpoint(start, live, write, self.epoch)
     }
 
     /// Whether batches without [`AppendMode::reserve`] find room. When not, appends still go on
     /// until the current segment is full, then fail with [`AppendError::Full`].
     pub fn has_room(&self) -> bool {
-        self.core.has_room()
+        self.core.has_room() && !self.core.is_stalled()
     }
 
     /// Whether a quarter of what may wait for the log thread does: who can wait before an append
@@ -201,11 +206,11 @@ impl Journal {
     /// Ready when [`Journal::has_room`] (or the journal has failed); otherwise `waker` is woken
     /// once when that changes.
     pub fn poll_room(&self, waker: &Waker) -> Poll<()> {
-        if self.has_room() || self.failed().is_some() {
+        if self.has_room() || self.failure().is_some() {
             return Poll::Ready(());
         }
         self.core.room_waiters.push(Lsn(0), waker.clone().into());
-        let changed = self.has_room() || self.failed().is_some();
+        let changed = self.has_room() || self.failure().is_some();
         if changed { Poll::Ready(()) } else { Poll::Pending }
     }
 
@@ -218,6 +223,11 @@ impl Journal {
     /// [`Journal::durable`] does not move.
     pub fn failed(&self) -> Option<&Failure> {
         self.core.failed.get()
+    }
+
+    /// As [`Journal::failed`], and that this machine does not lead the log any more.
+    pub fn failure(&self) -> Option<Failure> {
+        self.failed().cloned().or_else(|| self.core.deposed(self.epoch))
     }
 
     /// Makes everything durable, notes in the log that it ends here by intention, and stops the
@@ -240,9 +250,15 @@ impl Journal {
         self.core.maintain_once();
     }
 
+    /// What the leader of the term `epoch` appends to. Only the first handle closes the journal.
+    pub(crate) fn of_leader(&self, epoch: u64) -> Self {
+        Journal { core: Arc::clone(&self.core), epoch, threads: Mutex::default() }
+    }
+
     /// Starts the threads, if there are to be any.
     pub(crate) fn run(core: Core) -> io::Result<Self> {
-        let journal = Journal { core: Arc::new(core), threads: Mutex::default() };
+        let (core, threads) = (Arc::new(core), Mutex::default());
+        let journal = Journal { core, epoch: ALONE, threads };
         let core = &journal.core;
         if core.options.threads {
             let mut threads = journal.threads.lock();
@@ -267,7 +283,9 @@ impl Journal {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        let _ = self.close();
+        if self.epoch == ALONE {
+            let _ = self.close();
+        }
     }
 }
 

@@ -29,6 +29,7 @@ mod names;
 mod options;
 mod read;
 mod recovery;
+pub mod replica;
 mod segments;
 mod shards;
 mod store;

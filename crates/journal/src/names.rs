@@ -7,6 +7,13 @@ pub const LOCK: &str = "lock";
 /// A checkpoint that is being written.
 pub const CHECKPOINT_BEING_WRITTEN: &str = "checkpoint.tmp";
 
+/// What a copy of a replicated log must not forget besides the log.
+pub const REPLICA: &str = "replica";
+/// The same, while it is made.
+pub const REPLICA_BEING_WRITTEN: &str = "replica.tmp";
+/// Marks a folder whose copy has not come as a whole.
+pub const BEING_INSTALLED: &str = "being-installed";
+
 /// Where no segment starts, so that positions in one can be counted up.
 const LSN_MAX: u64 = 1 << 62;
 

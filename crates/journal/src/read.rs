@@ -122,7 +122,8 @@ impl Core {
 
     fn copy_from_buffer(&self, position: Lsn, cache: &mut ReadCache) -> bool {
         let log = self.log.lock();
-        let Some(rest) = log.buffer.find(position) else { return false };
+        let gathered = || log.lead.as_ref().and_then(|lead| lead.find(position));
+        let Some(rest) = log.buffer.find(position).or_else(gathered) else { return false };
         let Some(len) = record_len(rest).filter(|len| *len <= rest.len()) else { return false };
         cache.make_room(len);
         cache.octets[..len].copy_from_slice(&rest[..len]);

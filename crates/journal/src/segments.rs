@@ -70,6 +70,12 @@ impl Segment {
         self.live.load(Acquire)
     }
 
+    /// Says how many holds there are, as of a change that the log knows at `released_at`.
+    pub fn set_live(&self, count: u64, released_at: Lsn) {
+        self.released_at.fetch_max(released_at.0, Release);
+        self.live.store(count, Release);
+    }
+
     /// Where the log has to be durable before the segment may be used for something else; `None`
     /// while something in it is live.
     pub fn free_from(&self) -> Option<Lsn> {

@@ -314,7 +314,7 @@ impl Log for JournalStore {
     }
 
     fn failure(&self) -> Option<String> {
-        self.journal.failed().map(ToString::to_string)
+        self.journal.failure().map(|failure| failure.to_string())
     }
 
     fn has_room(&self) -> bool {

@@ -136,13 +136,16 @@ impl Core {
         let written = self.written();
         // First the number: what has been released meanwhile waits for a later one.
         let done = self.latest.unlogged.done_before();
+        if !self.may_free() {
+            return Vec::new();
+        }
         let mut before = self.segments.before(self.latest.kept_from());
         before.retain(|segment| {
             // Beyond its end something was written, so the next segment is on the disk.
             if segment.end() >= written {
                 return false;
             }
-            let free = segment.free_from().is_some_and(|lsn| self.wait_durable(lsn).is_ok());
+            let free = segment.free_from().is_some_and(|lsn| self.is_released_for_good(lsn));
             free && segment.is_settled(done)
         });
         before

@@ -77,58 +77,61 @@ impl Eq for Waiting {}
 
 impl Core {
     /// See [`Journal::poll_durable`](crate::Journal::poll_durable).
-    pub fn poll_durable(&self, lsn: Lsn, waker: &Waker) -> Poll<Result<(), Failure>> {
-        if let Some(result) = self.is_durable(lsn) {
+    pub fn poll_durable(&self, lsn: Lsn, waker: &Waker, epoch: u64) -> Poll<Result<(), Failure>> {
+        if let Some(result) = self.is_durable(lsn, epoch) {
             return Poll::Ready(result);
         }
         self.waiters.push(lsn, waker.clone().into());
         self.ask_sync(lsn);
         // It may have become durable before the waker was there to be woken.
-        self.is_durable(lsn).map_or(Poll::Pending, Poll::Ready)
+        self.is_durable(lsn, epoch).map_or(Poll::Pending, Poll::Ready)
     }
 
     /// See [`Journal::when_durable`](crate::Journal::when_durable).
-    pub fn when_durable(&self, lsn: Lsn, waiter: Waiter) {
-        if self.is_durable(lsn).is_some() {
+    pub fn when_durable(&self, lsn: Lsn, waiter: Waiter, epoch: u64) {
+        if self.is_durable(lsn, epoch).is_some() {
             return waiter.notify(false);
         }
         self.waiters.push(lsn, waiter.clone());
         self.ask_sync(lsn);
-        if self.is_durable(lsn).is_some() {
+        if self.is_durable(lsn, epoch).is_some() {
             // It may have become durable before the waiter was there to be notified.
             waiter.notify(false);
         }
     }
 
     /// See [`Journal::wait_durable`](crate::Journal::wait_durable).
-    pub fn wait_durable(&self, lsn: Lsn) -> Result<(), Failure> {
+    pub fn wait_durable(&self, lsn: Lsn, epoch: u64) -> Result<(), Failure> {
         if !self.options.threads {
-            return self.flush_until_durable(lsn);
+            return self.flush_until_durable(lsn, epoch);
         }
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         loop {
-            match self.poll_durable(lsn, &waker) {
+            match self.poll_durable(lsn, &waker, epoch) {
                 Poll::Ready(result) => return result,
                 Poll::Pending => thread::park(),
             }
         }
     }
 
-    fn flush_until_durable(&self, lsn: Lsn) -> Result<(), Failure> {
+    fn flush_until_durable(&self, lsn: Lsn, epoch: u64) -> Result<(), Failure> {
         loop {
-            if let Some(result) = self.is_durable(lsn) {
+            if let Some(result) = self.is_durable(lsn, epoch) {
                 return result;
             }
             self.ask_sync(lsn);
-            self.flush_once();
+            if !self.flush_once() && self.replica.is_some() {
+                return Err(self.nobody_commits());
+            }
         }
     }
 
-    fn is_durable(&self, lsn: Lsn) -> Option<Result<(), Failure>> {
-        if self.durable() >= lsn {
+    fn is_durable(&self, lsn: Lsn, epoch: u64) -> Option<Result<(), Failure>> {
+        if self.durable_for(epoch) >= lsn {
             return Some(Ok(()));
         }
-        self.failed.get().map(|failure| Err(failure.clone()))
+        let failed = self.failed.get().cloned();
+        failed.or_else(|| self.deposed(epoch)).map(Err)
     }
 }
 

@@ -8,9 +8,9 @@ use journal::{open, record};
 use std::{fs, io::Read, path::Path, sync::Arc};
 
 #[test]
-fn version_2_is_read() {
+fn version_3_is_read() {
     let dir = tempfile::tempdir().unwrap();
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v2");
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v3");
     for file in fs::read_dir(fixture).unwrap() {
         let file = file.unwrap();
         fs::copy(file.path(), dir.path().join(file.file_name())).unwrap();
@@ -19,7 +19,7 @@ fn version_2_is_read() {
 }
 
 #[test]
-fn what_is_written_now_lies_where_version_2_has_it() {
+fn what_is_written_now_lies_where_version_3_has_it() {
     let dir = tempfile::tempdir().unwrap();
     journal::write(dir.path());
     check(dir.path());

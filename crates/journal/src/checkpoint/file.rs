@@ -4,6 +4,7 @@ use crate::{
     DiskFile, Lsn,
     disk::{read_up_to, write_all},
     format::{HeaderError, VERSION, check_header, u32_at, u64_at},
+    replica::{Base, EntryId},
 };
 use std::{
     io::{self, Read, Write},
@@ -28,6 +29,8 @@ pub struct Table {
     pub durable: Lsn,
     /// Bytes of the owner's data.
     pub data_bytes: u64,
+    /// In a replicated log, the last entry that ends where the checkpoint starts or before.
+    pub base: Base,
     /// The segments that start before the checkpoint does.
     pub segments: Vec<SegmentEntry>,
 }
@@ -324,6 +327,9 @@ fn encode_table(table: &Table) -> Vec<u8> {
     let mut out = Vec::new();
     out.extend_from_slice(&table.durable.0.to_le_bytes());
     out.extend_from_slice(&table.data_bytes.to_le_bytes());
+    out.extend_from_slice(&table.base.id.index.to_le_bytes());
+    out.extend_from_slice(&table.base.id.term.to_le_bytes());
+    out.extend_from_slice(&table.base.end.0.to_le_bytes());
     for segment in &table.segments {
         out.extend_from_slice(&segment.start.0.to_le_bytes());
         out.extend_from_slice(&segment.capacity.to_le_bytes());
@@ -343,7 +349,12 @@ fn decode_table(mut octets: &[u8]) -> Option<Table> {
         octets = rest;
         Some(u64_at(number, 0))
     };
-    let mut table = Table { durable: Lsn(number()?), data_bytes: number()?, segments: Vec::new() };
+    let mut table = Table {
+        durable: Lsn(number()?),
+        data_bytes: number()?,
+        base: Base { id: EntryId { index: number()?, term: number()? }, end: Lsn(number()?) },
+        segments: Vec::new(),
+    };
     while let Some(start) = number() {
         let (capacity, records) = (number()?, number()?);
         let mut entry = SegmentEntry { start: Lsn(start), capacity, records, holes: Vec::new() };

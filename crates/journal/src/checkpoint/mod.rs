@@ -14,7 +14,7 @@ pub use file::{CheckpointReader, CheckpointWriter, FileError, Header, SegmentEnt
 
 use crate::{
     CheckpointDone, CheckpointError, EachLive, Lsn, OpenMode, Usage, core::Core, disk::DiskFile,
-    names, segments::Segment, upkeep::is_full,
+    names, replica::Base, segments::Segment, upkeep::is_full,
 };
 use courser_store::Position;
 use parking_lot::Mutex;
@@ -68,6 +68,11 @@ impl Latest {
         if !self.cannot_punch.swap(true, Relaxed) {
             tracing::warn!(%error, "room within segments of the journal cannot be given back");
         }
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u64 {
+        self.number.load(Relaxed)
     }
 
     /// Where a replay starts.
@@ -164,16 +169,17 @@ impl Core {
         start: Lsn,
         live: &mut dyn FnMut(EachLive<'_>),
         write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+        epoch: u64,
     ) -> Result<CheckpointDone, CheckpointError> {
         let _only_one = self.checkpointing.lock();
         if start < self.latest.start() || start > self.end() {
             return Err(CheckpointError::BadStart(start));
         }
-        let mut done = self.checkpoint_once(start, live, write)?;
+        let mut done = self.checkpoint_once(start, live, write, epoch)?;
         if !self.has_room() {
             // Only what neither of two checkpoints needs is freed. What there is to free is wanted now,
             // and a second copy of this one takes less. Without room even for that it stays as it is.
-            if let Ok(again) = self.checkpoint_once(start, live, write) {
+            if let Ok(again) = self.checkpoint_once(start, live, write, epoch) {
                 done.punched_bytes += again.punched_bytes;
             }
         }
@@ -192,18 +198,19 @@ impl Core {
         start: Lsn,
         live: &mut dyn FnMut(EachLive<'_>),
         write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+        epoch: u64,
     ) -> Result<CheckpointDone, CheckpointError> {
         let number = self.latest.unlogged.begin();
         let holes = self.plan_holes(start, live);
         let path = self.dir.join(names::CHECKPOINT_BEING_WRITTEN);
-        let mut written = self.write_checkpoint(&path, start, &holes, write);
+        let mut written = self.write_checkpoint(&path, start, &holes, write, epoch);
         if matches!(&written, Err(CheckpointError::Write(error)) if is_full(error))
             && self.give_up_a_spare()
         {
-            written = self.write_checkpoint(&path, start, &holes, write);
+            written = self.write_checkpoint(&path, start, &holes, write, epoch);
         }
-        let size_bytes = match written {
-            Ok(size_bytes) => size_bytes,
+        let (size_bytes, base) = match written {
+            Ok(written) => written,
             Err(error) => {
                 // What could not be written shall not take up room; at the next start it is
                 // removed at the latest.
@@ -212,6 +219,7 @@ impl Core {
             }
         };
         self.install_checkpoint(&path)?;
+        self.checkpoint_counts(start, base, live);
         self.latest.kept_from.store(self.latest.start().0, Relaxed);
         self.latest.start.store(start.0, Relaxed);
         self.latest.unlogged.finish(number);
@@ -229,16 +237,22 @@ impl Core {
         start: Lsn,
         holes: &Plan,
         write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<u64, CheckpointError> {
+        epoch: u64,
+    ) -> Result<(u64, Base), CheckpointError> {
         let file: Arc<dyn DiskFile> = self.disk.open(path, OpenMode::Create)?;
         let number = self.latest.number.load(Relaxed) + 1;
         let mut writer = CheckpointWriter::new(file, Header { id: self.id, start, number })?;
         write(&mut writer)?;
-        let durable = self.end();
-        self.wait_durable(durable).map_err(CheckpointError::Failed)?;
+        let durable = match &self.replica {
+            None => self.end(),
+            Some(_) => self.sync_what_is_covered(start, epoch)?,
+        };
+        self.wait_durable(durable, epoch).map_err(CheckpointError::Failed)?;
+        let base = self.entry_before(start)?;
         let earlier = self.latest.planned.lock();
         let segments = holes.table(&earlier, &self.segments.starting_before(start));
-        Ok(writer.finish(Table { durable, data_bytes: 0, segments })?)
+        let size_bytes = writer.finish(Table { durable, data_bytes: 0, base, segments })?;
+        Ok((size_bytes, base))
     }
 
     /// Gives the finished file its name, which makes it the last checkpoint, and removes the last but

@@ -5,8 +5,7 @@ pub mod pace;
 mod writer;
 
 use buffer::Step;
-use buffer::Switch;
-pub use buffer::{Buffer, Spare};
+pub use buffer::{Buffer, Spare, Switch};
 #[cfg(feature = "testing")]
 pub use writer::{Outlook, Turn};
 pub use writer::{Writer, write_segment_header};
@@ -15,6 +14,7 @@ use crate::{
     AppendError, AppendMode, Appended, Batch, Failure, Lsn,
     core::Core,
     format::{FRAME_HEADER_LEN, FrameHeader, FrameKind, SEGMENT_HEADER_LEN, start_sum},
+    replica::{Lead, RESERVED_LEN},
     segments::Segment,
 };
 use parking_lot::MutexGuard;
@@ -56,7 +56,21 @@ pub struct Log {
     pub gathering: bool,
     /// Records that came with a wish to be synced since the log thread last took the buffer.
     pub sync_records: u64,
+    /// Who may append: see [`ALONE`].
+    pub epoch: u64,
+    /// What this machine has gathered, if it leads a replicated log.
+    pub lead: Option<Box<Lead>>,
+    /// In a replicated log, the end of what is in the buffer: `end` without what was gathered.
+    pub queued: Lsn,
+    /// How often entries have been put into the buffer.
+    pub ticket: u64,
 }
+
+/// Who appends to a journal that is no copy of a replicated log. To one that is, it is the leader of a
+/// term, or [`FOLLOWS`].
+pub const ALONE: u64 = 0;
+/// Only entries that another machine has placed are appended.
+pub const FOLLOWS: u64 = u64::MAX;
 
 impl Core {
     /// See [`Journal::append`](crate::Journal::append).
@@ -64,6 +78,7 @@ impl Core {
         &self,
         batch: &'b mut Batch,
         mode: AppendMode,
+        epoch: u64,
     ) -> Result<Appended<'b>, AppendError> {
         let size_bytes = batch.size_bytes();
         let max_bytes = self.options.batch_bytes.min(1 << 31);
@@ -74,9 +89,13 @@ impl Core {
             let end = self.end();
             return Ok(batch.appended(end, end));
         }
-        let mut log = self.make_room(size_bytes, mode.reserve)?;
+        let mut log = self.make_room(size_bytes, mode.reserve, epoch)?;
         let start = log.end;
         let end = start.plus(size_bytes);
+        if log.lead.is_some() {
+            self.gather_batch(log, batch, mode);
+            return Ok(batch.appended(start, end));
+        }
         batch.seal(start, self.durable(), self.id);
         log.segment.records.fetch_add(batch.len() as u64, Relaxed);
         log.buffer.put(start, batch.frame());
@@ -88,8 +107,14 @@ impl Core {
         Ok(batch.appended(start, end))
     }
 
-    /// Locks the log with room for a frame of `len` bytes in the buffer and the current segment.
-    fn make_room(&self, len: u64, reserve: bool) -> Result<MutexGuard<'_, Log>, AppendError> {
+    /// Locks the log with room for `len` bytes of frames in the buffer and the current segment.
+    pub fn make_room(
+        &self,
+        len: u64,
+        reserve: bool,
+        epoch: u64,
+    ) -> Result<MutexGuard<'_, Log>, AppendError> {
+        let in_segment = len + if epoch == ALONE { 0 } else { RESERVED_LEN };
         let mut log = self.log.lock();
         loop {
             if let Some(failure) = self.failed.get() {
@@ -98,12 +123,18 @@ impl Core {
             if log.closed {
                 return Err(AppendError::Closed);
             }
-            let buffered = log.buffer.bytes() as u64;
+            if log.epoch != epoch {
+                return Err(AppendError::Deposed);
+            }
+            let buffered = log.buffered_bytes() as u64;
             if buffered > 0 && buffered + len > self.options.buffer_bytes as u64 {
-                log = self.wait_for_flush(log);
-            } else if len <= log.segment.end().0 - log.end.0 {
+                log = self.wait_for_flush(log)?;
+                continue;
+            }
+            log.close_if_ripe();
+            if in_segment <= log.segment.end().0 - log.end.0 {
                 return Ok(log);
-            } else if let Some(spare) = self.take_spare(&mut log, len, reserve) {
+            } else if let Some(spare) = self.take_spare(&mut log, in_segment, reserve) {
                 self.switch(&mut log, spare);
             } else if self.has_room() {
                 log = self.wait_for_spare(log);
@@ -113,15 +144,22 @@ impl Core {
         }
     }
 
-    fn wait_for_flush<'a>(&'a self, mut log: MutexGuard<'a, Log>) -> MutexGuard<'a, Log> {
+    fn wait_for_flush<'a>(
+        &'a self,
+        mut log: MutexGuard<'a, Log>,
+    ) -> Result<MutexGuard<'a, Log>, AppendError> {
+        if self.is_stalled() || log.lead.is_some() && !self.options.threads {
+            // What was gathered goes on only when others let it.
+            return Err(AppendError::Full);
+        }
         if self.options.threads {
             self.work.notify_one();
             self.space.wait(&mut log);
-            return log;
+            return Ok(log);
         }
         drop(log);
         self.flush_once();
-        self.log.lock()
+        Ok(self.log.lock())
     }
 
     fn wait_for_spare<'a>(&'a self, mut log: MutexGuard<'a, Log>) -> MutexGuard<'a, Log> {
@@ -141,9 +179,12 @@ impl Core {
         let needed = SEGMENT_HEADER_LEN + len;
         let usual = self.options.segment_bytes;
         if needed > usual {
-            let large = log.spares.iter().position(|spare| spare.capacity >= needed);
+            let wanted = needed.next_multiple_of(4096);
+            // All copies of a replicated log have segments of the same sizes.
+            let fits = |capacity| capacity == wanted || capacity > wanted && log.epoch == ALONE;
+            let large = log.spares.iter().position(|spare| fits(spare.capacity));
             if large.is_none() {
-                log.wants_large = Some(needed.next_multiple_of(4096));
+                log.wants_large = Some(wanted);
             }
             return large.map(|index| log.spares.swap_remove(index));
         }
@@ -158,11 +199,16 @@ impl Core {
 
     fn switch(&self, log: &mut Log, spare: Spare) {
         let segment = Arc::new(Segment::new(log.segment.end(), spare.capacity));
+        log.close_gathered();
         let previous_end = log.end;
         log.end = segment.start.plus(SEGMENT_HEADER_LEN);
         log.segment = Arc::clone(&segment);
         self.segments.push(Arc::clone(&segment));
-        log.buffer.switch(Switch { segment, spare, previous_end });
+        let switch = Switch { segment, spare, previous_end };
+        match &mut log.lead {
+            Some(lead) => lead.begin_segment(switch),
+            None => log.buffer.switch(switch),
+        }
         self.wake_upkeep();
     }
 
@@ -188,11 +234,14 @@ impl Core {
         self.space.notify_all();
         let end = log.end;
         drop(log);
-        self.wait_durable(end)?;
+        if self.replica.is_some() {
+            return if first { self.close_copy() } else { Ok(()) };
+        }
+        self.wait_durable(end, ALONE)?;
         if first {
             self.append_close(end);
         }
-        self.wait_durable(self.end())
+        self.wait_durable(self.end(), ALONE)
     }
 
     fn append_close(&self, lsn: Lsn) {
@@ -213,6 +262,13 @@ impl Core {
     /// Asks the log thread to make everything before `lsn` durable.
     pub fn ask_sync(&self, lsn: Lsn) {
         let mut log = self.log.lock();
+        if let Some(replica) = &self.replica {
+            let tell = log.lead.as_mut().is_some_and(|lead| lead.tell());
+            drop(log);
+            return if tell {
+                replica.events.gathered()
+            };
+        }
         if log.sync_to < lsn {
             log.sync_to = lsn.min(log.end);
             if !log.gathering {

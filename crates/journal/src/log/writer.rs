@@ -72,7 +72,7 @@ impl Outlook {
 }
 
 /// An operation that failed, and on what.
-type Failed = (&'static str, PathBuf, io::Error);
+pub type Failed = (&'static str, PathBuf, io::Error);
 
 impl Core {
     /// The log thread: flushes until it is told to stop or something fails.
@@ -88,7 +88,7 @@ impl Core {
             // Looked at once for all that follows from it: others may call `flush_once` meanwhile.
             let next = loop {
                 let outlook = Outlook {
-                    wished: log.sync_to > self.durable(),
+                    wished: log.sync_to > self.synced(),
                     buffered: !log.buffer.is_empty(),
                     much: log.buffer.bytes() >= self.options.buffer_bytes / 4,
                     lingered,
@@ -110,7 +110,7 @@ impl Core {
             if next == Turn::End {
                 return;
             }
-            if log.sync_to > self.durable() {
+            if log.sync_to > self.synced() {
                 self.gather(&mut log, &mut pace);
             }
             let records = mem::take(&mut log.sync_records);
@@ -159,7 +159,8 @@ impl Core {
         let mut writer = self.writer.lock();
         let mut log = self.log.lock();
         let steps = log.buffer.take();
-        let end = log.end;
+        let end = if self.replica.is_some() { log.queued } else { log.end };
+        let ticket = log.ticket;
         drop(log);
         if let Err(failed) = self.take_steps(&mut writer, &steps) {
             // The steps stay where readers find them.
@@ -173,18 +174,18 @@ impl Core {
         let sync_to = log.sync_to;
         self.space.notify_all();
         drop(log);
-        let wanted = sync_to > self.durable();
+        let wanted = sync_to > self.synced();
         if !wanted && writer.unsynced_bytes < self.options.unsynced_bytes {
             return wrote;
         }
         match self.sync(&mut writer) {
-            Ok(()) => self.publish_durable(end),
+            Ok(()) => self.publish_synced(end, Some(ticket)),
             Err(failed) => self.fail(failed.0, &failed.1, failed.2),
         }
         true
     }
 
-    fn take_steps(&self, writer: &mut Writer, steps: &[Step]) -> Result<(), Failed> {
+    pub fn take_steps(&self, writer: &mut Writer, steps: &[Step]) -> Result<(), Failed> {
         for step in steps {
             match step {
                 Step::Write(piece) => {
@@ -199,7 +200,7 @@ impl Core {
         Ok(())
     }
 
-    fn sync(&self, writer: &mut Writer) -> Result<(), Failed> {
+    pub fn sync(&self, writer: &mut Writer) -> Result<(), Failed> {
         if writer.unsynced_bytes > 0 {
             writer
                 .file
@@ -216,8 +217,8 @@ impl Core {
     /// the old segment is durable: only the newest segment can ever have a torn tail.
     fn switch_file(&self, writer: &mut Writer, switch: &Switch) -> Result<(), Failed> {
         self.sync(writer)?;
-        if self.durable() < switch.previous_end {
-            self.publish_durable(switch.previous_end);
+        if self.synced() < switch.previous_end {
+            self.publish_synced(switch.previous_end, None);
         }
         let spare = self.dir.join(names::spare(switch.spare.number));
         let path = switch.segment.path(&self.dir);

@@ -66,7 +66,7 @@ impl Recovery {
         let ids = segments.iter().map(|segment| segment.id);
         let ids = ids.chain(sound.iter().map(|checkpoint| checkpoint.header.id));
         let last = sound.last().map(|checkpoint| checkpoint.header.id);
-        self.id = vote(last, ids).unwrap_or_default();
+        self.id = self.group.or_else(|| vote(last, ids)).unwrap_or_default();
         sound.retain(|checkpoint| {
             let number = checkpoint.header.number;
             let ours = checkpoint.header.id == self.id;
@@ -80,6 +80,7 @@ impl Recovery {
         let Some(newest) = sound.pop() else { return Ok(Table::default()) };
         let Header { number, start, .. } = newest.header;
         self.durable = newest.table.durable;
+        self.base = newest.table.base;
         let before = sound.pop_if(|before| before.header.number + 1 == number);
         let before = before.map(|before| before.header.start);
         self.leftovers.extend(sound.iter().map(|older| names::checkpoint(older.header.number)));

@@ -7,7 +7,8 @@ pub mod scan;
 mod start;
 
 pub use checkpoints::open_checkpoint;
-pub use open::{has_followed, lock, open, open_locked, read_segment_header, vote};
+pub use open::{has_followed, lock, open, open_copy, open_locked, read_segment_header, vote};
+pub use start::clear;
 
 use crate::{
     Damage, Disk, Journal, Lsn, OpenError, Options, ReplayError, Survived,
@@ -15,6 +16,7 @@ use crate::{
     format::SegmentHeader,
     log::Spare,
     names,
+    replica::Base,
     segments::{Segment, Segments},
 };
 use courser_store::Progress;
@@ -76,6 +78,10 @@ pub struct Recovery {
     pub(crate) disk: Arc<dyn Disk>,
     lock: Box<dyn Any + Send + Sync>,
     pub(crate) id: u64,
+    /// The number that it has to have, if it is a copy of a replicated log.
+    group: Option<u64>,
+    /// The entry before the checkpoint's start, in a copy of a replicated log.
+    pub(crate) base: Base,
     /// The last checkpoint that is sound.
     pub(crate) checkpoint: Option<Found>,
     /// The log was durable up to here when some checkpoint was made.

@@ -11,6 +11,7 @@ use crate::{
     },
     log::Spare,
     names::{self, Named},
+    replica::{Base, FoundCopy},
     segments::{Segment, Segments},
 };
 use std::{
@@ -44,19 +45,45 @@ pub fn lock(disk: &dyn Disk, dir: &Path) -> Result<Box<dyn Any + Send + Sync>, O
 /// Opens the journal in `dir`, which `lock` keeps others out of.
 pub fn open_locked(
     dir: &Path,
+    options: Options,
+    disk: Arc<dyn Disk>,
+    lock: Box<dyn Any + Send + Sync>,
+) -> Result<Recovery, OpenError> {
+    open_as(dir, options, disk, lock, None)
+}
+
+/// Opens the log of a copy of a replicated log in `dir`, which `lock` keeps others out of.
+pub fn open_copy(
+    dir: &Path,
+    options: Options,
+    disk: Arc<dyn Disk>,
+    lock: Box<dyn Any + Send + Sync>,
+    copy: &FoundCopy,
+) -> Result<Recovery, OpenError> {
+    open_as(dir, options, disk, lock, Some(copy))
+}
+
+fn open_as(
+    dir: &Path,
     mut options: Options,
     disk: Arc<dyn Disk>,
     lock: Box<dyn Any + Send + Sync>,
+    copy: Option<&FoundCopy>,
 ) -> Result<Recovery, OpenError> {
     let segment_bytes = options.segment_bytes.clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX);
     options.segment_bytes = segment_bytes.next_multiple_of(4096);
     let files = disk.list(dir).map_err(|error| io_error("list", dir, error))?;
+    if copy.is_none() && files.iter().any(|file| file.name == names::REPLICA) {
+        return Err(OpenError::Replica(dir.to_owned()));
+    }
     let mut recovery = Recovery {
         dir: dir.to_owned(),
         options,
         disk,
         lock,
         id: 0,
+        group: copy.map(|copy| copy.identity.group),
+        base: Base::default(),
         checkpoint: None,
         durable: Lsn(0),
         survived: Vec::new(),
@@ -83,6 +110,9 @@ pub fn open_locked(
     headers.sort_by_key(|header| header.start);
     checkpoints.sort_unstable();
     let table = recovery.take_checkpoints(&checkpoints, &headers)?;
+    if headers.is_empty() && copy.is_some_and(|copy| copy.begun) {
+        return Err(recovery.missing(recovery.replay_start()));
+    }
     let taken = recovery.take_segments(&headers, table);
     taken.map_err(|error| recovery.without_checkpoint(error))?;
     Ok(recovery)
@@ -153,7 +183,7 @@ impl Recovery {
             if !self.unsound.is_empty() {
                 return Err(self.missing(Lsn(0)));
             }
-            let id = self.disk.fresh_id();
+            let id = self.group.map_or_else(|| self.disk.fresh_id(), Ok);
             self.id = id.map_err(|error| io_error("draw a number for", &self.dir, error))?;
             return Ok(());
         }

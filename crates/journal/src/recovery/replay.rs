@@ -62,7 +62,7 @@ impl Recovery {
         Ok(tail)
     }
 
-    fn scanner(
+    pub(crate) fn scanner(
         &self,
         segment: &Segment,
         header: &SegmentHeader,
@@ -80,7 +80,7 @@ impl Recovery {
     /// Writes that were not synced may be on the disk in any combination, so valid frames behind
     /// a bad one prove nothing by themselves. But each says up to where the log was durable when
     /// it was written: a place before that held a frame for certain.
-    fn judge_tail(
+    pub(crate) fn judge_tail(
         &self,
         segment: &Arc<Segment>,
         scanner: &mut Scanner,
@@ -96,11 +96,11 @@ impl Recovery {
         Ok(())
     }
 
-    fn damaged(&self, segment: &Segment, at: Lsn) -> OpenError {
+    pub(crate) fn damaged(&self, segment: &Segment, at: Lsn) -> OpenError {
         damaged(&segment.path(&self.dir), at.0 - segment.start.0, Damage::Frame)
     }
 
-    fn read_error(&self, segment: &Segment, error: std::io::Error) -> OpenError {
+    pub(crate) fn read_error(&self, segment: &Segment, error: std::io::Error) -> OpenError {
         let path: PathBuf = segment.path(&self.dir);
         io_error("read", &path, error)
     }

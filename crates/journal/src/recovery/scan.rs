@@ -56,6 +56,11 @@ impl Scanner {
         self.at
     }
 
+    /// Goes on at another place.
+    pub fn go_to(&mut self, at: Lsn) {
+        self.at = at;
+    }
+
     /// Reads what is at [`Scanner::at`], and goes on behind it if it is a frame.
     pub fn next(&mut self) -> io::Result<Found<'_>> {
         let at = self.at;
@@ -137,7 +142,7 @@ impl Scanner {
         let id = self.id;
         let needed = match header.kind {
             FrameKind::Gap => FRAME_HEADER_LEN,
-            FrameKind::Batch | FrameKind::Close => header.frame_len() as usize,
+            FrameKind::Batch | FrameKind::Close | FrameKind::Entry => header.frame_len() as usize,
         };
         let octets = self.load(at, needed)?;
         Ok(octets.is_some_and(|octets| check_frame(&header, octets, id)).then_some(header))

@@ -7,8 +7,9 @@ use crate::{
     core::Core,
     disk::{read_up_to, write_all},
     format::{SEGMENT_HEADER_LEN, SegmentHeader},
-    log::{Buffer, Log, Writer, write_segment_header},
+    log::{ALONE, Buffer, FOLLOWS, Log, Writer, write_segment_header},
     names,
+    replica::Shared,
     segments::Segment,
     upkeep::{Upkeep, fill_with_zeros},
 };
@@ -22,7 +23,16 @@ use std::{
 const WRITE_BYTES: usize = 1 << 20;
 
 impl Recovery {
-    pub(super) fn start_at(mut self, tail: Tail) -> Result<Journal, OpenError> {
+    pub(super) fn start_at(self, tail: Tail) -> Result<Journal, OpenError> {
+        self.start_as(tail, None)
+    }
+
+    /// As [`Recovery::start`], as a copy of a replicated log.
+    pub(crate) fn start_copy(self, tail: Tail, copy: Shared) -> Result<Journal, OpenError> {
+        self.start_as(tail, Some(Box::new(copy)))
+    }
+
+    fn start_as(mut self, tail: Tail, copy: Option<Box<Shared>>) -> Result<Journal, OpenError> {
         let (segment, file, end) = match self.chain.last() {
             Some((segment, _)) => {
                 let segment = Arc::clone(segment);
@@ -53,7 +63,10 @@ impl Recovery {
         self.settle_checkpoints()?;
         self.sync_dir()?;
         let dir = self.dir.clone();
-        Journal::run(self.into_core(segment, file, end))
+        if let Some(copy) = &copy {
+            copy.begins(end);
+        }
+        Journal::run(self.into_core(segment, file, end, copy))
             .map_err(|error| io_error("start the threads for", &dir, error))
     }
 
@@ -107,7 +120,17 @@ impl Recovery {
         Ok((segment, file))
     }
 
-    fn into_core(self, segment: Arc<Segment>, file: Arc<dyn DiskFile>, end: Lsn) -> Core {
+    fn into_core(
+        self,
+        segment: Arc<Segment>,
+        file: Arc<dyn DiskFile>,
+        end: Lsn,
+        replica: Option<Box<Shared>>,
+    ) -> Core {
+        let (epoch, durable) = match &replica {
+            None => (ALONE, end),
+            Some(copy) => (FOLLOWS, copy.base_end(self.replay_start())),
+        };
         let latest = self.checkpoint.map(|found| {
             let before = found.before.unwrap_or(found.start);
             Latest::new(found.start, found.number, before, found.size_bytes)
@@ -130,13 +153,17 @@ impl Recovery {
                 lingering: false,
                 gathering: false,
                 sync_records: 0,
+                epoch,
+                lead: None,
+                queued: end,
+                ticket: 0,
             }),
             work: Condvar::new(),
             space: Condvar::new(),
             writer: Mutex::new(Writer { segment, file, unsynced_bytes: 0 }),
             end: AtomicU64::new(end.0),
             written: AtomicU64::new(end.0),
-            durable: AtomicU64::new(end.0),
+            durable: AtomicU64::new(durable.0),
             waiters: Default::default(),
             upkeep: Mutex::new(Upkeep { next_number: self.next_number, ..Upkeep::default() }),
             upkeep_work: Condvar::new(),
@@ -145,6 +172,7 @@ impl Recovery {
             room_waiters: Default::default(),
             checkpointing: Mutex::new(()),
             latest: latest.unwrap_or_default(),
+            replica,
             failed: OnceLock::new(),
             _lock: self.lock,
         }
@@ -152,7 +180,7 @@ impl Recovery {
 }
 
 /// Writes zeros from `from` to `to`.
-fn clear(file: &dyn DiskFile, from: u64, to: u64) -> io::Result<()> {
+pub fn clear(file: &dyn DiskFile, from: u64, to: u64) -> io::Result<()> {
     let zeros = vec![0; WRITE_BYTES];
     let mut offset = from;
     while offset < to {

@@ -39,7 +39,7 @@ pub fn survey(scanner: &mut Scanner) -> io::Result<Survey> {
                         survey.gaps += 1;
                         survey.gap_bytes += len;
                     }
-                    FrameKind::Batch | FrameKind::Close => {
+                    FrameKind::Batch | FrameKind::Close | FrameKind::Entry => {
                         survey.frames += 1;
                         survey.frame_bytes += len;
                         survey.records += u64::from(header.records);

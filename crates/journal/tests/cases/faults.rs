@@ -182,7 +182,7 @@ fn an_unknown_format_version_is_refused() {
         disk.kill();
         let whole = disk.contents(path).unwrap();
         let mut unknown = whole.clone();
-        unknown[8..12].copy_from_slice(&3_u32.to_le_bytes());
+        unknown[8..12].copy_from_slice(&4_u32.to_le_bytes());
         let len = if path.extension().is_some_and(|is| is == "log") { 56 } else { 40 };
         let sum = crc32c::crc32c_append(crc32c::crc32c(&unknown[..12]), &[0; 4]);
         let sum = crc32c::crc32c_append(sum, &unknown[16..len]);
@@ -190,7 +190,7 @@ fn an_unknown_format_version_is_refused() {
         disk.put(path, &unknown);
         let opened = Journal::open(&dir(), options(), Arc::new(disk.clone()));
         let Err(error) = opened else { panic!("{} was opened", path.display()) };
-        assert!(matches!(error, OpenError::UnknownVersion { found: 3, known: 2, .. }), "{error}");
+        assert!(matches!(error, OpenError::UnknownVersion { found: 4, known: 3, .. }), "{error}");
         disk.put(path, &whole);
         disk.kill();
     }

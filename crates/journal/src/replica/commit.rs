@@ -1,0 +1,214 @@
+//! What is committed, and what waits for it: who was told that something is durable, checkpoints, and
+//! the segments that nothing needs any more.
+
+use super::{ReadEntryError, Shared, entry::Base, state::State};
+use crate::{
+    CheckpointError, EachLive, Failure, Lsn, OpenError,
+    checkpoint::CheckpointReader,
+    core::Core,
+    log::{ALONE, FOLLOWS},
+    names,
+    recovery::open_checkpoint,
+};
+use std::{
+    collections::HashMap,
+    io,
+    sync::{
+        Arc,
+        atomic::Ordering::{Acquire, Release},
+    },
+};
+
+impl Core {
+    /// See [`Replica::commit`](super::Replica::commit).
+    pub fn commit(&self, index: u64) -> Result<(), ReadEntryError> {
+        let Some(replica) = &self.replica else { return Ok(()) };
+        let (before, last) = {
+            let entries = replica.entries.lock();
+            (entries.commit, entries.last.index)
+        };
+        let index = index.min(last);
+        if index <= before {
+            return Ok(());
+        }
+        let end = self.end_of(index)?;
+        replica.entries.lock().commit = index;
+        self.publish_durable(end);
+        Ok(())
+    }
+
+    /// What is durable for who appends in this epoch: nothing, once somebody else does.
+    pub fn durable_for(&self, epoch: u64) -> Lsn {
+        // In this order: what was committed under another leader was published after the change.
+        let durable = self.durable();
+        if self.has_epoch(epoch) { durable } else { Lsn(0) }
+    }
+
+    fn has_epoch(&self, epoch: u64) -> bool {
+        epoch == ALONE || self.replica.as_ref().is_none_or(|replica| replica.epoch() == epoch)
+    }
+
+    /// Why nothing that was appended in this epoch will be durable any more.
+    pub fn deposed(&self, epoch: u64) -> Option<Failure> {
+        (!self.has_epoch(epoch))
+            .then(|| self.failure("this machine does not lead the log any more"))
+    }
+
+    /// Why nothing becomes durable while nobody commits, and nobody else runs who could.
+    pub fn nobody_commits(&self) -> Failure {
+        self.failure("the log is not committed, and nobody commits it")
+    }
+
+    fn failure(&self, text: &'static str) -> Failure {
+        let error = Arc::new(io::Error::other(text));
+        Failure { action: "commit in", path: self.dir.clone(), error }
+    }
+
+    /// Whether nothing can be committed at present.
+    pub fn is_stalled(&self) -> bool {
+        self.replica.as_ref().is_some_and(|replica| replica.is_stalled())
+    }
+
+    /// Does something that only whoever appends in this epoch may do.
+    pub fn while_leading(&self, epoch: u64, work: impl FnOnce()) {
+        match self.replica.as_ref().filter(|_| epoch != ALONE) {
+            Some(replica) => replica.while_leading(epoch, work),
+            None => work(),
+        }
+    }
+
+    /// Whether segments may be freed at all: not before it is known what is live in them, nor while
+    /// they are sent to somebody.
+    pub fn may_free(&self) -> bool {
+        let is_free = |replica: &Shared| replica.counted.load(Acquire) && *replica.pins.lock() == 0;
+        self.replica.as_ref().is_none_or(|replica| is_free(replica))
+    }
+
+    /// Whether a release that was made when the log ended at `lsn` can't be undone by a crash. Waits for
+    /// the log thread, but not for other machines.
+    pub fn is_released_for_good(&self, lsn: Lsn) -> bool {
+        match &self.replica {
+            None => self.wait_durable(lsn, ALONE).is_ok(),
+            Some(replica) => lsn <= self.durable().min(replica.synced()),
+        }
+    }
+
+    /// Makes what a checkpoint that starts at `start` may contain durable on this machine, and returns
+    /// where that ends. A leader's state has what is not committed yet; a follower's has not.
+    pub fn sync_what_is_covered(&self, start: Lsn, epoch: u64) -> Result<Lsn, CheckpointError> {
+        let Some(replica) = &self.replica else { return Ok(self.end()) };
+        let covered = if epoch == ALONE { self.durable() } else { self.end() };
+        if start > covered {
+            return Err(CheckpointError::Uncommitted(start));
+        }
+        if epoch != ALONE && !self.options.threads && self.durable() < covered {
+            return Err(CheckpointError::Uncommitted(covered));
+        }
+        self.wait_durable(covered, epoch).map_err(CheckpointError::Failed)?;
+        // Others may have it, and this machine not yet.
+        while replica.synced() < covered {
+            if let Some(failure) = self.failed.get() {
+                return Err(CheckpointError::Failed(failure.clone()));
+            }
+            self.flush_once();
+        }
+        // Where an entry ends, even if the state ends within it.
+        Ok(replica.synced())
+    }
+
+    /// The last entry that ends at `start` or before, for a checkpoint that starts there.
+    pub fn entry_before(&self, start: Lsn) -> Result<Base, CheckpointError> {
+        let found = self.last_ending_by(start);
+        found.map_err(|error| CheckpointError::Write(io::Error::other(error.to_string())))
+    }
+
+    /// A checkpoint that starts behind the entry `base` counts: entries that only the one before the last
+    /// needed can't be read any more. A follower counts what is live by checkpoints alone.
+    pub fn checkpoint_counts(&self, start: Lsn, base: Base, live: &mut dyn FnMut(EachLive<'_>)) {
+        let Some(replica) = &self.replica else { return };
+        let before = std::mem::replace(&mut *replica.latest_base.lock(), base);
+        replica.entries.lock().trim(before);
+        if replica.epoch() == FOLLOWS {
+            self.count(live, Some(start));
+        }
+    }
+
+    /// See [`Replica::count_live`](super::Replica::count_live).
+    pub fn count_live(&self, live: &mut dyn FnMut(EachLive<'_>)) {
+        self.count(live, None);
+    }
+
+    /// Counts what is live in each segment; of those from `start` on it stays unknown, and that matters to
+    /// nobody before the next checkpoint.
+    fn count(&self, live: &mut dyn FnMut(EachLive<'_>), start: Option<Lsn>) {
+        let Some(replica) = &self.replica else { return };
+        let mut counts: HashMap<u64, u64> = HashMap::new();
+        live(&mut |position| {
+            if let Some(segment) = self.segments.find(position) {
+                *counts.entry(segment.start.0).or_default() += 1;
+            }
+        });
+        let released_at = start.unwrap_or_else(|| self.durable());
+        for segment in self.segments.all() {
+            let count = counts.get(&segment.start.0).copied().unwrap_or(0);
+            segment.set_live(count, released_at);
+        }
+        replica.counted.store(true, Release);
+    }
+
+    /// Makes a change of what is beside the log durable.
+    pub fn save_state(&self, change: impl FnOnce(&mut State)) -> Result<(), Failure> {
+        if let Some(failure) = self.failed.get() {
+            return Err(failure.clone());
+        }
+        let Some(replica) = &self.replica else { return Ok(()) };
+        let mut file = replica.state.lock();
+        let mut state = file.state.clone();
+        let (commit, synced) = {
+            let entries = replica.entries.lock();
+            let synced = replica.synced();
+            // What is said to be committed has to be there at the next start.
+            let is_there = entries.place(entries.commit).is_none_or(|place| place.end <= synced);
+            (if is_there { entries.commit } else { state.commit }, synced)
+        };
+        state.commit = state.commit.max(commit);
+        state.synced = synced;
+        state.clean = false;
+        change(&mut state);
+        let written = file.write(state);
+        drop(file);
+        if let Err(error) = written {
+            self.fail("write to", &self.dir.join(names::REPLICA), error);
+        }
+        self.failed.get().map_or(Ok(()), |failure| Err(failure.clone()))
+    }
+
+    /// Makes everything durable on this machine, and notes beside the log that it was closed.
+    pub fn close_copy(&self) -> Result<(), Failure> {
+        self.end_lead();
+        let Some(replica) = &self.replica else { return Ok(()) };
+        loop {
+            if let Some(failure) = self.failed.get() {
+                return Err(failure.clone());
+            }
+            let queued = {
+                let mut log = self.log.lock();
+                log.sync_to = log.queued;
+                log.queued
+            };
+            if replica.synced() >= queued {
+                break;
+            }
+            self.flush_once();
+        }
+        self.save_state(|state| state.clean = true)
+    }
+
+    /// See [`Replica::checkpoint_data`](super::Replica::checkpoint_data).
+    pub fn checkpoint_data(&self) -> Result<Option<CheckpointReader>, OpenError> {
+        let _stays = self.checkpointing.lock();
+        let path = self.dir.join(names::checkpoint(self.latest.number()));
+        let (reader, _) = open_checkpoint(&*self.disk, &path)?;
+        Ok(Some(reader).filter(|reader| reader.left_bytes() > 0))
+    }
+}

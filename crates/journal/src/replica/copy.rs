@@ -1,0 +1,374 @@
+//! An open copy of a replicated log.
+
+use super::{
+    AppendEntryError, CutError, Entry, EntryId, EntryKind, Events, Identity, PlaceError,
+    ReadEntryError, Vote, entries::Entries, entry::Base, state::StateFile,
+};
+use crate::{
+    CheckpointDone, CheckpointError, EachLive, Failure, Journal, Lsn, ReadCache, ReadError,
+    checkpoint::CheckpointReader, log::FOLLOWS,
+};
+use parking_lot::{Mutex, RwLock};
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Acquire, Relaxed, Release},
+        },
+    },
+};
+
+/// What a journal has besides, if it is a copy of a replicated log.
+pub struct Shared {
+    pub identity: Identity,
+    pub events: Arc<dyn Events>,
+    /// Locked below the log.
+    pub entries: Mutex<Entries>,
+    pub state: Mutex<StateFile>,
+    /// Where the entries end that the last checkpoint stands for.
+    pub latest_base: Mutex<Base>,
+    /// It is known what is live in each segment.
+    pub counted: AtomicBool,
+    /// Copies that are being sent, which keep segments as they are.
+    pub pins: Mutex<u64>,
+    synced: AtomicU64,
+    synced_ticket: AtomicU64,
+    /// Held, to read, by whoever relies on leading.
+    epoch_lock: RwLock<()>,
+    epoch: AtomicU64,
+    stalled: AtomicBool,
+}
+
+impl Shared {
+    pub fn new(
+        identity: Identity,
+        events: Arc<dyn Events>,
+        entries: Entries,
+        state: StateFile,
+    ) -> Self {
+        Shared {
+            identity,
+            events,
+            synced: AtomicU64::new(entries.end.0),
+            latest_base: Mutex::new(Base { id: entries.base, end: entries.base_end }),
+            entries: Mutex::new(entries),
+            state: Mutex::new(state),
+            counted: AtomicBool::new(false),
+            pins: Mutex::new(0),
+            synced_ticket: AtomicU64::new(0),
+            epoch_lock: RwLock::new(()),
+            epoch: AtomicU64::new(FOLLOWS),
+            stalled: AtomicBool::new(false),
+        }
+    }
+
+    /// Says where the log ends at the start, all of which is synced.
+    pub fn begins(&self, end: Lsn) {
+        let mut entries = self.entries.lock();
+        if entries.last.index == 0 {
+            (entries.base_end, entries.end) = (end, end);
+        }
+        drop(entries);
+        self.synced.store(end.0, Release);
+    }
+
+    /// Where the last entry ends that is committed for certain at the start: what a checkpoint has that
+    /// starts at `start`, at least.
+    pub fn base_end(&self, start: Lsn) -> Lsn {
+        self.entries.lock().base_end.max(start)
+    }
+
+    pub fn synced(&self) -> Lsn {
+        Lsn(self.synced.load(Acquire))
+    }
+
+    pub fn publish_synced(&self, lsn: Lsn, ticket: Option<u64>) {
+        self.synced.store(lsn.0, Release);
+        if let Some(ticket) = ticket {
+            self.synced_ticket.store(ticket, Release);
+            self.events.synced(ticket);
+        }
+    }
+
+    /// The log was cut: all that is left is synced.
+    pub fn synced_by_cut(&self, lsn: Lsn, ticket: u64) {
+        self.synced.store(lsn.0, Release);
+        self.synced_ticket.store(ticket, Release);
+    }
+
+    pub fn epoch(&self) -> u64 {
+        self.epoch.load(Acquire)
+    }
+
+    /// From now on, somebody else appends.
+    pub fn set_epoch(&self, epoch: u64) {
+        let _nobody_relies = self.epoch_lock.write();
+        self.epoch.store(epoch, Release);
+        self.counted.store(false, Release);
+    }
+
+    /// Does something that only the leader of this term may do, if it still leads.
+    pub fn while_leading(&self, epoch: u64, work: impl FnOnce()) {
+        let _stays = self.epoch_lock.read();
+        if self.epoch() == epoch {
+            work();
+        }
+    }
+
+    pub fn is_stalled(&self) -> bool {
+        self.stalled.load(Relaxed)
+    }
+}
+
+/// An open copy of a replicated log. See [the module](super).
+///
+/// One thread drives it, which is that of consensus; what others may call says so. Dropping it closes
+/// it, with errors ignored.
+pub struct Replica {
+    pub(super) journal: Journal,
+}
+
+impl Replica {
+    pub(super) fn shared(&self) -> &Shared {
+        match &self.journal.core.replica {
+            Some(shared) => shared,
+            None => unreachable!("a replica's journal is a copy of a replicated log"),
+        }
+    }
+
+    /// What all copies of this log have in common.
+    pub fn identity(&self) -> Identity {
+        self.shared().identity
+    }
+
+    /// The vote that was saved last.
+    pub fn vote(&self) -> Vote {
+        self.shared().state.lock().state.vote.clone()
+    }
+
+    /// Makes a vote durable, and with it which entry is known to be committed. Blocks for two syncs.
+    ///
+    /// # Errors
+    /// When the copy has failed: whether the vote counts is not known until the next start.
+    pub fn save_vote(&self, vote: &Vote) -> Result<(), Failure> {
+        self.journal.core.save_state(|state| state.vote = vote.clone())
+    }
+
+    /// The entry before the first that can be read; of index 0 if there was none.
+    pub fn first(&self) -> EntryId {
+        self.shared().entries.lock().base
+    }
+
+    /// The last entry.
+    pub fn last(&self) -> EntryId {
+        self.shared().entries.lock().last
+    }
+
+    /// The term of an entry, from that of [`Replica::first`] on.
+    pub fn term(&self, index: u64) -> Option<u64> {
+        self.shared().entries.lock().term(index)
+    }
+
+    /// The greatest index that is known to be committed.
+    pub fn committed(&self) -> u64 {
+        self.shared().entries.lock().commit
+    }
+
+    /// After a start, the greatest index that was known to be committed before: nothing up to it can
+    /// have changed.
+    pub fn committed_hint(&self) -> u64 {
+        let entries = self.shared().entries.lock();
+        entries.commit.max(entries.commit_hint)
+    }
+
+    /// The entries behind `index` that are of leaders or members, or have a note.
+    pub fn notes_after(&self, index: u64) -> Vec<u64> {
+        self.shared().entries.lock().notes_after(index)
+    }
+
+    /// Entries from `from` to before `to`, as many as `max_bytes` allow, but at least one if there is
+    /// any. From the buffer, where they are not written yet.
+    ///
+    /// # Errors
+    /// When the first of them can't be read.
+    pub fn read(&self, from: u64, to: u64, max_bytes: u64) -> Result<Vec<Entry>, ReadEntryError> {
+        self.journal.core.read_entries(from, to, max_bytes)
+    }
+
+    /// Where an entry ends, from [`Replica::first`] on, whose end is where the next one begins or
+    /// before.
+    ///
+    /// # Errors
+    /// When it has to be looked up on the disk and that fails.
+    pub fn end_of(&self, index: u64) -> Result<Lsn, ReadEntryError> {
+        self.journal.core.end_of(index)
+    }
+
+    /// Appends entries that another machine has placed, ascending and without gaps. Those that are here
+    /// already change nothing; what is here instead of one of them is cut first.
+    ///
+    /// # Errors
+    /// Those before the one that was refused are appended.
+    pub fn append(&self, entries: &[Entry]) -> Result<(), AppendEntryError> {
+        entries.iter().try_for_each(|entry| self.journal.core.append_entry(entry))
+    }
+
+    /// Cuts everything behind the entry `after` off, which is not committed. Blocks; when it returns, none of that can
+    /// come back.
+    ///
+    /// # Errors
+    /// Nothing is cut then, unless the copy has failed.
+    pub fn cut(&self, after: u64) -> Result<(), CutError> {
+        self.journal.core.cut(after)
+    }
+
+    /// The ticket of what was appended and placed so far; never goes back.
+    pub fn written(&self) -> u64 {
+        self.journal.core.log.lock().ticket
+    }
+
+    /// Everything up to this ticket is on the disk. [`Events::synced`] says when it changes.
+    pub fn synced(&self) -> u64 {
+        self.shared().synced_ticket.load(Acquire)
+    }
+
+    /// Everything up to this entry is committed, if it is here. Durable is what is committed. Never goes
+    /// back.
+    ///
+    /// # Errors
+    /// When the entry's end has to be looked up on the disk and that fails.
+    pub fn commit(&self, index: u64) -> Result<(), ReadEntryError> {
+        self.journal.core.commit(index)
+    }
+
+    /// Takes the lead in a term, after everything before it was applied: what to append to. Works until
+    /// [`Replica::follow`], and never again: what it has appended and is not committed by then may be
+    /// lost, and is never called durable.
+    pub fn lead(&self, term: u64) -> Journal {
+        self.journal.core.begin_lead(term);
+        self.journal.of_leader(term)
+    }
+
+    /// Gives the lead up. What was gathered and is not placed is gone.
+    pub fn follow(&self) {
+        self.journal.core.end_lead();
+    }
+
+    /// Makes what was gathered the entry `id`, which is the next one, and hands it to the log thread.
+    /// None if there is nothing. To be called after [`Events::gathered`], and now and then for what
+    /// nobody waits for.
+    ///
+    /// # Errors
+    /// Nothing is changed then.
+    pub fn place(&self, id: EntryId) -> Result<Option<Entry>, PlaceError> {
+        self.journal.core.place(id)
+    }
+
+    /// As [`Replica::place`], with a note, and even if there is nothing else; the first of a leader, or a
+    /// change of the members.
+    ///
+    /// # Errors
+    /// Nothing is changed then. [`PlaceError::Gathered`] if another entry has to be placed before.
+    pub fn place_note(
+        &self,
+        id: EntryId,
+        kind: EntryKind,
+        note: &[u8],
+    ) -> Result<Entry, PlaceError> {
+        self.journal.core.place_note(id, kind, note)
+    }
+
+    /// Says that nothing can be committed, or can again: meanwhile there is no room, and who appends is
+    /// refused rather than kept waiting when the buffer is full.
+    pub fn stall(&self, stalled: bool) {
+        self.shared().stalled.store(stalled, Relaxed);
+        let core = &self.journal.core;
+        let log = core.log.lock();
+        core.space.notify_all();
+        drop(log);
+        if !stalled {
+            core.room_waiters.wake_up_to(Lsn(0), false);
+        }
+    }
+
+    /// Says what is live before a position: all messages, before the lead is taken. Until that, or a
+    /// checkpoint, no segment is freed.
+    pub fn count_live(&self, live: &mut dyn FnMut(EachLive<'_>)) {
+        self.journal.core.count_live(live);
+    }
+
+    /// The data of the last checkpoint that was there at the start, if there was one, and where it
+    /// starts: records from there on are to be applied, which are in entries behind [`Replica::first`].
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub fn checkpoint_data(&self) -> Result<Option<CheckpointReader>, crate::OpenError> {
+        self.journal.core.checkpoint_data()
+    }
+
+    /// As [`Journal::checkpoint`], of a state up to `start`, which is committed. `live` may be called
+    /// twice.
+    ///
+    /// # Errors
+    /// The last one still holds then.
+    pub fn checkpoint(
+        &self,
+        start: Lsn,
+        live: &mut dyn FnMut(EachLive<'_>),
+        write: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,
+    ) -> Result<CheckpointDone, CheckpointError> {
+        self.journal.checkpoint(start, live, write)
+    }
+
+    /// Whether a checkpoint should be made now.
+    pub fn wants_checkpoint(&self) -> bool {
+        self.journal.wants_checkpoint()
+    }
+
+    /// As [`Journal::read`].
+    ///
+    /// # Errors
+    /// Those of [`Journal::read`].
+    pub fn read_record<'c>(
+        &self,
+        position: Lsn,
+        cache: &'c mut ReadCache,
+    ) -> Result<&'c [u8], ReadError> {
+        self.journal.read(position, cache)
+    }
+
+    /// The end of what was appended.
+    pub fn end(&self) -> Lsn {
+        self.journal.end()
+    }
+
+    /// Everything before this is committed.
+    pub fn durable(&self) -> Lsn {
+        self.journal.durable()
+    }
+
+    /// What has failed, if something has.
+    pub fn failed(&self) -> Option<&Failure> {
+        self.journal.failed()
+    }
+
+    /// Makes everything durable that is here, and takes nothing more.
+    ///
+    /// # Errors
+    /// When the copy has failed.
+    pub fn close(&self) -> Result<(), Failure> {
+        self.journal.close()
+    }
+
+    /// One round of the log thread, for copies without threads.
+    pub fn flush_once(&self) -> bool {
+        self.journal.flush_once()
+    }
+
+    /// One round of the maintenance thread, for copies without threads.
+    pub fn maintain_once(&self) {
+        self.journal.maintain_once();
+    }
+}

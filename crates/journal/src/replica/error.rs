@@ -1,0 +1,158 @@
+//! What can go wrong with a copy, and what it means for consensus.
+
+use super::{BadEntry, EntryId, Vote};
+use crate::{Failure, Lsn, OpenError};
+use std::path::PathBuf;
+
+/// Why a copy could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplicaError {
+    /// There is no copy in the folder.
+    #[error("there is no copy of a replicated log in {}", .0.display())]
+    Missing(PathBuf),
+    /// Both places where the vote is kept are damaged. Who has voted and does not know for whom could
+    /// vote again: the copy must be removed, and come back as a new member.
+    #[error(
+        "what {} has voted is lost: neither place in its file is what was written; remove this member \
+         from the group and add it as a new one",
+        .0.display()
+    )]
+    VoteLost(PathBuf),
+    /// A copy was being brought here, and not all of it has come.
+    #[error("the copy in {} has not been brought here as a whole; it has to be fetched again", dir.display())]
+    HalfInstalled {
+        /// The folder.
+        dir: PathBuf,
+        /// What this member has voted.
+        vote: Vote,
+    },
+    /// Something that was synced is not what was written. Others may count on this copy having it.
+    #[error("this copy must be rebuilt from another one: {error}")]
+    MustBeRebuilt {
+        /// What is wrong.
+        error: OpenError,
+        /// What this member has voted.
+        vote: Vote,
+    },
+    /// It could not be opened for another reason.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}
+
+/// Why entries were not taken. None after the first that was not.
+#[derive(Debug, thiserror::Error)]
+pub enum AppendEntryError {
+    /// There is no room on the disk. Try again later.
+    #[error("the disk is full")]
+    Full,
+    /// An entry is not what its leader has placed.
+    #[error(transparent)]
+    Bad(#[from] BadEntry),
+    /// An entry does not follow the last one.
+    #[error("entry {found} does not follow entry {last}, the last of this copy")]
+    Gap {
+        /// What came.
+        found: EntryId,
+        /// What it should follow.
+        last: EntryId,
+    },
+    /// An entry is not where it would be on this copy: the logs differ in what is before it.
+    #[error("entry {id} begins at position {found} with its leader and would at {expected} here")]
+    Elsewhere {
+        /// What came.
+        id: EntryId,
+        /// Where it begins.
+        found: Lsn,
+        /// Where it should.
+        expected: Lsn,
+    },
+    /// The tail that is in its way can't be cut.
+    #[error(transparent)]
+    Cut(#[from] CutError),
+    /// This copy leads.
+    #[error("this copy leads: it takes no entries of others")]
+    Leads,
+    /// The copy has failed.
+    #[error("the journal has failed: {0}")]
+    Failed(Failure),
+}
+
+/// Why the tail was not cut.
+#[derive(Debug, thiserror::Error)]
+pub enum CutError {
+    /// It is committed.
+    #[error("the log can't be cut after entry {after}: {committed} is committed")]
+    Committed {
+        /// What was to be the last.
+        after: u64,
+        /// What is committed.
+        committed: u64,
+    },
+    /// This copy leads.
+    #[error("this copy leads: its log is not cut")]
+    Leads,
+    /// The entry that was to be the last can't be found.
+    #[error(transparent)]
+    Read(#[from] ReadEntryError),
+    /// The copy has failed.
+    #[error("the journal has failed: {0}")]
+    Failed(Failure),
+}
+
+/// Why nothing was placed.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// There is no room on the disk. Try again later.
+    #[error("the disk is full")]
+    Full,
+    /// It is not the next one.
+    #[error("entry {found} does not follow entry {last}, the last of this copy")]
+    Gap {
+        /// What was to be placed.
+        found: EntryId,
+        /// What it should follow.
+        last: EntryId,
+    },
+    /// Entries have to be placed before it.
+    #[error("what was gathered before has to be placed first")]
+    Gathered,
+    /// The note is too long.
+    #[error("a note of {0} bytes does not fit into an entry")]
+    TooLong(usize),
+    /// The copy has failed.
+    #[error("the journal has failed: {0}")]
+    Failed(Failure),
+}
+
+/// Why an entry could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadEntryError {
+    /// It is not in the log any more, or not yet.
+    #[error("entry {index} is not in this copy, which has those from {first} to {last}")]
+    Gone {
+        /// Which one.
+        index: u64,
+        /// The first that is there.
+        first: u64,
+        /// The last one.
+        last: u64,
+    },
+    /// What is there is not what was written: the copy must be rebuilt.
+    #[error("entry {index} is damaged at offset {offset} of {}: this copy must be rebuilt", path.display())]
+    Damaged {
+        /// Which one.
+        index: u64,
+        /// The file.
+        path: PathBuf,
+        /// Offset in bytes from the start of the file.
+        offset: u64,
+    },
+    /// The operating system refused to read.
+    #[error("reading {} failed: {error}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        error: std::io::Error,
+    },
+}

@@ -1,0 +1,279 @@
+//! What a leader gathers, and how it becomes entries.
+
+use super::{
+    Entry, EntryId, EntryKind, NOTE_BYTES_MAX, PlaceError,
+    entries::Place,
+    entry::{CLOSING_LEN, Closing, RESERVED_LEN},
+};
+use crate::{
+    AppendError, AppendMode, Batch, Lsn,
+    core::Core,
+    log::{FOLLOWS, Log, Switch},
+};
+use bytes::Bytes;
+use parking_lot::MutexGuard;
+use std::{collections::VecDeque, mem, sync::atomic::Ordering::Release};
+
+/// Frames that are gathered into one entry, about; one batch may be larger.
+const ENTRY_BYTES: usize = 1 << 20;
+
+/// Frames that wait for their entry to be placed.
+#[derive(Default)]
+struct Gathered {
+    start: Lsn,
+    frames: Vec<u8>,
+    /// It begins a segment.
+    switch: Option<Switch>,
+}
+
+/// What a leader has appended and not placed. Each entry in it ends with room for its closing frame.
+#[derive(Default)]
+pub struct Lead {
+    closed: VecDeque<Gathered>,
+    open: Gathered,
+    /// Whoever places has been told that there is something.
+    told: bool,
+}
+
+impl Lead {
+    fn is_empty(&self) -> bool {
+        self.closed.is_empty() && self.open.frames.is_empty()
+    }
+
+    fn bytes(&self) -> usize {
+        self.closed.iter().map(|entry| entry.frames.len()).sum::<usize>() + self.open.frames.len()
+    }
+
+    /// Whether it is to be said that there is something to place.
+    pub fn tell(&mut self) -> bool {
+        !self.is_empty() && !mem::replace(&mut self.told, true)
+    }
+
+    /// The next frame begins a segment.
+    pub fn begin_segment(&mut self, switch: Switch) {
+        self.open.switch = Some(switch);
+    }
+
+    fn gather(&mut self, start: Lsn, frame: &mut Vec<u8>) {
+        if self.open.frames.is_empty() {
+            self.open.start = start;
+        }
+        if self.open.frames.capacity() == 0 && frame.len() >= ENTRY_BYTES {
+            mem::swap(&mut self.open.frames, frame);
+        } else {
+            self.open.frames.extend_from_slice(frame);
+        }
+    }
+
+    fn close(&mut self) {
+        self.closed.push_back(mem::take(&mut self.open));
+    }
+
+    /// The bytes from `position` on, if they are here.
+    pub fn find(&self, position: Lsn) -> Option<&[u8]> {
+        let all = self.closed.iter().chain([&self.open]);
+        let mut found = all.filter_map(|entry| {
+            let offset = position.0.checked_sub(entry.start.0)?;
+            entry.frames.get(usize::try_from(offset).ok()?..).filter(|rest| !rest.is_empty())
+        });
+        found.next()
+    }
+}
+
+impl Log {
+    /// Bytes that are not written yet.
+    pub fn buffered_bytes(&self) -> usize {
+        self.buffer.bytes() + self.lead.as_ref().map_or(0, |lead| lead.bytes())
+    }
+
+    /// Ends the entry that is being gathered, if there is one.
+    pub fn close_gathered(&mut self) {
+        if let Some(lead) = &mut self.lead
+            && !lead.open.frames.is_empty()
+        {
+            lead.close();
+            self.end = self.end.plus(CLOSING_LEN);
+        }
+    }
+
+    /// Ends the entry that is being gathered if it is long enough.
+    pub fn close_if_ripe(&mut self) {
+        if self.lead.as_ref().is_some_and(|lead| lead.open.frames.len() >= ENTRY_BYTES) {
+            self.close_gathered();
+        }
+    }
+}
+
+impl Core {
+    /// Appends a batch to what waits to be placed; there is room for it.
+    pub fn gather_batch(&self, mut log: MutexGuard<'_, Log>, batch: &mut Batch, mode: AppendMode) {
+        let (start, size_bytes) = (log.end, batch.size_bytes());
+        batch.seal(start, Lsn(0), self.id);
+        log.segment.records.fetch_add(batch.len() as u64, std::sync::atomic::Ordering::Relaxed);
+        log.end = start.plus(size_bytes);
+        self.end.store(log.end.0, Release);
+        let is_much = log.buffered_bytes() >= self.options.buffer_bytes / 4;
+        let Some(lead) = &mut log.lead else { return };
+        lead.gather(start, batch.frame());
+        let tell = (mode.sync || is_much) && lead.tell();
+        drop(log);
+        if let Some(replica) = self.replica.as_ref().filter(|_| tell) {
+            replica.events.gathered();
+        }
+    }
+
+    /// See [`Replica::place`](super::Replica::place).
+    pub fn place(&self, id: EntryId) -> Result<Option<Entry>, PlaceError> {
+        let mut log = self.log.lock();
+        self.check_next(id)?;
+        let Some(lead) = &mut log.lead else { return Ok(None) };
+        if lead.is_empty() {
+            lead.told = false;
+            return Ok(None);
+        }
+        if lead.closed.is_empty() {
+            log.close_gathered();
+            self.end.store(log.end.0, Release);
+        }
+        let Some(gathered) = log.lead.as_mut().and_then(|lead| lead.closed.pop_front()) else {
+            return Ok(None);
+        };
+        if let Some(lead) = &mut log.lead
+            && lead.is_empty()
+        {
+            lead.told = false;
+        }
+        Ok(Some(self.put_entry(&mut log, id, EntryKind::Batch, gathered, &[])))
+    }
+
+    /// See [`Replica::place_note`](super::Replica::place_note).
+    pub fn place_note(
+        &self,
+        id: EntryId,
+        kind: EntryKind,
+        note: &[u8],
+    ) -> Result<Entry, PlaceError> {
+        if note.len() > NOTE_BYTES_MAX {
+            return Err(PlaceError::TooLong(note.len()));
+        }
+        let epoch = self.log.lock().epoch;
+        let mut log = self.make_room(0, true, epoch).map_err(place_error)?;
+        self.check_next(id)?;
+        let mut gathered = match &mut log.lead {
+            Some(lead) if !lead.closed.is_empty() => return Err(PlaceError::Gathered),
+            Some(lead) => {
+                lead.told = false;
+                mem::take(&mut lead.open)
+            }
+            None => Gathered::default(),
+        };
+        if gathered.frames.is_empty() {
+            gathered.start = log.end;
+        }
+        let entry = self.put_entry(&mut log, id, kind, gathered, note);
+        log.end = entry.end();
+        self.end.store(log.end.0, Release);
+        Ok(entry)
+    }
+
+    fn check_next(&self, id: EntryId) -> Result<(), PlaceError> {
+        if let Some(failure) = self.failed.get() {
+            return Err(PlaceError::Failed(failure.clone()));
+        }
+        let Some(replica) = &self.replica else { return Ok(()) };
+        let last = replica.entries.lock().last;
+        if id.index != last.index + 1 || id.term < last.term {
+            return Err(PlaceError::Gap { found: id, last });
+        }
+        Ok(())
+    }
+
+    /// Makes an entry of what was gathered, and hands it to the log thread.
+    fn put_entry(
+        &self,
+        log: &mut Log,
+        id: EntryId,
+        kind: EntryKind,
+        gathered: Gathered,
+        note: &[u8],
+    ) -> Entry {
+        let Gathered { start, mut frames, switch } = gathered;
+        let term_before =
+            self.replica.as_ref().map_or(0, |replica| replica.entries.lock().last.term);
+        let closing = Closing { commit: 0, id, term_before, start, kind };
+        closing.append(&mut frames, note, self.id);
+        let entry = Entry { id, kind, frame: Bytes::from(frames) };
+        if let Some(switch) = switch {
+            log.buffer.switch(switch);
+        }
+        self.buffer_entry(log, &entry, &closing, !note.is_empty());
+        entry
+    }
+
+    /// Has the log thread write an entry, with what is this copy's own.
+    pub fn buffer_entry(&self, log: &mut Log, entry: &Entry, closing: &Closing, has_note: bool) {
+        let Some(replica) = &self.replica else { return };
+        let (start, end) = (entry.start(), entry.end());
+        let at = entry.closing_at().unwrap_or(entry.frame.len());
+        let mut entries = replica.entries.lock();
+        let mut octets = entry.frame[at..].to_vec();
+        super::entry::make_own(&mut octets, replica.synced(), entries.commit, self.id);
+        if at > 0 {
+            log.buffer.put(start, &mut entry.frame[..at].to_vec());
+        }
+        log.buffer.put(start.plus(at as u64), &mut octets);
+        let place = Place { index: entry.id.index, start, end };
+        entries.push(closing, has_note, place, replica.synced());
+        drop(entries);
+        log.queued = end;
+        log.sync_to = end;
+        log.ticket += 1;
+        self.work.notify_one();
+    }
+
+    /// See [`Replica::lead`](super::Replica::lead).
+    pub fn begin_lead(&self, term: u64) {
+        let mut log = self.log.lock();
+        debug_assert!(log.epoch == FOLLOWS, "the lead is taken once a term");
+        log.lead = Some(Box::default());
+        log.epoch = term;
+        if let Some(replica) = &self.replica {
+            replica.set_epoch(term);
+        }
+    }
+
+    /// See [`Replica::follow`](super::Replica::follow).
+    pub fn end_lead(&self) {
+        let mut log = self.log.lock();
+        let Some(lead) = log.lead.take() else { return };
+        log.epoch = FOLLOWS;
+        let switches = lead.closed.into_iter().chain([lead.open]).filter_map(|entry| entry.switch);
+        for switch in switches {
+            // No file bears its name yet.
+            self.segments.remove(switch.segment.start);
+            log.spares.push(switch.spare);
+        }
+        log.end = log.queued;
+        if let Some(segment) = self.segments.find(Lsn(log.queued.0 - 1)) {
+            log.segment = segment;
+        }
+        self.end.store(log.end.0, Release);
+        if let Some(replica) = &self.replica {
+            replica.set_epoch(FOLLOWS);
+        }
+        self.space.notify_all();
+        drop(log);
+        self.waiters.wake_up_to(Lsn(u64::MAX), false);
+        self.room_waiters.wake_up_to(Lsn(0), false);
+    }
+}
+
+fn place_error(error: AppendError) -> PlaceError {
+    match error {
+        AppendError::Failed(failure) => PlaceError::Failed(failure),
+        // The others are of batches.
+        _ => PlaceError::Full,
+    }
+}
+
+const _: () = assert!(CLOSING_LEN < RESERVED_LEN);

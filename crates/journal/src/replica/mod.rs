@@ -1,0 +1,85 @@
+//! A journal that is one copy of a replicated log.
+//!
+//! The log of a group of machines is the journal itself: all copies have the same bytes at the same
+//! positions. Consensus is somebody else's: it says who leads, what an entry's term and index are, what
+//! is committed, and what of a copy's tail has to go. This module keeps entries and votes.
+//!
+//! ```text
+//! leader    Journal::append ─► gathered frames ─► Replica::place(id) ─► Entry ─► followers
+//!                                                      │
+//! follower  Replica::append(entries) ──────────────────┤
+//!                                                      ▼
+//!                    log buffer ─► log thread: pwrite, fdatasync ─► Events::synced(ticket)
+//!
+//! both      Replica::commit(index) ─► Journal::durable()       Replica::read(from, to) ─► entries
+//! ```
+//!
+//! An *entry* is what was gathered since the last one: whole frames of the journal, and a closing frame
+//! that names its index and term. Positions are the leader's choice; which segment an entry goes to
+//! follows from its length alone, so every copy switches where the leader has switched. Each copy says
+//! in the closing frames it writes how much of its own log was synced, which are the only bytes in
+//! which copies differ: with them a start tells a torn tail from damage.
+//!
+//! *Durable*, on a copy, means committed: [`Journal::durable`](crate::Journal::durable) follows
+//! [`Replica::commit`]. Segments are freed, and checkpoints made, of committed changes only. The tail
+//! behind them may be cut, by [`Replica::cut`], and by nothing else. What is wrong with a copy is never
+//! repaired in place: it says that it [must be rebuilt](ReplicaError::MustBeRebuilt), from a
+//! [`Bootstrap`] of another one.
+
+mod append;
+
+mod commit;
+mod copy;
+mod cut;
+mod entries;
+mod entry;
+mod error;
+
+mod lead;
+mod open;
+mod read;
+mod recover;
+mod state;
+
+pub use copy::Replica;
+pub use entry::{BadEntry, Entry, EntryId, EntryKind, NOTE_BYTES_MAX};
+pub use error::{AppendEntryError, CutError, PlaceError, ReadEntryError, ReplicaError};
+
+pub use state::{MEMBERS_BYTES_MAX, Vote};
+
+pub(crate) use copy::Shared;
+pub(crate) use entry::{Base, RESERVED_LEN};
+pub(crate) use lead::Lead;
+pub(crate) use recover::Copy as FoundCopy;
+
+use crate::Failure;
+
+/// What all copies of a log have in common, drawn and settled once, when the group is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The number of the group, which is the number of each of its journals.
+    pub group: u64,
+    /// Size of a usual segment.
+    pub segment_bytes: u64,
+}
+
+/// Who is told what happens in a copy. Calls come from the log thread, or from whoever does its work,
+/// and from threads that append: they are short, and don't call the [`Replica`].
+pub trait Events: Send + Sync + 'static {
+    /// Everything up to this ticket of [`Replica::written`] is on the disk.
+    fn synced(&self, ticket: u64);
+
+    /// Something was appended that waits for [`Replica::place`]. Said once; again after a `place` that
+    /// has left nothing.
+    fn gathered(&self);
+
+    /// The copy takes nothing any more.
+    fn failed(&self, failure: &Failure);
+}
+
+/// Where nobody listens.
+impl Events for () {
+    fn synced(&self, _ticket: u64) {}
+    fn gathered(&self) {}
+    fn failed(&self, _failure: &Failure) {}
+}

@@ -1,0 +1,302 @@
+//! Reading entries back, by their index, from the copy's own files.
+
+use super::{
+    Entry, ReadEntryError,
+    entries::{Entries, Mark},
+    entry::{Base, Closing},
+};
+use crate::{
+    Lsn,
+    core::Core,
+    disk::read_up_to,
+    format::{FRAME_HEADER_LEN, FrameHeader, FrameKind, check_frame},
+    replica::entry::make_own,
+    segments::Segment,
+};
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// Bytes that are read at once, at least.
+const BLOCK_BYTES: usize = 64 << 10;
+
+/// An entry as it was found, with the copy's own bytes in it.
+struct Found {
+    index: u64,
+    end: Lsn,
+    octets: Vec<u8>,
+}
+
+impl Core {
+    /// See [`Replica::read`](super::Replica::read).
+    pub fn read_entries(
+        &self,
+        from: u64,
+        to: u64,
+        max_bytes: u64,
+    ) -> Result<Vec<Entry>, ReadEntryError> {
+        let mut read = Vec::new();
+        let mut bytes = 0;
+        let mut cursor = self.cursor_at(from)?;
+        for index in from..to {
+            if index > cursor.last {
+                break;
+            }
+            let found = match self.read_next(&mut cursor) {
+                Ok(found) => found,
+                Err(error) if read.is_empty() => return Err(error),
+                Err(_) => break,
+            };
+            debug_assert_eq!(found.index, index, "entries are read in order");
+            bytes += found.octets.len() as u64;
+            if bytes > max_bytes && !read.is_empty() {
+                break;
+            }
+            read.push(self.whole(found)?);
+        }
+        Ok(read)
+    }
+
+    /// See [`Replica::end_of`](super::Replica::end_of).
+    pub fn end_of(&self, index: u64) -> Result<Lsn, ReadEntryError> {
+        {
+            let Some(replica) = &self.replica else { return Ok(Lsn(0)) };
+            let entries = replica.entries.lock();
+            if index == entries.last.index {
+                return Ok(entries.end);
+            }
+            if let Some(place) = entries.place(index) {
+                return Ok(place.end);
+            }
+            if index == entries.base.index {
+                return Ok(entries.base_end);
+            }
+        }
+        let mut cursor = self.cursor_at(index)?;
+        self.read_next(&mut cursor).map(|found| found.end)
+    }
+
+    /// The last entry that ends at `position` or before.
+    pub fn last_ending_by(&self, position: Lsn) -> Result<Base, ReadEntryError> {
+        let Some(replica) = &self.replica else { return Ok(Base::default()) };
+        let (base, mark) = {
+            let entries = replica.entries.lock();
+            if entries.end <= position {
+                return Ok(Base { id: entries.last, end: entries.end });
+            }
+            let base = Base { id: entries.base, end: entries.base_end };
+            (base, entries.mark_before(position))
+        };
+        let Some(mark) = mark else { return Ok(base) };
+        let mut cursor = self.cursor_from(mark);
+        let mut index = mark.index - 1;
+        let mut end = if index <= base.id.index { base.end } else { self.end_of(index)? };
+        loop {
+            let found = self.read_next(&mut cursor)?;
+            if found.end > position {
+                break;
+            }
+            (index, end) = (found.index, found.end);
+        }
+        if index <= base.id.index {
+            return Ok(base);
+        }
+        let term = replica.entries.lock().term(index).unwrap_or_default();
+        Ok(Base { id: super::EntryId { term, index }, end })
+    }
+
+    /// Takes the copy's own bytes out of an entry.
+    fn whole(&self, found: Found) -> Result<Entry, ReadEntryError> {
+        let Found { index, mut octets, end } = found;
+        let start = Lsn(end.0 - octets.len() as u64);
+        if let Some(at) = closing_at(&octets, start) {
+            // Its sum is about to be another.
+            let header = FrameHeader::decode(&octets[at..], start.plus(at as u64));
+            if !header.is_some_and(|header| check_frame(&header, &octets[at..], self.id)) {
+                return Err(self.damaged_at(index, start.plus(at as u64)));
+            }
+            make_own(&mut octets[at..], Lsn(0), 0, self.id);
+        }
+        Entry::parse(Bytes::from(octets), self.id)
+            .map_err(|bad| self.damaged_at(index, start.plus(bad.offset as u64)))
+    }
+
+    fn cursor_at(&self, index: u64) -> Result<Cursor, ReadEntryError> {
+        let gone = |entries: &Entries| ReadEntryError::Gone {
+            index,
+            first: entries.base.index + 1,
+            last: entries.last.index,
+        };
+        let Some(replica) = &self.replica else { return Err(gone(&Entries::default())) };
+        let mark = {
+            let entries = replica.entries.lock();
+            if index <= entries.base.index || index > entries.last.index {
+                return Err(gone(&entries));
+            }
+            let place = entries.place(index).map(|place| Mark { index, start: place.start });
+            place.or_else(|| entries.mark_for(index)).ok_or_else(|| gone(&entries))?
+        };
+        let mut cursor = self.cursor_from(mark);
+        while cursor.next < index {
+            self.read_next(&mut cursor)?;
+        }
+        Ok(cursor)
+    }
+
+    fn cursor_from(&self, mark: Mark) -> Cursor {
+        let last = self.replica.as_ref().map_or(0, |replica| replica.entries.lock().last.index);
+        Cursor {
+            next: mark.index,
+            last,
+            at: mark.start,
+            block: Vec::new(),
+            block_at: mark.start,
+            segment: None,
+        }
+    }
+
+    /// Reads the entry that a cursor is at, and moves it on to the next.
+    fn read_next(&self, cursor: &mut Cursor) -> Result<Found, ReadEntryError> {
+        let index = cursor.next;
+        let start = cursor.at;
+        let mut len = 0;
+        loop {
+            let frame_at = start.plus(len as u64);
+            let octets = self.load(cursor, index, len + FRAME_HEADER_LEN)?;
+            let header = FrameHeader::decode(&octets[len..], frame_at);
+            let header = header.ok_or_else(|| self.damaged_at(index, frame_at))?;
+            let frame_len = usize::try_from(header.frame_len()).unwrap_or(usize::MAX);
+            let is_last = header.kind == FrameKind::Entry;
+            if is_last {
+                let octets = self.load(cursor, index, len + frame_len)?;
+                let payload = &octets[len + FRAME_HEADER_LEN..][..header.payload_len as usize];
+                let closing = Closing::decode(payload).filter(|closing| closing.id.index == index);
+                closing.ok_or_else(|| self.damaged_at(index, frame_at))?;
+            }
+            len = len.saturating_add(frame_len);
+            if is_last {
+                break;
+            }
+        }
+        let octets = self.load(cursor, index, len)?[..len].to_vec();
+        let end = start.plus(len as u64);
+        cursor.next += 1;
+        let next = self
+            .replica
+            .as_ref()
+            .map(|replica| replica.entries.lock().start_behind(end, cursor.next));
+        cursor.at = next.unwrap_or(end);
+        Ok(Found { index, end, octets })
+    }
+
+    /// At least `len` bytes from where the cursor is.
+    fn load<'c>(
+        &self,
+        cursor: &'c mut Cursor,
+        index: u64,
+        len: usize,
+    ) -> Result<&'c [u8], ReadEntryError> {
+        let from = cursor.at.0.wrapping_sub(cursor.block_at.0) as usize;
+        let has = cursor.block.len().checked_sub(from).is_some_and(|rest| rest >= len);
+        if !has {
+            self.fill_block(cursor, index, len)?;
+        }
+        let from = (cursor.at.0 - cursor.block_at.0) as usize;
+        Ok(&cursor.block[from..])
+    }
+
+    fn fill_block(
+        &self,
+        cursor: &mut Cursor,
+        index: u64,
+        len: usize,
+    ) -> Result<(), ReadEntryError> {
+        let position = cursor.at;
+        let segment =
+            self.segments.find(position).ok_or_else(|| self.damaged_at(index, position))?;
+        if len as u64 > segment.end().0 - position.0 {
+            return Err(self.damaged_at(index, position));
+        }
+        cursor.block.clear();
+        cursor.block_at = position;
+        while cursor.block.len() < len {
+            let at = position.plus(cursor.block.len() as u64);
+            let written = self.written();
+            if at >= written {
+                let before = cursor.block.len();
+                let log = self.log.lock();
+                if let Some(rest) = log.buffer.find(at) {
+                    let take = rest.len().min(len.max(BLOCK_BYTES));
+                    cursor.block.extend_from_slice(&rest[..take]);
+                }
+                drop(log);
+                if cursor.block.len() > before {
+                    continue;
+                }
+                // It was written meanwhile, or is not there.
+                if at >= self.written() {
+                    return Err(self.damaged_at(index, at));
+                }
+                continue;
+            }
+            let rest = self.written().min(segment.end()).0 - at.0;
+            let wanted = (len - cursor.block.len()).max(BLOCK_BYTES) as u64;
+            self.read_file(cursor, &segment, at, wanted.min(rest) as usize, index)?;
+        }
+        Ok(())
+    }
+
+    fn read_file(
+        &self,
+        cursor: &mut Cursor,
+        segment: &Arc<Segment>,
+        at: Lsn,
+        len: usize,
+        index: u64,
+    ) -> Result<(), ReadEntryError> {
+        let path = || segment.path(&self.dir);
+        let io = |error| ReadEntryError::Io { path: path(), error };
+        let file = match &cursor.segment {
+            Some((of, file)) if Arc::ptr_eq(of, segment) => Arc::clone(file),
+            _ => segment.open(&*self.disk, &self.dir).map_err(io)?,
+        };
+        let before = cursor.block.len();
+        cursor.block.resize(before + len, 0);
+        let offset = at.0 - segment.start.0;
+        let found = read_up_to(&*file, &mut cursor.block[before..], offset).map_err(io)?;
+        cursor.block.truncate(before + found);
+        cursor.segment = Some((Arc::clone(segment), file));
+        if found < len {
+            return Err(self.damaged_at(index, at.plus(found as u64)));
+        }
+        Ok(())
+    }
+
+    fn damaged_at(&self, index: u64, position: Lsn) -> ReadEntryError {
+        let segment = self.segments.find(position);
+        let path = segment.as_ref().map_or_else(|| self.dir.clone(), |one| one.path(&self.dir));
+        let offset = segment.map_or(0, |segment| position.0 - segment.start.0);
+        ReadEntryError::Damaged { index, path, offset }
+    }
+}
+
+/// Where a reader of entries is.
+struct Cursor {
+    next: u64,
+    /// The last one when it began.
+    last: u64,
+    at: Lsn,
+    block: Vec<u8>,
+    block_at: Lsn,
+    segment: Option<(Arc<Segment>, Arc<dyn crate::DiskFile>)>,
+}
+
+fn closing_at(octets: &[u8], start: Lsn) -> Option<usize> {
+    let mut offset = 0;
+    loop {
+        let header = FrameHeader::decode(octets.get(offset..)?, start.plus(offset as u64))?;
+        if header.kind == FrameKind::Entry {
+            return Some(offset);
+        }
+        offset += usize::try_from(header.frame_len()).ok()?;
+    }
+}

@@ -1,0 +1,206 @@
+//! What a leader appends, until it does not lead any more.
+
+use crate::{
+    copy::{Copy, new_disk, open_telling},
+    entries::leading,
+};
+use courser_journal::{
+    AppendError, AppendMode, Batch, Failure, Journal, Lsn, Options, ReadCache, RealDisk,
+    replica::{EntryId, EntryKind, Events, Identity, Replica},
+};
+use std::{
+    sync::{
+        Arc, Condvar, Mutex,
+        atomic::{AtomicU64, Ordering::SeqCst},
+    },
+    task::{Context, Poll, Waker},
+};
+
+const SYNC: AppendMode = AppendMode { sync: true, reserve: false };
+
+fn append(lead: &Journal, record: &[u8]) -> (Lsn, Lsn) {
+    let mut batch = Batch::new();
+    batch.push(&[record]);
+    let appended = lead.append(&mut batch, SYNC).unwrap();
+    (appended.position(0), appended.end())
+}
+
+fn is_durable(lead: &Journal, lsn: Lsn) -> Poll<Result<(), Failure>> {
+    lead.poll_durable(lsn, Context::from_waker(Waker::noop()).waker())
+}
+
+#[test]
+fn durable_is_what_is_committed() {
+    let mut copy = leading(&[]);
+    let lead = copy.lead.take().unwrap();
+    let (position, end) = append(&lead, b"one");
+    let mut cache = ReadCache::default();
+    assert_eq!(lead.read(position, &mut cache).unwrap(), b"one", "at once");
+    let entry = copy.replica().place(EntryId { term: 1, index: 2 }).unwrap().unwrap();
+    copy.push(entry);
+    copy.flush();
+    assert_eq!(copy.synced, 2);
+    assert!(is_durable(&lead, end).is_pending(), "synced here, committed nowhere");
+    copy.replica().commit(1).unwrap();
+    assert!(is_durable(&lead, end).is_pending());
+    copy.replica().commit(2).unwrap();
+    assert!(matches!(is_durable(&lead, end), Poll::Ready(Ok(()))));
+}
+
+#[test]
+fn a_deposed_leader_appends_nothing_and_is_told_of_nothing_that_is_durable() {
+    let mut copy = leading(&[]);
+    let lead = copy.lead.take().unwrap();
+    copy.flush();
+    copy.replica().commit(1).unwrap();
+    let (_, lost) = append(&lead, b"lost");
+    copy.replica().follow();
+    assert!(matches!(is_durable(&lead, lost), Poll::Ready(Err(_))));
+    assert!(lead.failure().is_some());
+
+    // Another term begins on the same machine, and goes beyond what was lost.
+    let start = copy.replica().place_note(EntryId { term: 2, index: 2 }, EntryKind::Start, &[]);
+    copy.push(start.unwrap());
+    let next = copy.replica().lead(2);
+    let (_, end) = append(&next, &[1; 500]);
+    let entry = copy.replica().place(EntryId { term: 2, index: 3 }).unwrap().unwrap();
+    copy.push(entry);
+    copy.flush();
+    copy.replica().commit(3).unwrap();
+    assert!(next.durable() >= end && end > lost);
+    assert!(matches!(is_durable(&lead, lost), Poll::Ready(Err(_))));
+    assert_eq!(lead.durable(), Lsn(0));
+    let mut batch = Batch::new();
+    batch.push(&[b"late"]);
+    assert!(matches!(lead.append(&mut batch, SYNC), Err(AppendError::Deposed)));
+}
+
+#[test]
+fn what_a_leader_gathers_in_many_segments_is_placed_in_order() {
+    let mut copy = leading(&[]);
+    let lead = copy.lead.take().unwrap();
+    let mut positions = Vec::new();
+    for number in 0..40u8 {
+        positions.push((append(&lead, &vec![number; 1500]).0, number));
+    }
+    let mut index = 2;
+    while let Some(entry) = copy.replica().place(EntryId { term: 1, index }).unwrap() {
+        copy.push(entry);
+        index += 1;
+    }
+    assert!(index > 4, "a segment is not crossed");
+    copy.flush();
+    let mut cache = ReadCache::default();
+    for (position, number) in positions {
+        assert_eq!(lead.read(position, &mut cache).unwrap(), vec![number; 1500]);
+    }
+    let mut other = Copy::new("follower", 9);
+    other.replica().append(&copy.entries).unwrap();
+    copy.entries.iter().for_each(|entry| other.push(entry.clone()));
+    other.crash(false);
+    copy.lead = None;
+    copy.crash(true);
+    copy.check(0, index);
+}
+
+#[test]
+fn without_a_majority_a_full_buffer_refuses_instead_of_blocking() {
+    let mut copy = leading(&[]);
+    let lead = copy.lead.take().unwrap();
+    copy.replica().stall(true);
+    assert!(!lead.has_room());
+    let mut batch = Batch::new();
+    let refused = (0..100).find_map(|_| {
+        batch.push(&[&[0; 2000]]);
+        lead.append(&mut batch, SYNC).err()
+    });
+    assert!(matches!(refused, Some(AppendError::Full)));
+    copy.replica().stall(false);
+    assert!(lead.has_room());
+}
+
+#[derive(Default)]
+struct Told {
+    gathered: AtomicU64,
+}
+
+impl Events for Told {
+    fn synced(&self, _ticket: u64) {}
+    fn gathered(&self) {
+        self.gathered.fetch_add(1, SeqCst);
+    }
+    fn failed(&self, _failure: &Failure) {}
+}
+
+#[test]
+fn it_is_said_once_that_something_waits_to_be_placed() {
+    let told = Arc::new(Told::default());
+    let copy = open_telling(&new_disk(3), Arc::clone(&told) as Arc<dyn Events>).unwrap();
+    copy.place_note(EntryId { term: 1, index: 1 }, EntryKind::Start, &[]).unwrap();
+    let lead = copy.lead(1);
+    append(&lead, b"one");
+    append(&lead, b"two");
+    assert_eq!(told.gathered.load(SeqCst), 1);
+    assert!(copy.place(EntryId { term: 1, index: 2 }).unwrap().is_some());
+    append(&lead, b"three");
+    assert_eq!(told.gathered.load(SeqCst), 2);
+    copy.place(EntryId { term: 1, index: 3 }).unwrap().unwrap();
+    let mut batch = Batch::new();
+    batch.push(&[b"later"]);
+    let end = lead.append(&mut batch, AppendMode::default()).unwrap().end();
+    assert_eq!(told.gathered.load(SeqCst), 2, "nobody waits for it");
+    assert!(is_durable(&lead, end).is_pending());
+    assert_eq!(told.gathered.load(SeqCst), 3, "now somebody does");
+}
+
+/// What the log thread has synced.
+#[derive(Default)]
+struct Synced {
+    ticket: Mutex<u64>,
+    changed: Condvar,
+}
+
+impl Events for Synced {
+    fn synced(&self, ticket: u64) {
+        *self.ticket.lock().unwrap() = ticket;
+        self.changed.notify_all();
+    }
+    fn gathered(&self) {}
+    fn failed(&self, _failure: &Failure) {}
+}
+
+#[test]
+fn the_log_thread_says_what_is_on_the_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let identity = Identity { group: 7, segment_bytes: 64 << 10 };
+    Replica::create(dir.path(), identity, &RealDisk).unwrap();
+    let events = Arc::new(Synced::default());
+    let open = |events: Arc<dyn Events>| {
+        Replica::open(dir.path(), Options::default(), Arc::new(RealDisk), events).unwrap()
+    };
+    let copy = open(Arc::clone(&events) as Arc<dyn Events>);
+    let mut entries =
+        vec![copy.place_note(EntryId { term: 1, index: 1 }, EntryKind::Start, &[]).unwrap()];
+    let lead = copy.lead(1);
+    for index in 2..200 {
+        let (_, end) = append(&lead, &[index as u8; 1000]);
+        entries.push(copy.place(EntryId { term: 1, index }).unwrap().unwrap());
+        let ticket = copy.written();
+        let mut synced = events.ticket.lock().unwrap();
+        while *synced < ticket {
+            synced = events.changed.wait(synced).unwrap();
+        }
+        drop(synced);
+        assert!(copy.synced() >= ticket);
+        copy.commit(index).unwrap();
+        assert!(lead.wait_durable(end).is_ok());
+    }
+    drop(lead);
+    copy.close().unwrap();
+    drop(copy);
+    let copy = open(Arc::new(()));
+    assert_eq!(copy.last().index, 199);
+    assert!(copy.committed_hint() >= 198);
+    assert_eq!(copy.read(1, 200, u64::MAX).unwrap(), entries);
+    copy.cut(198).unwrap_err();
+}

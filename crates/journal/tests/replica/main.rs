@@ -1,0 +1,8 @@
+//! Copies of a replicated log on disks that crash, held against a model.
+
+mod copy;
+mod damage;
+mod entries;
+mod leading;
+mod pair;
+mod random;
