@@ -243,11 +243,7 @@ impl Core {
         let number = self.latest.number.load(Relaxed) + 1;
         let mut writer = CheckpointWriter::new(file, Header { id: self.id, start, number })?;
         write(&mut writer)?;
-        let durable = match &self.replica {
-            None => self.end(),
-            Some(_) => self.sync_what_is_covered(start, epoch)?,
-        };
-        self.wait_durable(durable, epoch).map_err(CheckpointError::Failed)?;
+        let durable = self.make_durable_what_is_covered(start, epoch)?;
         let base = self.entry_before(start)?;
         let earlier = self.latest.planned.lock();
         let segments = holes.table(&earlier, &self.segments.starting_before(start));
@@ -266,6 +262,9 @@ impl Core {
             self.fail("rename to", &name, error);
         } else {
             self.latest.number.store(last + 1, Relaxed);
+            if self.is_pinned() {
+                return Ok(());
+            }
             // It may be there again after a crash; then the start removes it.
             let old = self.dir.join(names::checkpoint(last.saturating_sub(1)));
             if let Err(error) = self.disk.remove(&old)

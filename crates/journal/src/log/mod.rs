@@ -58,6 +58,8 @@ pub struct Log {
     pub sync_records: u64,
     /// Who may append: see [`ALONE`].
     pub epoch: u64,
+    /// Who appends batches waits.
+    pub paused: bool,
     /// What this machine has gathered, if it leads a replicated log.
     pub lead: Option<Box<Lead>>,
     /// In a replicated log, the end of what is in the buffer: `end` without what was gathered.
@@ -127,7 +129,9 @@ impl Core {
                 return Err(AppendError::Deposed);
             }
             let buffered = log.buffered_bytes() as u64;
-            if buffered > 0 && buffered + len > self.options.buffer_bytes as u64 {
+            let is_full = buffered > 0 && buffered + len > self.options.buffer_bytes as u64;
+            // A note is without frames, and is what the others wait for.
+            if is_full || log.paused && log.lead.is_some() && len > 0 {
                 log = self.wait_for_flush(log)?;
                 continue;
             }

@@ -154,6 +154,7 @@ impl Recovery {
                 gathering: false,
                 sync_records: 0,
                 epoch,
+                paused: false,
                 lead: None,
                 queued: end,
                 ticket: 0,
