@@ -26,6 +26,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
+    time::Instant,
 };
 
 /// The log grows by so much before it is looked at again whether a checkpoint would free space.
@@ -39,7 +40,7 @@ pub struct Latest {
     number: AtomicU64,
     /// Where a replay starts from the one before.
     kept_from: AtomicU64,
-    size_bytes: AtomicU64,
+    pub size_bytes: AtomicU64,
     /// Bytes of dead records that it left.
     dead_bytes: AtomicU64,
     /// The end of the log at which to look again whether there is much dead space.
@@ -200,6 +201,7 @@ impl Core {
         write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
         epoch: u64,
     ) -> Result<CheckpointDone, CheckpointError> {
+        let begun = Instant::now();
         let number = self.latest.unlogged.begin();
         let holes = self.plan_holes(start, live);
         let path = self.dir.join(names::CHECKPOINT_BEING_WRITTEN);
@@ -227,6 +229,7 @@ impl Core {
         holes.counts();
         let earlier = mem::replace(&mut *self.latest.planned.lock(), holes);
         let punched_bytes = self.punch(earlier);
+        self.done.checkpointed(begun.elapsed());
         Ok(CheckpointDone { size_bytes, punched_bytes })
     }
 

@@ -4,8 +4,7 @@ mod buffer;
 pub mod pace;
 mod writer;
 
-use buffer::Step;
-pub use buffer::{Buffer, Spare, Switch};
+pub use buffer::{Buffer, Spare, Step, Switch};
 #[cfg(feature = "testing")]
 pub use writer::{Outlook, Turn};
 pub use writer::{Writer, write_segment_header};
@@ -66,6 +65,9 @@ pub struct Log {
     pub queued: Lsn,
     /// How often entries have been put into the buffer.
     pub ticket: u64,
+    /// Batches appended since the journal was opened, and the records in them.
+    pub appends: u64,
+    pub records: u64,
 }
 
 /// Who appends to a journal that is no copy of a replicated log. To one that is, it is the leader of a
@@ -94,15 +96,18 @@ impl Core {
         let mut log = self.make_room(size_bytes, mode.reserve, epoch)?;
         let start = log.end;
         let end = start.plus(size_bytes);
+        let records = batch.len() as u64;
+        log.appends += 1;
+        log.records += records;
         if log.lead.is_some() {
             self.gather_batch(log, batch, mode);
             return Ok(batch.appended(start, end));
         }
         batch.seal(start, self.durable(), self.id);
-        log.segment.records.fetch_add(batch.len() as u64, Relaxed);
+        log.segment.records.fetch_add(records, Relaxed);
         log.buffer.put(start, batch.frame());
         if mode.sync {
-            log.sync_records += batch.len() as u64;
+            log.sync_records += records;
         }
         self.appended(&mut log, end, mode.sync);
         drop(log);
