@@ -10,7 +10,8 @@ Gem::Specification.new do |spec|
   spec.description = "The interface of the amq-protocol gem, on which Bunny and others are built, over a codec in Rust: " \
                      "several times faster, with a fraction of the objects."
   spec.license = "MIT"
-  spec.required_ruby_version = ">= 3.0"
+  # The newest is that of extconf.rb.
+  spec.required_ruby_version = [">= 3.0", "< 3.5.dev"]
   spec.files = Dir.chdir(__dir__) { Dir["lib/**/*.rb", "sig/**/*.rbs", "README.md", "LICENSE"] }
   if (platform = ENV.fetch("GEM_PLATFORM", nil))
     # Precompiled: an extension for each version of Ruby lies in a folder of its own.

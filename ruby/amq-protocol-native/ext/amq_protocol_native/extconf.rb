@@ -3,6 +3,16 @@
 # Writes the Makefile by which RubyGems builds the extension: with `rb_sys` where that gem is installed (cross builds
 # need it), else with cargo alone.
 
+# Objects are read where they lie, and where that is changes between Ruby's minor versions: a newer one than the newest that
+# was tested could read anything.
+NEWEST_RUBY = "3.4"
+
+version = RUBY_VERSION.split(".").first(2)
+if (version.map(&:to_i) <=> NEWEST_RUBY.split(".").map(&:to_i)).positive?
+  abort "amq-protocol-native knows Ruby up to #{NEWEST_RUBY}, and this is Ruby #{RUBY_VERSION}: wait for a newer " \
+        "amq-protocol-native, or use amq-protocol, which it stands in for"
+end
+
 require "mkmf"
 
 FEATURE = "amq_protocol_native/amq_protocol_native"
