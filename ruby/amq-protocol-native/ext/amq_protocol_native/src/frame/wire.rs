@@ -18,7 +18,7 @@ use crate::ruby::value::{
 fn find_kind(value: Value) -> Result<FrameKind> {
     let found = match layout::kind(value) {
         Kind::SmallInteger => {
-            u8::try_from(small_number(value)).ok().and_then(FrameKind::from_octet)
+            u8::try_from(small_number(value)).ok().and_then(FrameKind::from_byte)
         }
         Kind::Symbol if value == classes::SYMBOL_METHOD.get() => Some(FrameKind::Method),
         Kind::Symbol if value == classes::SYMBOL_HEADERS.get() => Some(FrameKind::Header),
@@ -175,7 +175,7 @@ ruby_method! {
         // SAFETY: no Ruby code runs while the header is read.
         let octets = unsafe { layout::octets(header) };
         let Some(&first) = octets.first() else { return Err(empty_response()) };
-        let Some(kind) = FrameKind::from_octet(first) else { return Err(unknown_type()) };
+        let Some(kind) = FrameKind::from_byte(first) else { return Err(unknown_type()) };
         let Some(&[_, channel_high, channel_low, ref len @ ..]) = octets.first_chunk::<HEADER_LEN>() else {
             return Err(Raise::malformed("a frame's header has seven bytes"));
         };
