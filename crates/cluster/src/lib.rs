@@ -11,16 +11,17 @@
 //!                  └─► packets ─► Group::step of the others ─► ReplicaLog::append ─► synced ─► packets
 //! ```
 //!
-//! One entry of the group's log is one frame of its journal, at the position that the leader chose, so that copies are
-//! equal byte for byte. The log itself is behind [`ReplicaLog`]. Why this engine, and what has to be known of it, is in
-//! `docs/decisions/0007-consensus-engine.md`.
+//! One entry of the group's log is a run of frames of its journal, at the position that the leader chose, so that
+//! copies are equal byte for byte. The log itself is behind [`ReplicaLog`]; [`JournalLog`] is a journal as one. Why this
+//! engine, what has to be known of it, and what is left to do, is in `docs/decisions/0007-consensus-engine.md`.
 //!
-//! Not here yet: copies that begin with a checkpoint instead of the first entry, the transport between processes, the
-//! placement of groups, and the shards that a broker opens.
+//! Nothing uses this crate yet. Not here: copies that begin with a checkpoint instead of the first entry, the
+//! transport between processes, the placement of groups, and the shards that a broker opens.
 
 mod entry;
 mod error;
 mod group;
+mod journal;
 mod log;
 mod members;
 mod options;
@@ -30,6 +31,7 @@ mod storage;
 pub use entry::{Entry, EntryId, EntryKind, NodeId};
 pub use error::{GroupError, ProposeError};
 pub use group::Group;
+pub use journal::JournalLog;
 pub use log::{LogError, PlaceError, Placed, ReplicaLog, Vote};
 pub use members::{Change, Members};
 pub use options::Options;

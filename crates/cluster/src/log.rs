@@ -9,8 +9,9 @@ use courser_store::Lsn;
 /// Everything up to [`ReplicaLog::last`] is on the disk when it is opened. What is committed never goes; what is not
 /// may be cut off by [`ReplicaLog::append`].
 pub trait ReplicaLog: 'static {
-    /// Records that survive together.
-    type Batch;
+    /// Records that survive together. The default has none; with it, [`ReplicaLog::place`] places what has gathered in
+    /// the log itself, if it gathers anything.
+    type Batch: Default;
 
     /// What [`ReplicaLog::save_vote`] saved last.
     fn vote(&self) -> Vote;
@@ -71,7 +72,7 @@ pub trait ReplicaLog: 'static {
     fn place(&mut self, id: EntryId, batch: &mut Self::Batch)
     -> Result<Option<Placed>, PlaceError>;
 
-    /// The same for what the engine makes itself. Finds room where batches find none any more.
+    /// The same for what the engine makes itself, when nothing has gathered any more. Finds room where batches find none.
     ///
     /// # Errors
     /// Nothing is placed then.
@@ -101,7 +102,17 @@ pub trait ReplicaLog: 'static {
     fn ask_sync(&mut self);
 
     /// Everything up to the entry at `index` is committed: it is durable, and is never cut off.
-    fn commit(&mut self, index: u64);
+    ///
+    /// # Errors
+    /// When the log can't say where that is. It has failed then.
+    fn commit(&mut self, index: u64) -> Result<(), LogError>;
+
+    /// This node serves in `term` from now on: batches may come.
+    fn lead(&mut self, term: u64);
+
+    /// This node does not serve any more. What was not placed is gone, and who waits for something to be durable is
+    /// told that it will not be. Called before anything of another leader is appended.
+    fn follow(&mut self);
 }
 
 /// What a node has promised, and who takes part.

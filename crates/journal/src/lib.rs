@@ -22,7 +22,6 @@ mod checkpoint;
 mod core;
 mod disk;
 mod error;
-mod figures;
 mod format;
 mod journal;
 mod log;

@@ -13,11 +13,9 @@ mod http;
 mod json;
 mod list;
 mod login;
-mod metrics;
 mod openapi;
 mod page;
 mod path;
-mod process;
 mod rates;
 mod refusal;
 mod reply;
@@ -27,7 +25,6 @@ mod settings;
 mod slow;
 
 pub use definitions::{ImportError, Imported, import};
-pub use metrics::{CertificateFigures, EndpointFigures, Exporter, LoginCounts, ServerFigures};
 pub use settings::{ListenerFacts, NodeFacts, Settings, Web};
 
 use courser_broker::admin::Admin;

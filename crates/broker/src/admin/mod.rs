@@ -12,7 +12,6 @@ mod commands;
 mod connections;
 mod durable;
 mod exchanges;
-mod figures;
 mod interventions;
 mod messages;
 mod page;
@@ -27,7 +26,6 @@ pub use commands::{NewBinding, NewQueue};
 pub use connections::{ConnectionView, DEFAULT_CLOSE_REASON};
 pub use durable::Durable;
 pub use exchanges::ExchangeView;
-pub use figures::{ChannelsView, ConnectionFigures, MemoryUses, QueueFigures};
 pub use messages::{GetMode, MESSAGES_MAX, MessageView};
 pub use page::{Listing, PAGE_MAX, Page, PageRequest, Start, View};
 pub use parameters::{CLUSTER_NAME, GlobalParameter, Parameter};
@@ -45,12 +43,10 @@ pub use crate::exchange::{ExchangeKind, ExchangeSettings};
 pub use crate::fault::Fault;
 pub use crate::monitor::{
     Churn, ConnectionDetails, ConnectionState, EVENTS_MAX, Event, EventKind, Followed, Follower,
-    TrafficCounts,
 };
 pub use crate::policy::{ApplyTo, Policy, PolicyError, PolicyKind};
 pub use crate::queue::QueueStatus;
 pub use crate::vhost::{VhostLimits, VhostSettings};
-pub use courser_store::{Figures as LogFigures, SYNC_DURATIONS};
 
 use crate::broker::Broker;
 use crate::exchange::Exchange;

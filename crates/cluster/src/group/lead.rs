@@ -41,6 +41,15 @@ impl<L: ReplicaLog> Group<L> {
         Ok(Some(placed))
     }
 
+    /// Proposes all that has gathered in the log.
+    ///
+    /// # Errors
+    /// What was not proposed stays gathered.
+    pub fn propose_gathered(&mut self) -> Result<(), ProposeError> {
+        while self.propose(&mut L::Batch::default())?.is_some() {}
+        Ok(())
+    }
+
     /// Changes the members; several at once by way of a joint configuration, which whoever leads leaves at a tick. Takes
     /// effect when it is committed.
     ///
@@ -54,6 +63,7 @@ impl<L: ReplicaLog> Group<L> {
         if let Some(reason) = self.members.refuses(changes) {
             return Err(ProposeError::BadChange(reason));
         }
+        self.propose_gathered()?;
         let proposed = self.node.propose_conf_change(Vec::new(), to_conf_change(changes));
         proposed.map_err(GroupError::from)?;
         Ok(self.handle_ready()?)
@@ -82,17 +92,22 @@ impl<L: ReplicaLog> Group<L> {
     fn may_propose(&self) -> Result<(), ProposeError> {
         let raft = &self.node.raft;
         let is_leader = raft.state == StateRole::Leader && raft.lead_transferee.is_none();
-        let is_member = raft.prs().get(raft.id).is_some();
-        if is_leader && is_member { Ok(()) } else { Err(ProposeError::NotLeader) }
+        if is_leader && self.serving.is_some() { Ok(()) } else { Err(ProposeError::NotLeader) }
     }
 
     /// Ends the exchange of one majority for another. The engine could do that by itself, except for a leader that is
     /// deposed before; so whoever leads does it.
     pub(super) fn leave_joint(&mut self) -> Result<(), GroupError> {
         let wants = self.members.is_joint() && !self.node.raft.has_pending_conf();
-        if wants && self.serving().is_some() && self.may_propose().is_ok() {
-            self.node.propose_conf_change(Vec::new(), ConfChangeV2::default())?;
+        if !wants || self.may_propose().is_err() {
+            return Ok(());
         }
-        Ok(())
+        match self.propose_gathered() {
+            Ok(()) => {}
+            Err(ProposeError::Failed(error)) => return Err(error),
+            // Another tick will do.
+            Err(_) => return Ok(()),
+        }
+        Ok(self.node.propose_conf_change(Vec::new(), ConfChangeV2::default())?)
     }
 }

@@ -8,7 +8,7 @@ mod timeouts;
 use crate::packet::Packet;
 use crate::storage::LogStorage;
 use crate::{GroupError, Members, NodeId, Options, ReplicaLog, Vote};
-use raft::{RawNode, StateRole};
+use raft::RawNode;
 use std::collections::VecDeque;
 use timeouts::Timeouts;
 
@@ -26,6 +26,8 @@ pub struct Group<L: ReplicaLog> {
     /// What waits for the disk, in the order in which it was written.
     unsynced: VecDeque<Unsynced>,
     packets: Vec<Packet>,
+    /// The term in which the log was told to take batches.
+    serving: Option<u64>,
     /// What was last given to [`ReplicaLog::commit`].
     committed: u64,
     /// Bytes that this leader has placed, and those of them that are committed: index and sum of bytes so far.
@@ -104,9 +106,7 @@ impl<L: ReplicaLog> Group<L> {
     /// The term that this node leads and may serve in: it has committed an entry of its own there, so everything that was
     /// ever confirmed is in its log.
     pub fn serving(&self) -> Option<u64> {
-        let raft = &self.node.raft;
-        let leads = raft.state == StateRole::Leader && raft.commit_to_current_term();
-        leads.then_some(raft.term)
+        self.serving
     }
 
     /// Everything up to this entry is committed, as far as this node knows.

@@ -43,6 +43,7 @@ impl<L: ReplicaLog> Group<L> {
             vote,
             unsynced: VecDeque::new(),
             packets: Vec::new(),
+            serving: None,
             committed: commit,
             placed: VecDeque::new(),
             placed_bytes: 0,
@@ -52,7 +53,7 @@ impl<L: ReplicaLog> Group<L> {
         for index in changes.into_iter().filter(|index| *index <= commit) {
             group.change_takes_effect(index)?;
         }
-        group.log_mut().commit(commit);
+        group.log_mut().commit(commit)?;
         group.handle_ready()?;
         Ok(group)
     }

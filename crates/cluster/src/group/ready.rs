@@ -29,6 +29,7 @@ impl<L: ReplicaLog> Group<L> {
         self.node.store().wants_names.set(true);
         let mut ready = self.node.ready();
         self.node.store().wants_names.set(false);
+        self.stop_serving();
         if let Some(state) = ready.hs() {
             self.save_promise(state)?;
         }
@@ -41,8 +42,28 @@ impl<L: ReplicaLog> Group<L> {
         let committed = ready.take_committed_entries();
         self.node.advance_append_async(ready);
         self.apply(&committed)?;
-        self.publish_commit(u64::MAX);
+        self.publish_commit(u64::MAX)?;
+        self.start_serving();
         Ok(())
+    }
+
+    fn stop_serving(&mut self) {
+        let raft = &self.node.raft;
+        let leads = raft.state == StateRole::Leader;
+        if self.serving.is_some_and(|term| !leads || raft.term != term) {
+            self.serving = None;
+            self.node.mut_store().log.follow();
+        }
+    }
+
+    fn start_serving(&mut self) {
+        let raft = &self.node.raft;
+        let leads = raft.state == StateRole::Leader && raft.commit_to_current_term();
+        let term = raft.term;
+        if leads && self.serving.is_none() {
+            self.serving = Some(term);
+            self.node.mut_store().log.lead(term);
+        }
     }
 
     /// Term and vote are on the disk before anything is said in that term.
@@ -58,7 +79,7 @@ impl<L: ReplicaLog> Group<L> {
     /// know after a restart that the one before was, see [`ReplicaLog::committed_hint`].
     fn write_in_runs(&mut self, entries: &[EngineEntry]) -> Result<(), GroupError> {
         for run in entries.chunk_by(|_, next| next.entry_type == EntryType::EntryNormal) {
-            self.publish_commit(run[0].index - 1);
+            self.publish_commit(run[0].index - 1)?;
             self.write(run)?;
         }
         Ok(())
@@ -156,17 +177,18 @@ impl<L: ReplicaLog> Group<L> {
     }
 
     /// Tells the log what is committed; of that, no more than up to `last`.
-    fn publish_commit(&mut self, last: u64) {
+    fn publish_commit(&mut self, last: u64) -> Result<(), LogError> {
         let raft = &self.node.raft;
         let committed = raft.raft_log.committed.min(last);
         if committed <= self.committed {
-            return;
+            return Ok(());
         }
         self.committed = committed;
-        self.node.mut_store().log.commit(committed);
+        self.node.mut_store().log.commit(committed)?;
         while let Some((_, bytes)) = self.placed.pop_front_if(|(index, _)| *index <= committed) {
             self.committed_bytes = bytes;
         }
+        Ok(())
     }
 }
 

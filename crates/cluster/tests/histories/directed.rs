@@ -1,11 +1,20 @@
 //! Cases that every history should come across, but need not.
 
-use crate::world::World;
-use courser_cluster::{Change, NodeId, Options, ReplicaLog};
+use crate::copy::Copy;
+use crate::log::TestLog;
+use crate::world::World as AnyWorld;
+
+use courser_cluster::{Change, JournalLog, NodeId, Options, ReplicaLog};
+
+type World = AnyWorld<TestLog>;
 
 /// Three founders, of which one leads, and `others`.
 fn led(others: usize) -> (World, usize) {
-    let mut world = World::new(1, 3, others);
+    led_on(others)
+}
+
+fn led_on<C: Copy>(others: usize) -> (AnyWorld<C>, usize) {
+    let mut world = AnyWorld::new(1, 3, others);
     world.settle();
     let leader = world.leader().expect("a settled group has a leader");
     (world, leader)
@@ -108,14 +117,19 @@ fn a_leader_takes_no_more_than_may_wait_for_a_majority() {
 
 #[test]
 fn a_node_that_stops_before_it_applies_a_change_of_members_knows_them_when_it_starts() {
-    let (mut world, leader) = led(1);
+    stops_before_it_applies::<TestLog>();
+    stops_before_it_applies::<JournalLog>();
+}
+
+fn stops_before_it_applies<C: Copy>() {
+    let (mut world, leader) = led_on::<C>(1);
     let behind = (leader + 1) % 3;
     let change = Change::AddLearner(NodeId(4));
     world.change(leader, &[change]);
     (0..3).for_each(|_| world.round_with_syncs_of(|at| at != behind));
     world.publish(leader);
     (0..3).for_each(|_| world.round_with_syncs_of(|at| at != behind));
-    let learners = |world: &World| {
+    let learners = |world: &AnyWorld<C>| {
         world.nodes[behind].group.as_ref().map(|group| group.members().learners.clone())
     };
     assert_eq!(learners(&world), Some(vec![]));

@@ -2,6 +2,8 @@
 //!
 //! It writes nothing by itself: [`TestLog::flush`] is the round of a log thread.
 
+use crate::copy::Copy;
+use crate::model::Record;
 use bytes::{BufMut, Bytes};
 use courser_cluster::{
     Entry, EntryId, EntryKind, LogError, Members, NodeId, PlaceError, Placed, ReplicaLog, Vote,
@@ -30,6 +32,7 @@ pub struct TestLog {
     buffer: Vec<(u64, Vec<u8>)>,
     written: u64,
     synced: u64,
+    leads: Option<u64>,
 }
 
 /// An entry and where it stands.
@@ -45,39 +48,6 @@ impl Held {
 }
 
 impl TestLog {
-    /// Makes the files of a new group's copy.
-    pub fn create(disk: &FakeDisk, founders: &[NodeId]) {
-        let members = Members::founders(founders).encode();
-        disk.put(Path::new("log/vote"), &encode_vote(&Vote { members, ..Vote::default() }));
-        disk.put(Path::new("log/entries"), &[]);
-    }
-
-    /// Reads what is on the disk.
-    pub fn open(disk: &FakeDisk) -> io::Result<Self> {
-        let bytes = disk.contents(Path::new("log/entries")).expect("the file was made");
-        let vote = disk.contents(Path::new("log/vote")).expect("the file was made");
-        let mut log = TestLog {
-            disk: disk.clone(),
-            vote: decode_vote(&vote),
-            entries: Vec::new(),
-            committed: 0,
-            hint: 0,
-            buffer: Vec::new(),
-            written: 0,
-            synced: 0,
-        };
-        while let Some((held, commit)) = log.next_in(&bytes) {
-            log.hint = log.hint.max(commit);
-            log.entries.push(held);
-        }
-        log.hint = log.hint.min(log.last().index);
-        // A whole frame behind a torn one would be found again once what was torn is there.
-        let torn = (bytes.len() as u64).saturating_sub(log.end());
-        log.buffer.push((log.end(), vec![0; torn as usize]));
-        log.flush()?;
-        Ok(log)
-    }
-
     /// The next frame in what was on the disk, directly behind the last one or behind a gap.
     fn next_in(&self, bytes: &[u8]) -> Option<(Held, u64)> {
         let at = |start: u64| {
@@ -98,22 +68,7 @@ impl TestLog {
         self.entries.last().map_or(0, Held::end)
     }
 
-    /// One round of a log thread: writes what waits, and syncs it.
-    pub fn flush(&mut self) -> io::Result<()> {
-        let file = self.disk.open(Path::new("log/entries"), OpenMode::Write)?;
-        for (offset, bytes) in self.buffer.drain(..) {
-            let mut done = 0;
-            while done < bytes.len() {
-                done += file.write_at(&bytes[done..], offset + done as u64)?;
-            }
-        }
-        file.sync_data()?;
-        self.synced = self.written;
-        Ok(())
-    }
-
-    /// The entry at `index`.
-    pub fn entry(&self, index: u64) -> Option<&Entry> {
+    fn held_at(&self, index: u64) -> Option<&Entry> {
         Some(&self.entries.get(index.checked_sub(1)? as usize)?.entry)
     }
 
@@ -165,6 +120,68 @@ impl TestLog {
     }
 }
 
+impl Copy for TestLog {
+    fn create(disk: &FakeDisk, founders: &[NodeId]) {
+        let members = Members::founders(founders).encode();
+        disk.put(Path::new("log/vote"), &encode_vote(&Vote { members, ..Vote::default() }));
+        disk.put(Path::new("log/entries"), &[]);
+    }
+
+    fn open(disk: &FakeDisk) -> io::Result<Self> {
+        let bytes = disk.contents(Path::new("log/entries")).expect("the file was made");
+        let vote = disk.contents(Path::new("log/vote")).expect("the file was made");
+        let mut log = TestLog {
+            disk: disk.clone(),
+            vote: decode_vote(&vote),
+            entries: Vec::new(),
+            committed: 0,
+            hint: 0,
+            buffer: Vec::new(),
+            written: 0,
+            synced: 0,
+            leads: None,
+        };
+        while let Some((held, commit)) = log.next_in(&bytes) {
+            log.hint = log.hint.max(commit);
+            log.entries.push(held);
+        }
+        log.hint = log.hint.min(log.last().index);
+        // A whole frame behind a torn one would be found again once what was torn is there.
+        let torn = (bytes.len() as u64).saturating_sub(log.end());
+        log.buffer.push((log.end(), vec![0; torn as usize]));
+        log.flush()?;
+        Ok(log)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let file = self.disk.open(Path::new("log/entries"), OpenMode::Write)?;
+        for (offset, bytes) in self.buffer.drain(..) {
+            let mut done = 0;
+            while done < bytes.len() {
+                done += file.write_at(&bytes[done..], offset + done as u64)?;
+            }
+        }
+        file.sync_data()?;
+        self.synced = self.written;
+        Ok(())
+    }
+
+    fn entry(&self, index: u64) -> Option<Entry> {
+        self.held_at(index).cloned()
+    }
+
+    fn batch(&mut self, record: Record) -> Vec<u8> {
+        record.encode()
+    }
+
+    fn records(entry: &Entry) -> Vec<Record> {
+        match entry.kind {
+            EntryKind::Batch => vec![Record::decode(payload_of(entry))],
+            EntryKind::Start | EntryKind::Members => Vec::new(),
+        }
+    }
+}
+
 impl ReplicaLog for TestLog {
     type Batch = Vec<u8>;
 
@@ -194,7 +211,7 @@ impl ReplicaLog for TestLog {
     }
 
     fn term(&self, index: u64) -> Option<u64> {
-        if index == 0 { Some(0) } else { self.entry(index).map(|entry| entry.id.term) }
+        if index == 0 { Some(0) } else { self.held_at(index).map(|entry| entry.id.term) }
     }
 
     fn end_of(&self, index: u64) -> Option<Lsn> {
@@ -220,7 +237,7 @@ impl ReplicaLog for TestLog {
     fn read(&self, from: u64, to: u64, bytes_max: u64) -> Result<Vec<Entry>, LogError> {
         let mut left = bytes_max;
         let mut found = Vec::new();
-        for entry in (from..to).filter_map(|index| self.entry(index)) {
+        for entry in (from..to).filter_map(|index| self.held_at(index)) {
             let len = entry.frame.len() as u64;
             if len > left && !found.is_empty() {
                 break;
@@ -232,12 +249,12 @@ impl ReplicaLog for TestLog {
     }
 
     fn payload(&self, index: u64) -> Result<Bytes, LogError> {
-        let entry = self.entry(index).ok_or_else(|| LogError(format!("no entry {index}")))?;
+        let entry = self.held_at(index).ok_or_else(|| LogError(format!("no entry {index}")))?;
         Ok(payload_of(entry))
     }
 
     fn place(&mut self, id: EntryId, batch: &mut Vec<u8>) -> Result<Option<Placed>, PlaceError> {
-        Ok(Some(self.put(id, EntryKind::Batch, batch)))
+        Ok((!batch.is_empty()).then(|| self.put(id, EntryKind::Batch, batch)))
     }
 
     fn place_bare(
@@ -250,6 +267,7 @@ impl ReplicaLog for TestLog {
     }
 
     fn append(&mut self, entries: &[Entry]) -> Result<(), LogError> {
+        assert_eq!(self.leads, None, "it leads, and takes entries of others");
         for entry in entries {
             match self.term(entry.id.index) {
                 Some(term) if term == entry.id.term => continue,
@@ -275,14 +293,23 @@ impl ReplicaLog for TestLog {
 
     fn ask_sync(&mut self) {}
 
-    fn commit(&mut self, index: u64) {
+    fn commit(&mut self, index: u64) -> Result<(), LogError> {
         assert!(index >= self.committed && index <= self.last().index, "a commit goes forward");
         self.committed = index;
+        Ok(())
+    }
+
+    fn lead(&mut self, term: u64) {
+        assert!(self.last().term == term && self.leads.replace(term).is_none());
+    }
+
+    fn follow(&mut self) {
+        assert!(self.leads.take().is_some());
     }
 }
 
 /// What an entry was placed with.
-pub fn payload_of(entry: &Entry) -> Bytes {
+fn payload_of(entry: &Entry) -> Bytes {
     entry.frame.slice(HEAD_LEN..)
 }
 

@@ -3,11 +3,15 @@
 //!
 //! `COURSER_HISTORIES=10000` runs that many; `COURSER_HISTORY=17` runs one.
 
+mod copy;
 mod directed;
 mod log;
 mod model;
 mod world;
 
+use copy::Copy;
+use courser_cluster::JournalLog;
+use log::TestLog;
 use std::env;
 use world::World;
 
@@ -24,11 +28,11 @@ fn seeds() -> Vec<u64> {
 }
 
 /// Runs histories, and says which one failed.
-fn run(kind: &str, founders: usize, others: usize, changes: bool) {
+fn run<C: Copy>(kind: &str, founders: usize, others: usize, changes: bool) {
     let (mut confirmed, mut terms) = (0, 0);
     for seed in seeds() {
         let told = Told(kind, seed);
-        let mut world = World::new(seed, founders, others);
+        let mut world = World::<C>::new(seed, founders, others);
         for _ in 0..STEPS {
             step(&mut world, changes);
         }
@@ -51,7 +55,7 @@ impl Drop for Told<'_> {
     }
 }
 
-fn step(world: &mut World, changes: bool) {
+fn step<C: Copy>(world: &mut World<C>, changes: bool) {
     let at = world.rng.below(world.nodes.len() as u64) as usize;
     match world.rng.below(1000) {
         0..350 => (0..1 + world.rng.below(6)).for_each(|_| world.deliver()),
@@ -88,23 +92,23 @@ fn step(world: &mut World, changes: bool) {
 
 #[test]
 fn three_nodes_lose_nothing_that_was_confirmed() {
-    run("three", 3, 0, false);
+    run::<TestLog>("three", 3, 0, false);
 }
 
 #[test]
 fn five_nodes_lose_nothing_that_was_confirmed() {
-    run("five", 5, 0, false);
+    run::<TestLog>("five", 5, 0, false);
 }
 
 #[test]
 fn members_come_and_go_without_loss() {
-    run("members", 3, 3, true);
+    run::<TestLog>("members", 3, 3, true);
 }
 
 #[test]
 fn a_history_happens_again_in_the_same_way() {
     let run = || {
-        let mut world = World::new(7, 3, 2);
+        let mut world = World::<TestLog>::new(7, 3, 2);
         (0..STEPS).for_each(|_| step(&mut world, true));
         let groups = world.nodes.iter().map(|node| node.group.as_ref());
         let ends: Vec<_> =
@@ -112,4 +116,14 @@ fn a_history_happens_again_in_the_same_way() {
         (ends, world.rng.number())
     };
     assert_eq!(run(), run());
+}
+
+#[test]
+fn three_journals_lose_nothing_that_was_confirmed() {
+    run::<JournalLog>("three journals", 3, 0, false);
+}
+
+#[test]
+fn journals_of_members_that_come_and_go_lose_nothing() {
+    run::<JournalLog>("journals of members", 3, 2, true);
 }

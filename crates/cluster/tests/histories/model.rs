@@ -1,8 +1,8 @@
 //! What must hold, whatever happens: one log that only grows, and nothing that was confirmed missing in it.
 
-use crate::log::{TestLog, payload_of};
+use crate::copy::Copy;
 use bytes::{Buf, Bytes};
-use courser_cluster::{EntryKind, Group, NodeId};
+use courser_cluster::{Group, NodeId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a client has in the log.
@@ -40,8 +40,8 @@ impl Record {
 /// What the whole group has done, seen from outside.
 #[derive(Default)]
 pub struct Model {
-    /// The frames that some node holds for committed, and what they are.
-    committed: Vec<(Bytes, EntryKind)>,
+    /// The frames that some node holds for committed, and the records in them.
+    committed: Vec<(Bytes, Vec<Record>)>,
     /// Records that were confirmed, with their indices.
     confirmed: BTreeMap<Record, u64>,
     /// Who has served in which term.
@@ -52,12 +52,13 @@ pub struct Model {
 
 impl Model {
     /// A node has come from one commit to another.
-    pub fn commits(&mut self, node: NodeId, before: u64, group: &Group<TestLog>) {
+    pub fn commits<C: Copy>(&mut self, node: NodeId, before: u64, group: &Group<C>) {
         for index in before + 1..=group.committed() {
             let entry = group.log().entry(index).expect("what is committed is in the log");
             let Some((frame, _)) = self.committed.get(index as usize - 1) else {
                 assert_eq!(index as usize, self.committed.len() + 1);
-                self.committed.push((entry.frame.clone(), entry.kind));
+                let records = C::records(&entry);
+                self.committed.push((entry.frame, records));
                 continue;
             };
             assert_eq!(
@@ -70,17 +71,16 @@ impl Model {
     /// A client was told that its record survives.
     pub fn confirms(&mut self, node: NodeId, record: Record, index: u64) {
         let entry = self.committed.get(index as usize - 1);
-        let (frame, _) = entry.unwrap_or_else(|| {
+        let (_, kept) = entry.unwrap_or_else(|| {
             panic!("{node} confirms {record:?}, which nobody holds for committed")
         });
-        let kept = Record::decode(frame.slice(48..));
-        assert_eq!(kept, record, "node {node} confirms at {index} what is not there");
+        assert!(kept.contains(&record), "node {node} confirms at {index} what is not there");
         self.confirmed.insert(record, index);
         self.last_confirmed = self.last_confirmed.max(index);
     }
 
     /// A node begins to serve.
-    pub fn serves(&mut self, node: NodeId, term: u64, group: &Group<TestLog>) {
+    pub fn serves<C: Copy>(&mut self, node: NodeId, term: u64, group: &Group<C>) {
         let first = *self.served.entry(term).or_insert(node);
         assert_eq!(first, node, "two nodes serve in term {term}");
         let committed = group.committed();
@@ -105,9 +105,9 @@ impl Model {
 
     fn holds(&self, record: Record, committed: u64) -> bool {
         self.confirmed.get(&record).is_some_and(|index| *index <= committed)
-            || self.committed[..committed as usize].iter().any(|(frame, kind)| {
-                *kind == EntryKind::Batch && Record::decode(frame.slice(48..)) == record
-            })
+            || self.committed[..committed as usize]
+                .iter()
+                .any(|(_, records)| records.contains(&record))
     }
 
     /// How many records were confirmed.
@@ -134,22 +134,21 @@ impl Model {
 }
 
 /// The messages that a node finds in what is committed, as a broker would restore them. In order, and each once.
-fn live(group: &Group<TestLog>) -> BTreeSet<u64> {
+fn live<C: Copy>(group: &Group<C>) -> BTreeSet<u64> {
     let mut live = BTreeSet::new();
     let mut last = 0;
     for index in 1..=group.committed() {
         let entry = group.log().entry(index).expect("what is committed is in the log");
-        if entry.kind != EntryKind::Batch {
-            continue;
-        }
-        match Record::decode(payload_of(entry)) {
-            Record::Message(number) => {
-                assert!(last < number, "message {number} comes after {last}");
-                last = number;
-                live.insert(number);
-            }
-            Record::Acknowledged(number) => {
-                live.remove(&number);
+        for record in C::records(&entry) {
+            match record {
+                Record::Message(number) => {
+                    assert!(last < number, "message {number} comes after {last}");
+                    last = number;
+                    live.insert(number);
+                }
+                Record::Acknowledged(number) => {
+                    live.remove(&number);
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Nothing runs by itself: the same seed gives the same history.
 
-use crate::log::TestLog;
+use crate::copy::Copy;
 use crate::model::{Model, Record};
 use bytes::{Bytes, BytesMut};
 use courser_cluster::{Change, Group, GroupError, NodeId, Options, Packet, ProposeError};
@@ -15,10 +15,10 @@ const PACKETS_MAX: usize = 400;
 const ROUNDS_TO_SETTLE: usize = 600;
 
 /// One node.
-pub struct Node {
+pub struct Node<C: Copy> {
     pub id: NodeId,
     disk: FakeDisk,
-    pub group: Option<Group<TestLog>>,
+    pub group: Option<Group<C>>,
     /// Records that wait for their confirm: what, where, of which term.
     waiting: Vec<(Record, u64, u64)>,
     serving: Option<u64>,
@@ -27,9 +27,9 @@ pub struct Node {
 }
 
 /// The nodes, what is between them, and what must hold.
-pub struct World {
+pub struct World<C: Copy> {
     pub rng: Rng,
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<Node<C>>,
     pub model: Model,
     packets: Vec<Bytes>,
     /// Links that carry nothing, each in one direction.
@@ -37,13 +37,13 @@ pub struct World {
     next_message: u64,
 }
 
-impl World {
+impl<C: Copy> World<C> {
     /// `founders` nodes that form a group, and `others` that may be taken into it.
     pub fn new(seed: u64, founders: usize, others: usize) -> Self {
         let ids: Vec<NodeId> = (1..=(founders + others) as u64).map(NodeId).collect();
         let node = |id: &NodeId| {
             let disk = FakeDisk::new(seed ^ id.0 << 40);
-            TestLog::create(&disk, &ids[..founders]);
+            C::create(&disk, &ids[..founders]);
             Node {
                 id: *id,
                 disk,
@@ -74,7 +74,7 @@ impl World {
         }
         node.disk.set_faults(Faults::default());
         node.starts += 1;
-        let log = TestLog::open(&node.disk).expect("a disk without faults");
+        let log = C::open(&node.disk).expect("a disk without faults");
         let seed = self.rng.number();
         let options =
             Options { seed, packet_bytes: 300, packets_in_flight: 4, ..Options::new(node.id) };
@@ -97,7 +97,7 @@ impl World {
     pub fn with<T>(
         &mut self,
         at: usize,
-        act: impl FnOnce(&mut Group<TestLog>) -> Result<T, GroupError>,
+        act: impl FnOnce(&mut Group<C>) -> Result<T, GroupError>,
     ) -> Option<T> {
         let group = self.nodes[at].group.as_mut()?;
         match act(group) {
@@ -218,18 +218,22 @@ impl World {
         }
         self.next_message += 1;
         let index = self.with(at, |group| {
-            let placed = match group.propose(&mut record.encode()) {
-                Ok(placed) => placed.expect("a batch with a record"),
+            let mut batch = group.log_mut().batch(record);
+            let proposed = match group.propose(&mut batch) {
+                Ok(_) => group.propose_gathered(),
+                Err(error) => Err(error),
+            };
+            match proposed {
+                Ok(()) => {}
                 Err(ProposeError::NotLeader | ProposeError::Behind(_)) => return Ok(None),
                 Err(ProposeError::Failed(error)) => return Err(error),
                 Err(error) => panic!("a batch is refused: {error}"),
+            }
+            let holds = |index: &u64| {
+                let entry = group.log().entry(*index);
+                entry.is_some_and(|entry| C::records(&entry).contains(&record))
             };
-            let log = group.log();
-            let index = (1..).find(|index| {
-                use courser_cluster::ReplicaLog;
-                log.end_of(*index) == Some(placed.end)
-            });
-            Ok(index)
+            Ok((1..=group.log().last().index).rfind(holds))
         });
         if let Some(Some(index)) = index {
             self.nodes[at].waiting.push((record, index, term));
@@ -266,11 +270,7 @@ impl World {
         self.ask(at, |group| group.transfer_to(to));
     }
 
-    fn ask(
-        &mut self,
-        at: usize,
-        what: impl FnOnce(&mut Group<TestLog>) -> Result<(), ProposeError>,
-    ) {
+    fn ask(&mut self, at: usize, what: impl FnOnce(&mut Group<C>) -> Result<(), ProposeError>) {
         self.with(at, |group| match what(group) {
             Err(ProposeError::Failed(error)) => Err(error),
             _ => Ok(()),
@@ -380,7 +380,7 @@ impl World {
     fn all_have_what(&self, leader: usize) -> bool {
         let Some(group) = &self.nodes[leader].group else { return false };
         let members = group.members();
-        let has = |node: &Node| {
+        let has = |node: &Node<C>| {
             let copy = node.group.as_ref();
             copy.is_some_and(|copy| {
                 copy.committed() == group.committed() && copy.members() == group.members()

@@ -125,7 +125,10 @@ impl Entry {
             let header = FrameHeader::decode(rest, at).ok_or(bad)?;
             let len = usize::try_from(header.frame_len()).ok().filter(|len| *len <= rest.len());
             let len = len.ok_or(bad)?;
-            if header.durable != Lsn(0) || !check_frame(&header, rest, group) {
+            // What is behind the records is in no sum, and copies are equal in it too.
+            let padding = &rest[..len][FRAME_HEADER_LEN + header.payload_len as usize..];
+            let is_padded = padding.iter().all(|byte| *byte == 0);
+            if header.durable != Lsn(0) || !is_padded || !check_frame(&header, rest, group) {
                 return Err(bad);
             }
             offset += len;

@@ -47,10 +47,7 @@ fn no_byte_of_an_entry_may_be_another() {
         let mut harmed = frame.to_vec();
         harmed[offset] ^= 1;
         let parsed = Entry::parse(harmed.into(), IDENTITY.group);
-        // The bytes that fill a frame up are nothing.
-        let record_end = 32 + 8 + 3;
-        let is_padding = (record_end..frame.len() - 80).contains(&offset);
-        assert_eq!(parsed.is_err(), !is_padding, "offset {offset}");
+        assert!(parsed.is_err(), "offset {offset}");
     }
     for len in 0..frame.len() {
         assert!(Entry::parse(frame.slice(..len), IDENTITY.group).is_err(), "length {len}");

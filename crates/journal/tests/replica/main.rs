@@ -1,6 +1,5 @@
 //! Copies of a replicated log on disks that crash, held against a model.
 
-mod bootstrap;
 mod copy;
 mod damage;
 mod entries;

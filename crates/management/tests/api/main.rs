@@ -12,8 +12,6 @@ mod lists;
 mod login;
 mod matrix;
 mod messages;
-mod metrics;
-mod metrics_format;
 mod objects;
 mod support;
 mod writes;

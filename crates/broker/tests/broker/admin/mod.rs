@@ -6,7 +6,6 @@ mod connections;
 mod counts;
 mod durable;
 mod events;
-mod figures;
 mod interventions;
 mod messages;
 mod paging;

@@ -1,0 +1,191 @@
+//! A copy of a shard's journal as the log of a group.
+//!
+//! Batches do not come through here: whoever serves appends them to [`JournalLog::serving`], which gives out positions at
+//! once, and [`Group::propose`](crate::Group::propose) makes an entry of what has gathered.
+
+use crate::{Entry, EntryId, EntryKind, LogError, PlaceError, Placed, ReplicaLog, Vote};
+use bytes::Bytes;
+use courser_journal::replica::Replica;
+use courser_journal::{Journal, replica};
+use courser_store::Lsn;
+
+/// A journal that is one copy of a group's log.
+pub struct JournalLog {
+    replica: Replica,
+    serving: Option<Journal>,
+}
+
+impl JournalLog {
+    /// The log in an open copy.
+    pub fn new(replica: Replica) -> Self {
+        JournalLog { replica, serving: None }
+    }
+
+    /// The copy.
+    pub fn replica(&self) -> &Replica {
+        &self.replica
+    }
+
+    /// Where batches are appended, while this node serves.
+    pub fn serving(&self) -> Option<&Journal> {
+        self.serving.as_ref()
+    }
+}
+
+impl ReplicaLog for JournalLog {
+    /// What was appended to [`JournalLog::serving`] since the last one.
+    type Batch = ();
+
+    fn vote(&self) -> Vote {
+        let replica::Vote { term, voted_for, members, members_index } = self.replica.vote();
+        Vote { term, voted_for, members, members_index }
+    }
+
+    fn save_vote(&mut self, vote: &Vote) -> Result<(), LogError> {
+        let Vote { term, voted_for, members, members_index } = vote.clone();
+        let vote = replica::Vote { term, voted_for, members, members_index };
+        self.replica.save_vote(&vote).map_err(failed)
+    }
+
+    fn before_first(&self) -> EntryId {
+        id_from(self.replica.first())
+    }
+
+    fn last(&self) -> EntryId {
+        id_from(self.replica.last())
+    }
+
+    fn term(&self, index: u64) -> Option<u64> {
+        self.replica.term(index)
+    }
+
+    fn end_of(&self, index: u64) -> Option<Lsn> {
+        self.replica.end_of(index).ok()
+    }
+
+    fn is_valid(&self, entry: &Entry) -> bool {
+        let group = self.replica.identity().group;
+        let found = replica::Entry::parse(entry.frame.clone(), group);
+        found.is_ok_and(|found| found == entry_into(entry))
+    }
+
+    fn committed_hint(&self) -> u64 {
+        self.replica.committed_hint()
+    }
+
+    fn members_after(&self, index: u64) -> Result<Vec<u64>, LogError> {
+        let mut found = Vec::new();
+        for noted in self.replica.notes_after(index) {
+            if self.entry(noted)?.kind == replica::EntryKind::Members {
+                found.push(noted);
+            }
+        }
+        Ok(found)
+    }
+
+    fn read(&self, from: u64, to: u64, bytes_max: u64) -> Result<Vec<Entry>, LogError> {
+        let read = self.replica.read(from, to, bytes_max).map_err(failed)?;
+        Ok(read.into_iter().map(entry_from).collect())
+    }
+
+    fn payload(&self, index: u64) -> Result<Bytes, LogError> {
+        Ok(Bytes::copy_from_slice(self.entry(index)?.note()))
+    }
+
+    fn place(&mut self, id: EntryId, _batch: &mut ()) -> Result<Option<Placed>, PlaceError> {
+        let placed = self.replica.place(id_into(id)).map_err(place_error)?;
+        Ok(placed.map(placed_from))
+    }
+
+    fn place_bare(
+        &mut self,
+        id: EntryId,
+        kind: EntryKind,
+        payload: &[u8],
+    ) -> Result<Placed, PlaceError> {
+        let placed = self.replica.place_note(id_into(id), kind_into(kind), payload);
+        placed.map(placed_from).map_err(place_error)
+    }
+
+    fn append(&mut self, entries: &[Entry]) -> Result<(), LogError> {
+        let entries: Vec<_> = entries.iter().map(entry_into).collect();
+        self.replica.append(&entries).map_err(failed)
+    }
+
+    fn written(&self) -> u64 {
+        self.replica.written()
+    }
+
+    fn synced(&self) -> u64 {
+        self.replica.synced()
+    }
+
+    fn ask_sync(&mut self) {
+        // Every entry wants to be synced.
+    }
+
+    fn commit(&mut self, index: u64) -> Result<(), LogError> {
+        self.replica.commit(index).map_err(failed)
+    }
+
+    fn lead(&mut self, term: u64) {
+        self.serving = Some(self.replica.lead(term));
+    }
+
+    fn follow(&mut self) {
+        self.serving = None;
+        self.replica.follow();
+    }
+}
+
+impl JournalLog {
+    fn entry(&self, index: u64) -> Result<replica::Entry, LogError> {
+        let mut read = self.replica.read(index, index + 1, u64::MAX).map_err(failed)?;
+        read.pop().ok_or_else(|| LogError(format!("entry {index} is not in the log")))
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> LogError {
+    LogError(error.to_string())
+}
+
+fn place_error(error: replica::PlaceError) -> PlaceError {
+    match error {
+        replica::PlaceError::Full => PlaceError::Full,
+        other => PlaceError::Failed(failed(other)),
+    }
+}
+
+fn placed_from(entry: replica::Entry) -> Placed {
+    Placed { start: entry.start(), end: entry.end(), frame: entry.frame }
+}
+
+fn id_from(id: replica::EntryId) -> EntryId {
+    EntryId { term: id.term, index: id.index }
+}
+
+fn id_into(id: EntryId) -> replica::EntryId {
+    replica::EntryId { term: id.term, index: id.index }
+}
+
+fn kind_into(kind: EntryKind) -> replica::EntryKind {
+    match kind {
+        EntryKind::Batch => replica::EntryKind::Batch,
+        EntryKind::Start => replica::EntryKind::Start,
+        EntryKind::Members => replica::EntryKind::Members,
+    }
+}
+
+fn entry_from(entry: replica::Entry) -> Entry {
+    let kind = match entry.kind {
+        replica::EntryKind::Batch => EntryKind::Batch,
+        replica::EntryKind::Start => EntryKind::Start,
+        replica::EntryKind::Members => EntryKind::Members,
+    };
+    Entry { id: id_from(entry.id), kind, frame: entry.frame }
+}
+
+fn entry_into(entry: &Entry) -> replica::Entry {
+    let kind = kind_into(entry.kind);
+    replica::Entry { id: id_into(entry.id), kind, frame: entry.frame.clone() }
+}
