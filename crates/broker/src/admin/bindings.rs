@@ -45,6 +45,24 @@ pub(super) fn to_queue(vhost: &Vhost, queue: &Arc<Queue>) -> Vec<BindingView> {
     found
 }
 
+/// The bindings from an exchange to one destination.
+pub(super) fn between(
+    vhost: &Vhost,
+    exchange: &Exchange,
+    destination: &Destination,
+) -> Vec<BindingView> {
+    if exchange.name.is_empty() {
+        return match destination {
+            Destination::Queue(queue) => vec![by_name(vhost, queue)],
+            Destination::Exchange(_) => Vec::new(),
+        };
+    }
+    let mut found = Vec::new();
+    add(vhost, exchange, destination.id(), &mut found);
+    sort(&mut found);
+    found
+}
+
 /// The bindings that lead to an exchange.
 pub(super) fn to_exchange(vhost: &Vhost, exchange: &Arc<Exchange>) -> Vec<BindingView> {
     let mut found = Vec::new();

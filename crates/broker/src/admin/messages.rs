@@ -5,13 +5,13 @@ use crate::fault::{Fault, Resource, store_fault};
 use crate::monitor::{Connection, ConnectionDetails};
 use crate::outbox::Outbox;
 use crate::posting::{InternalPublish, post};
-use crate::queue::{Queue, Settled, Taking};
+use crate::queue::{Peeked, Polled, Queue, Settled, Taking};
 use crate::routing::Route;
 use crate::vhost::Vhost;
 use crate::wakes::Wakes;
 use bytes::Bytes;
 use courser_codec::ShortString;
-use courser_store::{MessageRef, StoreError};
+use courser_store::StoreError;
 use std::sync::Arc;
 
 /// Messages that one call looks at or takes at most.
@@ -32,6 +32,10 @@ pub struct MessageView {
     pub routing_key: ShortString,
     /// It has been delivered before.
     pub redelivered: bool,
+    /// Its number in the queue, which stays the same as long as the broker runs.
+    pub number: u64,
+    /// When it was published, in milliseconds since 1970, where the queue has to know that.
+    pub published_ms: Option<u64>,
     /// The payload of its content header frame: its properties.
     pub header: Vec<u8>,
     /// Its body, or the beginning of it.
@@ -70,9 +74,7 @@ impl Admin {
         let mut shown = Shown { messages: Vec::new(), bytes: 0, body_bytes_max };
         let store = &*vhost.shard().store;
         let peeked =
-            queue.peek(skip, count.min(MESSAGES_MAX), store, &mut |message, redelivered| {
-                shown.add(message, redelivered)
-            });
+            queue.peek(skip, count.min(MESSAGES_MAX), store, &mut |peeked| shown.add(peeked));
         peeked.map_err(|error| queue.fault(error))?;
         Ok(shown.messages)
     }
@@ -93,9 +95,8 @@ impl Admin {
         let (vhost, queue) = self.own_queue(vhost, queue)?;
         refuse_streams("basic.get", &vhost, &queue)?;
         let mut shown = Shown { messages: Vec::new(), bytes: 0, body_bytes_max };
-        let taken = self.take(&vhost, &queue, count.min(MESSAGES_MAX), &mut |message, again| {
-            shown.add(message, again)
-        });
+        let taken =
+            self.take(&vhost, &queue, count.min(MESSAGES_MAX), &mut |peeked| shown.add(peeked));
         let mut wakes = Wakes::default();
         let settled = {
             let (taken, failed) = taken;
@@ -165,51 +166,56 @@ impl Admin {
         }
         let route = Arc::new(Route::to(target));
         let (mut publishes, mut bytes, now_ms) = (Vec::new(), 0, self.broker.now_ms());
-        let (taken, failed) = self.take(vhost, source, at_once.min(most), &mut |message, _| {
-            publishes.push(InternalPublish::to(&message, Arc::clone(&route), now_ms));
-            bytes += message.body.len();
+        let (taken, failed) = self.take(vhost, source, at_once.min(most), &mut |peeked| {
+            publishes.push(InternalPublish::to(&peeked.message, Arc::clone(&route), now_ms));
+            bytes += peeked.message.body.len();
             bytes < MOVED_BYTES_AT_ONCE
         });
-        let mut wakes = Wakes::default();
-        let count = taken.len();
-        let moved = {
-            let shard = vhost.shard();
-            let _gate = shard.gate.read();
-            let store = &*shard.store;
-            let is_logged = source.settings.survives();
-            let mut positions = Vec::new();
-            if is_logged {
-                let logged = taken.iter().filter_map(|one| source.unacked_position(one.sequence));
-                positions.extend(logged);
-                positions.sort_unstable();
+        let publishes = failed.map_or(Ok(publishes), Err);
+        publish_taken(vhost, source, taken, publishes).map_err(store_fault)
+    }
+
+    /// Drops messages from the front of a queue, `count` at most. Returns how many those were.
+    ///
+    /// # Errors
+    /// When the queue is not there, is another connection's own, is a stream, or the store fails.
+    pub fn purge_some(&self, vhost: &str, name: &[u8], count: usize) -> Result<usize, Fault> {
+        let (vhost, queue) = self.own_queue(vhost, name)?;
+        refuse_streams("queue.purge", &vhost, &queue)?;
+        // What comes in the meantime is not meant.
+        let most = count.min(queue.status().ready);
+        let mut purged = 0;
+        while purged < most {
+            let at_once = MOVED_AT_ONCE.min(most - purged);
+            let (taken, failed) = self.take(&vhost, &queue, at_once, &mut |_| true);
+            let some = taken.len();
+            let mut wakes = Wakes::default();
+            let dropped = {
+                let shard = vhost.shard();
+                let _gate = shard.gate.read();
+                let dropped = queue.acknowledge(&taken, false, &*shard.store, &mut wakes);
+                shard.post_dead_letters(&mut wakes);
+                dropped
+            };
+            wakes.wake_all();
+            failed.map_or(dropped, Err).map_err(|error| queue.fault(error))?;
+            purged += some;
+            if some < at_once {
+                break;
             }
-            let posted = match failed {
-                Some(error) => Err(error),
-                None => post(store, &publishes, source.id, &positions, &mut wakes),
-            };
-            let moved = match posted {
-                Ok(()) => source.acknowledge(&taken, is_logged, store, &mut wakes),
-                Err(error) => {
-                    // They are where they were.
-                    let returned = source.requeue(taken.into_iter(), store, &mut wakes);
-                    returned.and(Err(error))
-                }
-            };
-            shard.post_dead_letters(&mut wakes);
-            moved
-        };
-        wakes.wake_all();
-        moved.map_err(store_fault).map(|()| count)
+        }
+        self.broker.check_alarms();
+        Ok(purged)
     }
 
     /// Takes messages from the front of a queue until `each` has enough. Returns what has been taken,
     /// which has to be settled, and why there is no more if the store has failed.
-    fn take(
+    pub(super) fn take(
         &self,
         vhost: &Arc<Vhost>,
         queue: &Arc<Queue>,
         most: usize,
-        each: &mut dyn FnMut(MessageRef<'_>, bool) -> bool,
+        each: &mut dyn FnMut(Peeked<'_>) -> bool,
     ) -> (Vec<Settled>, Option<StoreError>) {
         let shard = vhost.shard();
         let store = &*shard.store;
@@ -227,7 +233,8 @@ impl Admin {
             };
             let polled = polled.and_then(|()| {
                 queue.poll((&holder, 0), store, &mut wakes, |sequence, polled| {
-                    wants_more = each(polled.message, polled.redelivered);
+                    let Polled { message, redelivered, .. } = polled;
+                    wants_more = each(Peeked { number: sequence, message, redelivered });
                     taken.push(Settled { sequence, consumer: None });
                     Taking::UntilAcked
                 })
@@ -244,7 +251,7 @@ impl Admin {
     }
 
     /// What has messages while they are taken. Nobody sees it.
-    fn holder(&self, vhost: &Arc<Vhost>) -> Arc<Outbox> {
+    pub(super) fn holder(&self, vhost: &Arc<Vhost>) -> Arc<Outbox> {
         let (label, user) = (Arc::clone(&vhost.label), ShortString::default());
         let details = ConnectionDetails::default();
         let (now_ms, interned) = (self.broker.now_ms(), &self.broker.monitor.properties);
@@ -253,23 +260,66 @@ impl Admin {
     }
 
     /// A queue that is no connection's own.
-    fn own_queue(&self, vhost: &str, name: &[u8]) -> Result<(Arc<Vhost>, Arc<Queue>), Fault> {
+    pub(super) fn own_queue(
+        &self,
+        vhost: &str,
+        name: &[u8],
+    ) -> Result<(Arc<Vhost>, Arc<Queue>), Fault> {
         let vhost = self.known_vhost(vhost)?;
         let queue = vhost.queue_for(name, 0)?;
         Ok((vhost, queue))
     }
 }
 
+/// Publishes what has been taken from a queue, and ends it there, in one append: a crash leaves each
+/// message in one place. What can't be published returns to the queue. Returns how many there are.
+pub(super) fn publish_taken(
+    vhost: &Arc<Vhost>,
+    source: &Arc<Queue>,
+    taken: Vec<Settled>,
+    publishes: Result<Vec<InternalPublish>, StoreError>,
+) -> Result<usize, StoreError> {
+    let mut wakes = Wakes::default();
+    let count = taken.len();
+    let moved = {
+        let shard = vhost.shard();
+        let _gate = shard.gate.read();
+        let store = &*shard.store;
+        let is_logged = source.settings.survives();
+        let mut positions = Vec::new();
+        if is_logged {
+            let logged = taken.iter().filter_map(|one| source.unacked_position(one.sequence));
+            positions.extend(logged);
+            positions.sort_unstable();
+        }
+        let posted = publishes
+            .and_then(|publishes| post(store, &publishes, source.id, &positions, &mut wakes));
+        let moved = match posted {
+            Ok(()) => source.acknowledge(&taken, is_logged, store, &mut wakes),
+            Err(error) => {
+                // They are where they were.
+                let returned = source.requeue(taken.into_iter(), store, &mut wakes);
+                returned.and(Err(error))
+            }
+        };
+        shard.post_dead_letters(&mut wakes);
+        moved
+    };
+    wakes.wake_all();
+    moved.map(|()| count)
+}
+
 /// Copies of messages, as far as they have room.
-struct Shown {
-    messages: Vec<MessageView>,
-    bytes: usize,
-    body_bytes_max: usize,
+pub(super) struct Shown {
+    pub messages: Vec<MessageView>,
+    pub bytes: usize,
+    pub body_bytes_max: usize,
 }
 
 impl Shown {
     /// Adds a message. Returns whether there is room for another one.
-    fn add(&mut self, message: MessageRef<'_>, redelivered: bool) -> bool {
+    pub(super) fn add(&mut self, peeked: Peeked<'_>) -> bool {
+        let Peeked { number, message, redelivered } = peeked;
         let shown_bytes = message.body.len().min(self.body_bytes_max);
         let (exchange, routing_key) = courser_store::record::split_address(message.address);
         let short = |bytes| ShortString::new(bytes).unwrap_or_default();
@@ -277,6 +327,8 @@ impl Shown {
             exchange: short(exchange),
             routing_key: short(routing_key),
             redelivered,
+            number,
+            published_ms: Some(message.published_ms).filter(|at| *at != 0),
             header: message.header.to_vec(),
             body: Bytes::copy_from_slice(&message.body[..shown_bytes]),
             body_bytes: message.body.len(),

@@ -16,8 +16,12 @@ mod interventions;
 mod messages;
 mod page;
 mod parameters;
+mod policy_preview;
 mod publish;
 mod queues;
+mod relocate;
+mod route_trace;
+mod unacked;
 mod vhosts;
 
 pub use bindings::BindingView;
@@ -29,8 +33,12 @@ pub use exchanges::ExchangeView;
 pub use messages::{GetMode, MESSAGES_MAX, MessageView};
 pub use page::{Listing, PAGE_MAX, Page, PageRequest, Start, View};
 pub use parameters::{CLUSTER_NAME, GlobalParameter, Parameter};
+pub use policy_preview::{PolicyPreview, PreviewedExchange, PreviewedQueue};
 pub use publish::{NewMessage, Published, Publishing};
 pub use queues::{QueueGlance, QueueView, StreamView};
+pub use relocate::{MoveTarget, MoveTo, Relocated, Selection};
+pub use route_trace::{RouteStep, RouteTrace, RoutedBinding, RoutedQueue};
+pub use unacked::UnackedView;
 pub use vhosts::{MessageTotals, VhostView};
 
 pub use crate::accounts::AccountsError;

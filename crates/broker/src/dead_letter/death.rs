@@ -1,6 +1,6 @@
 //! What a dead-lettered message says of its deaths: `x-death` and the headers around it.
 
-use courser_codec::{FieldTable, FieldValue, ShortString};
+use courser_codec::{FieldTable, FieldValue, ShortString, Table, Value};
 
 pub(super) const X_DEATH: &str = "x-death";
 const CC: &str = "CC";
@@ -69,6 +69,16 @@ pub(super) fn record(headers: &mut FieldTable, death: &Death<'_>) {
     };
     deaths.insert(0, latest);
     put(headers, X_DEATH, FieldValue::Array(deaths));
+}
+
+/// The queue that a message with these headers has died in last.
+pub(crate) fn died_in(headers: &Table<'_>) -> Option<ShortString> {
+    let Ok(Some(Value::Array(deaths))) = headers.get(X_DEATH.as_bytes()) else { return None };
+    let Ok(Value::Table(latest)) = deaths.iter().next()? else { return None };
+    match latest.get(b"queue") {
+        Ok(Some(Value::LongStr(queue))) => ShortString::new(queue).ok(),
+        _ => None,
+    }
 }
 
 /// Whether a message with these headers would come back to a queue in which it has died, without a

@@ -10,7 +10,7 @@
 mod death;
 mod letter;
 
-pub(crate) use death::Reason;
+pub(crate) use death::{Reason, died_in};
 
 use crate::exchange::Envelope;
 use crate::posting::{Logged, Routed};

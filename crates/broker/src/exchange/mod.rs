@@ -19,6 +19,7 @@ pub(crate) use envelope::Envelope;
 pub(crate) use kind::DELAYED_TYPE;
 pub use kind::ExchangeKind;
 pub(crate) use retention::{Arrival, Context, Retention};
+pub(crate) use topic::topic_matches;
 
 use crate::arguments::ALTERNATE_EXCHANGE;
 use crate::counts::SharedExchangeCounts;

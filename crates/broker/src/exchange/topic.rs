@@ -44,6 +44,25 @@ impl TopicIndex {
     }
 }
 
+/// Whether a routing key matches a pattern.
+pub(crate) fn topic_matches(pattern: &[u8], routing_key: &[u8]) -> bool {
+    let (pattern, key): (Vec<_>, Vec<_>) = (words(pattern).collect(), words(routing_key).collect());
+    // For each number of words of the key: whether the pattern so far matches them.
+    let mut reaches = vec![false; key.len() + 1];
+    reaches[0] = true;
+    for word in pattern {
+        let before = reaches.clone();
+        for at in 0..reaches.len() {
+            reaches[at] = match word {
+                b"#" => before[at] || at > 0 && reaches[at - 1],
+                b"*" => at > 0 && before[at - 1],
+                word => at > 0 && before[at - 1] && key[at - 1] == word,
+            };
+        }
+    }
+    reaches[key.len()]
+}
+
 /// The words between the dots; an empty key has none.
 fn words(key: &[u8]) -> impl Iterator<Item = &[u8]> {
     key.split(|byte| *byte == b'.').filter(|_| !key.is_empty())

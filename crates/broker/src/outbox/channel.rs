@@ -1,6 +1,6 @@
 //! The deliveries of one open channel: its consumers, their credit, and what is unacknowledged.
 
-use super::{Blocked, Slot, Unacked, UnackedList};
+use super::{Blocked, DeliveryTimes, Slot, Unacked, UnackedList};
 use crate::counts::ChannelCounts;
 use crate::fault::Fault;
 use crate::memory::Charge;
@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub(crate) struct ChannelOut {
     pub(super) next_tag: u64,
     pub unacked: UnackedList,
+    /// When they were delivered.
+    pub times: DeliveryTimes,
     /// `basic.qos` with global=true: the limit for all consumers together, 0 for none.
     pub prefetch: u32,
     in_flight: u32,
@@ -55,6 +57,7 @@ impl ChannelOut {
         let mut new = ChannelOut {
             next_tag: 1,
             unacked: UnackedList::default(),
+            times: DeliveryTimes::default(),
             prefetch: 0,
             in_flight: 0,
             flow_active: true,
@@ -153,9 +156,12 @@ impl ChannelOut {
         None
     }
 
-    /// Notes that the latest delivery waits for an acknowledgement.
+    /// Notes that the latest delivery waits for an acknowledgement since `now_ms`.
     #[inline]
-    pub(crate) fn await_ack(&mut self, slot_index: u32, sequence: u64) {
+    pub(crate) fn await_ack(&mut self, slot_index: u32, sequence: u64, now_ms: u64) {
+        if self.times.is_due(now_ms) {
+            self.times.note(self.next_tag - 1, now_ms, self.unacked.oldest());
+        }
         let tag = self.next_tag - 1;
         if self.unacked.push(tag, Unacked { slot: slot_index, sequence }) {
             self.count_memory();

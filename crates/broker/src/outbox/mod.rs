@@ -5,12 +5,14 @@
 //! tag and encode it. Lock order: queue, then outbox; never the other way round.
 
 mod channel;
+mod delivery_times;
 mod held;
 mod slot;
 mod unacked;
 pub mod wire;
 
 pub(crate) use channel::ChannelOut;
+pub(crate) use delivery_times::DeliveryTimes;
 pub(crate) use slot::Slot;
 pub(crate) use unacked::{Unacked, UnackedList};
 

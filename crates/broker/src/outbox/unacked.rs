@@ -91,6 +91,16 @@ impl UnackedList {
         self.live
     }
 
+    /// The tag of the oldest delivery.
+    pub fn oldest(&self) -> Option<u64> {
+        self.entries.front().map(|(tag, _)| *tag)
+    }
+
+    /// The deliveries that wait, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, Unacked)> {
+        self.entries.iter().filter_map(|(tag, unacked)| Some((*tag, (*unacked)?)))
+    }
+
     /// Whether a delivery with this tag waits.
     pub fn contains(&self, tag: u64) -> bool {
         match self.entries.binary_search_by_key(&tag, |(tag, _)| *tag) {

@@ -168,7 +168,7 @@ fn invalid(key: impl Into<String>, why: impl Into<String>) -> PolicyError {
 }
 
 /// A policy that can be matched.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Compiled {
     policy: Policy,
     pattern: Regex,
@@ -177,7 +177,7 @@ struct Compiled {
 }
 
 /// The policies of a vhost.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Policies {
     by_name: BTreeMap<(PolicyKind, bool, String), Compiled>,
 }
@@ -191,6 +191,13 @@ impl Policies {
     /// Takes a policy in, which has been found good, in place of the one of its name.
     pub fn insert(&mut self, kind: PolicyKind, policy: Policy) -> Result<(), PolicyError> {
         self.put(kind, policy, false)
+    }
+
+    /// These with one more, in place of the one of its name.
+    pub fn with(&self, kind: PolicyKind, policy: Policy) -> Result<Self, PolicyError> {
+        let mut with = self.clone();
+        with.insert(kind, policy)?;
+        Ok(with)
     }
 
     /// Whether one more policy, or another one of the same name, has room.

@@ -176,18 +176,26 @@ impl Backlog {
         std::mem::replace(self, rest)
     }
 
-    /// Adds the places of the oldest messages behind `skip` others until there are `count` in
-    /// `found`; takes from `skip` what has been skipped.
-    pub fn first(&self, skip: &mut usize, count: usize, found: &mut Vec<Location>) {
-        let mut look_at = |location: &Location| {
+    /// Adds the numbers and places of the oldest messages behind `skip` others until there are `count`
+    /// in `found`; takes from `skip` what has been skipped.
+    pub fn first(&self, skip: &mut usize, count: usize, found: &mut Vec<(u64, Location)>) {
+        let mut look_at = |sequence: u64, location: &Location| {
             if *skip > 0 {
                 *skip -= 1;
             } else if found.len() < count {
-                found.push(location.clone());
+                found.push((sequence, location.clone()));
             }
             found.len() < count
         };
-        if !self.returned.values().chain(&self.oldest).all(&mut look_at) {
+        if !self.returned.iter().all(|(sequence, location)| look_at(*sequence, location)) {
+            return;
+        }
+        let mut sequence = self.first;
+        let mut look_at = |location: &Location| {
+            sequence += 1;
+            look_at(sequence - 1, location)
+        };
+        if !self.oldest.iter().all(&mut look_at) {
             return;
         }
         for packed in &self.packed {

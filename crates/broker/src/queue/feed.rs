@@ -212,7 +212,7 @@ impl Queue {
             } else if let Some((sequence, location)) = source.take()
                 && let Some(channel) = outbox.channel(consumer.channel)
             {
-                channel.await_ack(consumer.slot, sequence);
+                channel.await_ack(consumer.slot, sequence, self.now_ms());
                 unacked.insert(sequence, location, (&consumer.outbox, consumer.channel));
             }
             if !alone {

@@ -33,6 +33,7 @@ pub(crate) use dead::Letter;
 pub use effective_settings::{DeadLetterTo, EffectiveSettings};
 pub(crate) use expiry::has_expiration;
 pub(crate) use feed::{Polled, Taking};
+pub(crate) use peek::Peeked;
 pub(crate) use priority::Ranks;
 pub(crate) use settle::Settled;
 pub(crate) use subscription::{Departure, NewConsumer};
@@ -256,6 +257,12 @@ impl Queue {
     /// Itself, for a timer.
     fn timed(&self) -> Weak<dyn Timed> {
         Weak::<Queue>::clone(&self.me)
+    }
+
+    /// What time it is, in milliseconds since 1970.
+    #[inline]
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.timers.now_ms()
     }
 
     /// What it holds right now.

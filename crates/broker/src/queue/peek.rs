@@ -1,46 +1,125 @@
-//! Looking at what waits without a change to it.
+//! Looking at what waits, or has been handed out, without a change to it; and taking messages out of
+//! the middle.
 
 use super::Queue;
+use super::Settled;
 use super::backlog::REDELIVERED;
+use crate::outbox::Outbox;
 use courser_store::{Location, MessageRef, Store, StoreError};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// A message that is looked at.
+pub(crate) struct Peeked<'a> {
+    /// Its number, which stays the same as long as the broker runs.
+    pub number: u64,
+    pub message: MessageRef<'a>,
+    /// It has been delivered before.
+    pub redelivered: bool,
+}
 
 impl Queue {
-    /// Calls `each` with the messages that wait behind `skip` others, `count` at most, and with
-    /// whether they have been delivered before, until it has enough. Their places are taken under the
-    /// lock; they are read without it, held in the meantime so that the store keeps them.
+    /// Calls `each` with the messages that wait behind `skip` others, `count` at most, until it has
+    /// enough. Their places are taken under the lock; they are read without it, held in the meantime so
+    /// that the store keeps them.
     pub(crate) fn peek(
         &self,
         skip: usize,
         count: usize,
         store: &dyn Store,
-        each: &mut dyn FnMut(MessageRef<'_>, bool) -> bool,
+        each: &mut dyn FnMut(Peeked<'_>) -> bool,
     ) -> Result<(), StoreError> {
-        let mut locations = {
+        let places = {
             let state = self.state.lock();
-            let locations = state.ready.first(skip, count);
-            locations.iter().filter_map(Location::position).for_each(|at| store.hold(at));
-            locations.into_iter()
+            held(state.ready.first(skip, count), store)
         };
-        let mut reader = store.reader();
-        let (mut wants_more, mut read) = (true, Ok(()));
-        for location in locations.by_ref() {
-            if wants_more && read.is_ok() {
-                let redelivered = location.marks() & REDELIVERED != 0;
-                let message = match location.in_memory() {
-                    Some(message) => Ok(message),
-                    None => reader.read(&location),
-                };
-                match message {
-                    Ok(message) => wants_more = each(message, redelivered),
-                    // Whoever gets to it finds that out as well.
-                    Err(StoreError::Lost(_)) => {}
-                    Err(error) => read = Err(error),
-                }
+        read_all(places, store, each)
+    }
+
+    /// Calls `each` with those messages of these numbers that have been handed out and not
+    /// acknowledged, until it has enough.
+    pub(crate) fn peek_unacked(
+        &self,
+        numbers: impl Iterator<Item = u64>,
+        store: &dyn Store,
+        each: &mut dyn FnMut(Peeked<'_>) -> bool,
+    ) -> Result<(), StoreError> {
+        let places = {
+            let state = self.state.lock();
+            let known = numbers.filter_map(|at| Some((at, state.unacked.get(at)?.clone())));
+            held(known.collect(), store)
+        };
+        read_all(places, store, each)
+    }
+
+    /// Hands those messages to `holder` that wait and are among `chosen`, which says how large each
+    /// one's body is. They are the first `within` that are looked at; those in between stay where they
+    /// are. What is taken has to be settled.
+    pub(crate) fn take_chosen(
+        &self,
+        chosen: &FxHashMap<u64, u64>,
+        within: usize,
+        holder: &Arc<Outbox>,
+    ) -> Vec<Settled> {
+        let (mut taken, mut passed) = (Vec::new(), Vec::new());
+        let mut state = self.state.lock();
+        for _ in 0..within {
+            if taken.len() == chosen.len() {
+                break;
             }
-            if let Some(position) = location.position() {
-                store.release(position);
+            let Some((sequence, location)) = state.ready.pop() else { break };
+            match chosen.get(&sequence) {
+                Some(bytes) => {
+                    state.ready_bytes = state.ready_bytes.saturating_sub(*bytes);
+                    state.unacked.insert(sequence, location, (holder, 0));
+                    taken.push(Settled { sequence, consumer: None });
+                }
+                None => passed.push((sequence, location)),
             }
         }
-        read
+        for (sequence, location) in passed {
+            state.ready.put_back(sequence, location);
+        }
+        if state.ready.is_empty() {
+            state.reader = None;
+        }
+        self.backlog.store(state.ready.len(), Ordering::Relaxed);
+        taken
     }
+}
+
+/// Places that the store keeps until they are released.
+fn held(places: Vec<(u64, Location)>, store: &dyn Store) -> Vec<(u64, Location)> {
+    places.iter().filter_map(|(_, at)| at.position()).for_each(|at| store.hold(at));
+    places
+}
+
+/// Reads messages until `each` has enough, and releases all of them.
+fn read_all(
+    places: Vec<(u64, Location)>,
+    store: &dyn Store,
+    each: &mut dyn FnMut(Peeked<'_>) -> bool,
+) -> Result<(), StoreError> {
+    let mut reader = store.reader();
+    let (mut wants_more, mut read) = (true, Ok(()));
+    for (number, location) in places {
+        if wants_more && read.is_ok() {
+            let redelivered = location.marks() & REDELIVERED != 0;
+            let message = match location.in_memory() {
+                Some(message) => Ok(message),
+                None => reader.read(&location),
+            };
+            match message {
+                Ok(message) => wants_more = each(Peeked { number, message, redelivered }),
+                // Whoever gets to it finds that out as well.
+                Err(StoreError::Lost(_)) => {}
+                Err(error) => read = Err(error),
+            }
+        }
+        if let Some(position) = location.position() {
+            store.release(position);
+        }
+    }
+    read
 }

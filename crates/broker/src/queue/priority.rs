@@ -108,9 +108,11 @@ impl Levels {
     }
 
     /// Adds the places of the messages whose turn it is next, as [`Backlog::first`] does.
-    pub fn first(&self, skip: &mut usize, count: usize, found: &mut Vec<Location>) {
-        for (_, backlog) in self.backlogs.iter().rev() {
+    pub fn first(&self, skip: &mut usize, count: usize, found: &mut Vec<(u64, Location)>) {
+        for (level, backlog) in self.backlogs.iter().rev() {
+            let before = found.len();
             backlog.first(skip, count, found);
+            found[before..].iter_mut().for_each(|(at, _)| *at = number(*level, *at));
         }
     }
 

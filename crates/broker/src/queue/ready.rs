@@ -106,8 +106,9 @@ impl Ready {
         }
     }
 
-    /// The places of the messages whose turn it is next, `count` at most, behind `skip` others.
-    pub fn first(&self, skip: usize, count: usize) -> Vec<Location> {
+    /// The numbers and places of the messages whose turn it is next, `count` at most, behind `skip`
+    /// others.
+    pub fn first(&self, skip: usize, count: usize) -> Vec<(u64, Location)> {
         let mut found = Vec::new();
         let mut left = skip;
         match &self.levels {

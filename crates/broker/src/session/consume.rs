@@ -141,7 +141,7 @@ impl Session {
             match outbox.channel(number).filter(|_| !get.no_ack) {
                 Some(channel) => {
                     let slot = channel.polled_slot(&queue);
-                    channel.await_ack(slot, sequence);
+                    channel.await_ack(slot, sequence, queue.now_ms());
                     Taking::UntilAcked
                 }
                 None => Taking::ForGood,

@@ -3,7 +3,7 @@
 use super::Filter;
 use super::content::put_offset;
 use crate::counts::Handed;
-use crate::outbox::{Blocked, ChannelOut, Outbox, OutboxState};
+use crate::outbox::{Blocked, Outbox, OutboxState};
 use crate::queue::Queue;
 use crate::wakes::Wakes;
 use courser_store::{Location, MessageRef, Position, Reader, Store, StoreError};
@@ -211,9 +211,9 @@ impl StreamReader {
                     stop = Stop::Blocked;
                     break;
                 }
-                out.channel(self.channel)
-                    .into_iter()
-                    .for_each(|channel: &mut ChannelOut| channel.await_ack(self.slot, self.offset));
+                if let Some(channel) = out.channel(self.channel) {
+                    channel.await_ack(self.slot, self.offset, self.queue.now_ms());
+                }
                 handed.add(message.body.len(), false);
             }
             self.ahead.pop_front();

@@ -102,6 +102,11 @@ impl Broker {
 }
 
 impl Vhost {
+    /// All policies as they are now.
+    pub(crate) fn policies_now(&self) -> Policies {
+        self.policies.read().clone()
+    }
+
     /// The policies of one kind, those from the configuration included, by name.
     pub fn policies(&self, kind: PolicyKind) -> Vec<Policy> {
         self.policies.read().list(kind)

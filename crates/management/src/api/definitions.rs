@@ -2,7 +2,7 @@
 
 use super::get;
 use crate::call::{Call, Outcome};
-use crate::definitions::{import, of_broker, of_vhost};
+use crate::definitions::{compare, import, of_broker, of_vhost};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route, Verb};
@@ -22,14 +22,14 @@ pub(crate) const ROUTES: &[Route] = &[
         pattern: "/api/definitions",
         needs: Needs::Administrator,
         handler: import_all,
-        doc: "Makes what a file describes.",
+        doc: "Makes what a file describes; with dry_run says what that would change.",
     },
     Route {
         method: Verb::Post,
         pattern: "/api/definitions/{vhost}",
         needs: Needs::Administrator,
         handler: import_vhost,
-        doc: "Makes what a file describes, in a vhost.",
+        doc: "Makes what a file describes, in a vhost; with dry_run says what that would change.",
     },
 ];
 
@@ -86,6 +86,14 @@ fn imported(call: &Call, vhost: Option<&str>) -> Outcome {
             .ok_or_else(|| Refusal::bad_request("the form has no part named file"))?,
         _ => return Err(Refusal::empty(StatusCode::UNSUPPORTED_MEDIA_TYPE)),
     };
+    if call.is_set("dry_run") {
+        let now = match vhost {
+            Some(vhost) => of_vhost(call.admin(), &call.api.settings.node, vhost)?,
+            None => of_broker(call.admin(), &call.api.settings.node)?,
+        };
+        let plan = compare(&now, file);
+        return Ok(Reply::json(&plan.map_err(|error| Refusal::bad_request(error.to_string()))?));
+    }
     let done = import(call.admin(), file, vhost);
     let done = done.map_err(|error| Refusal::bad_request(error.to_string()))?;
     tracing::info!(

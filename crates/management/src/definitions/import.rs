@@ -20,6 +20,12 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportError(String);
 
+impl ImportError {
+    pub(super) fn new(why: impl Into<String>) -> Self {
+        ImportError(why.into())
+    }
+}
+
 impl std::fmt::Display for ImportError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)

@@ -1,7 +1,9 @@
 //! Definitions: what a broker, or one vhost, is made of, as a JSON file that RabbitMQ reads and writes.
 
+mod compare;
 mod export;
 mod import;
 
+pub(crate) use compare::compare;
 pub(crate) use export::{metadata, of_broker, of_vhost};
 pub use import::{ImportError, Imported, import};

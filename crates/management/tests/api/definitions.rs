@@ -168,3 +168,28 @@ async fn who_has_the_same_definitions_is_told_so() {
     assert_eq!(other.status, 200);
     assert_ne!(other.headers["etag"], tag);
 }
+
+#[tokio::test]
+async fn a_dry_run_says_what_an_import_would_change_and_changes_nothing() {
+    let broker = Broker::start().await;
+    broker.send("PUT", "/api/queues/%2F/there", "{\"durable\": true}").await;
+    let own = broker.get("/api/definitions").await.body;
+    let headers = [("content-type", "application/json")];
+    let (path, login) = ("/api/definitions?dry_run=true", Some("guest:guest"));
+    let same = broker.call_with("POST", path, login, &headers, &own).await.json();
+    for sort in ["create", "change", "keep", "refuse"] {
+        assert_eq!(same[sort], serde_json::json!([]), "{sort}: {same}");
+    }
+    assert!(same["same_count"].as_u64().is_some_and(|count| count >= 3), "{same}");
+    let text = br#"{"queues":[{"name":"new","vhost":"/","durable":true},{"name":"there","vhost":"/","durable":false}]}"#;
+    let plan = broker.call_with("POST", path, login, &headers, text).await.json();
+    assert_eq!(
+        (&plan["create"][0]["row"]["name"], &plan["keep"][0]["row"]["name"]),
+        (&"new".into(), &"there".into())
+    );
+    assert_eq!(broker.get("/api/queues/%2F/new").await.status, 404);
+    let text = br#"{"queues":[{"name":"new","durable":true}]}"#;
+    let path = "/api/definitions/%2F?dry_run=true";
+    let plan = broker.call_with("POST", path, login, &headers, text).await.json();
+    assert_eq!((&plan["create_count"], &plan["refuse_count"]), (&1.into(), &0.into()));
+}

@@ -12,5 +12,7 @@ mod paging;
 mod paging_under_change;
 mod parameters;
 mod publish;
+mod questions;
+mod relocate;
 mod vhost_settings;
 mod views;

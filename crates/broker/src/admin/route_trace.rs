@@ -1,0 +1,207 @@
+//! Where a message would go, and why: the way of [`Vhost::route`], told step by step.
+
+use super::{Admin, BindingView, NewMessage};
+use crate::exchange::delay::delay_ms;
+use crate::exchange::{Destination, Envelope, Exchange, ExchangeKind, topic_matches};
+use crate::fault::Fault;
+use crate::queue::Queue;
+use crate::routing::cc;
+use crate::vhost::Vhost;
+use courser_codec::{ContentHeader, ShortString};
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
+
+/// Bindings of one step that are shown; how many more match is said.
+const SHOWN_BINDINGS_MAX: usize = 100;
+
+/// The way of a message.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RouteTrace {
+    /// The exchanges that it passes, in their order.
+    pub steps: Vec<RouteStep>,
+    /// The queues that it ends in.
+    pub queues: Vec<RoutedQueue>,
+}
+
+/// What happens at an exchange.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RouteStep {
+    /// The exchange; empty for the default one.
+    pub exchange: ShortString,
+    /// How it routes.
+    pub kind: &'static str,
+    /// It is the alternate exchange of this one, which has found nothing.
+    pub alternate_of: Option<ShortString>,
+    /// The bindings that let the message through, some of very many.
+    pub bindings: Vec<RoutedBinding>,
+    /// How many destinations it has.
+    pub destinations: usize,
+    /// Where messages go that find no destination here.
+    pub alternate: Option<ShortString>,
+    /// That exchange is not there.
+    pub alternate_is_missing: bool,
+    /// It keeps the message and sends it on later, after so many milliseconds.
+    pub delayed_ms: Option<u64>,
+}
+
+/// A destination that a message goes to, by one of the bindings there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoutedBinding {
+    /// The binding; of several that lead to the same place, all are shown.
+    pub binding: BindingView,
+    /// The message has been where it leads already.
+    pub is_loop: bool,
+}
+
+/// A queue that a message ends in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoutedQueue {
+    /// Its name.
+    pub name: ShortString,
+    /// It has no room, and refuses messages.
+    pub refuses: bool,
+    /// Where its dead letters go: an exchange, and a routing key if not their own.
+    pub dead_letters: Option<(ShortString, Option<ShortString>)>,
+}
+
+impl Admin {
+    /// Where a message would go if it were published now. Nothing is published, and exchanges that
+    /// choose by chance may choose otherwise next time.
+    ///
+    /// # Errors
+    /// When there is no such exchange, or it takes no messages from clients.
+    pub fn trace_route(&self, vhost: &str, message: &NewMessage) -> Result<RouteTrace, Fault> {
+        let vhost = self.known_vhost(vhost)?;
+        let mut header = Vec::new();
+        message.properties.encode_header(message.body.len() as u64, &mut header);
+        let content = ContentHeader::parse(&header).map_err(Fault::internal_error)?;
+        let keys = cc::keys(message.routing_key.as_bytes(), content.properties)?;
+        let envelope = Envelope { keys: &keys, properties: content.properties };
+        let exchange = match message.exchange.as_bytes() {
+            b"" => vhost.exchange_or_fault(b"")?,
+            name => vhost.published_to(name)?,
+        };
+        let mut tracing = Tracing { vhost: &vhost, envelope, queues: Vec::new() };
+        let steps = tracing.follow(exchange);
+        let mut queues = tracing.queues;
+        queues.sort_unstable_by_key(|queue| queue.id);
+        queues.dedup_by_key(|queue| queue.id);
+        let queues = queues.iter().map(RoutedQueue::of).collect();
+        Ok(RouteTrace { steps, queues })
+    }
+}
+
+impl RoutedQueue {
+    fn of(queue: &Arc<Queue>) -> Self {
+        let to = queue.dead_letter_to();
+        RoutedQueue {
+            name: queue.name.clone(),
+            refuses: queue.may_refuse() && queue.is_full(),
+            dead_letters: to.map(|to| (to.exchange.clone(), to.routing_key.clone())),
+        }
+    }
+}
+
+struct Tracing<'a> {
+    vhost: &'a Vhost,
+    envelope: Envelope<'a>,
+    queues: Vec<Arc<Queue>>,
+}
+
+impl Tracing<'_> {
+    fn follow(&mut self, first: Arc<Exchange>) -> Vec<RouteStep> {
+        let (mut steps, mut seen) = (Vec::new(), FxHashSet::default());
+        let mut pending = vec![(first, None)];
+        while let Some((exchange, alternate_of)) = pending.pop() {
+            if seen.insert(exchange.id) {
+                steps.push(self.step(&exchange, alternate_of, &seen, &mut pending));
+            }
+        }
+        steps
+    }
+
+    fn step(
+        &mut self,
+        exchange: &Arc<Exchange>,
+        alternate_of: Option<ShortString>,
+        seen: &FxHashSet<u64>,
+        pending: &mut Vec<(Arc<Exchange>, Option<ShortString>)>,
+    ) -> RouteStep {
+        let mut step = RouteStep {
+            exchange: exchange.name.clone(),
+            kind: exchange.settings.kind.name(),
+            alternate_of,
+            bindings: Vec::new(),
+            destinations: 0,
+            alternate: exchange.alternate().map(|name| ShortString::clone(&name)),
+            alternate_is_missing: false,
+            delayed_ms: None,
+        };
+        let properties = self.envelope.properties;
+        if exchange.delay().is_some()
+            && let Some(delay) = delay_ms(properties)
+        {
+            step.delayed_ms = Some(delay);
+            return step;
+        }
+        let found = self.destinations(exchange);
+        step.destinations = found.len();
+        for destination in found {
+            let is_loop = seen.contains(&destination.id());
+            self.add_bindings(exchange, &destination, is_loop, &mut step.bindings);
+            match destination {
+                Destination::Queue(queue) => self.queues.push(queue),
+                Destination::Exchange(next) if !is_loop => pending.push((next, None)),
+                Destination::Exchange(_) => {}
+            }
+        }
+        if step.destinations == 0
+            && let Some(alternate) = &step.alternate
+        {
+            let next = self.vhost.exchange(alternate.as_bytes());
+            step.alternate_is_missing = next.is_none();
+            pending.extend(next.map(|next| (next, Some(exchange.name.clone()))));
+        }
+        step
+    }
+
+    /// Where an exchange sends the message, each place once.
+    fn destinations(&self, exchange: &Exchange) -> Vec<Destination> {
+        let mut found = Vec::new();
+        if exchange.name.is_empty() {
+            let queues = self.envelope.keys.iter().filter_map(|name| self.vhost.queue(name));
+            found.extend(queues.map(Destination::Queue));
+        } else {
+            exchange.matches(&self.envelope, &mut |one| found.push(one.clone()));
+        }
+        found.sort_by_key(Destination::id);
+        found.dedup_by_key(|one| one.id());
+        found
+    }
+
+    fn add_bindings(
+        &self,
+        exchange: &Exchange,
+        destination: &Destination,
+        is_loop: bool,
+        bindings: &mut Vec<RoutedBinding>,
+    ) {
+        let room = SHOWN_BINDINGS_MAX.saturating_sub(bindings.len());
+        let between = super::bindings::between(self.vhost, exchange, destination);
+        let between = between.into_iter().filter(|binding| self.may_let_through(exchange, binding));
+        bindings.extend(between.take(room).map(|binding| RoutedBinding { binding, is_loop }));
+    }
+
+    /// Whether a binding can be what has let the message through. Of those that look at more than the
+    /// routing key, all that lead to where it goes.
+    fn may_let_through(&self, exchange: &Exchange, binding: &BindingView) -> bool {
+        let key = binding.routing_key.as_bytes();
+        let mut keys = self.envelope.keys.iter();
+        match exchange.routes_as() {
+            _ if exchange.name.is_empty() => true,
+            ExchangeKind::Direct => keys.any(|one| *one == key),
+            ExchangeKind::Topic => keys.any(|one| topic_matches(key, one)),
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Messages that have been handed out and not acknowledged: who has them, and since when.
+
+use super::messages::Shown;
+use super::{Admin, MessageView};
+use crate::fault::Fault;
+use crate::outbox::Outbox;
+use crate::queue::Queue;
+use courser_codec::ShortString;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Deliveries that are looked at in one call.
+pub(super) const LOOKED_AT_MAX: usize = 100_000;
+
+/// A delivery that waits for its acknowledgement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnackedView {
+    /// The name of the connection that has it.
+    pub connection: String,
+    /// The number of the channel.
+    pub channel: u16,
+    /// The user of the connection.
+    pub user: ShortString,
+    /// The consumer; none for what was polled.
+    pub consumer_tag: Option<ShortString>,
+    /// Its number on the channel.
+    pub delivery_tag: u64,
+    /// When it was delivered, to the second, in milliseconds since 1970.
+    pub since_ms: Option<u64>,
+    /// The message, without its body; none of a stream's, or if it has been settled by now.
+    pub message: Option<MessageView>,
+}
+
+impl Admin {
+    /// The deliveries of a queue that wait for an acknowledgement, the oldest first: how many there
+    /// are, and those behind `skip` others, `count` at most. Of very many, some are looked at.
+    ///
+    /// # Errors
+    /// When the queue is not there, or the store can't read.
+    pub fn unacked(
+        &self,
+        vhost: &str,
+        queue: &[u8],
+        skip: usize,
+        count: usize,
+    ) -> Result<(usize, Vec<UnackedView>), Fault> {
+        let (vhost, queue) = self.known_queue(vhost, queue)?;
+        let mut found: Vec<(UnackedView, u64)> = Vec::new();
+        for outbox in self.broker.monitor.registry.snapshot().starting_at(0) {
+            if Arc::ptr_eq(&outbox.connection.vhost, &vhost.label) {
+                add_from(outbox, &queue, &mut found);
+            }
+            if found.len() >= LOOKED_AT_MAX {
+                break;
+            }
+        }
+        let total = found.len();
+        found.sort_by_key(|(view, _)| (view.since_ms, view.connection.clone(), view.delivery_tag));
+        let mut found: Vec<_> = found.into_iter().skip(skip).take(count).collect();
+        if queue.stream().is_none() {
+            let mut shown = Shown { messages: Vec::new(), bytes: 0, body_bytes_max: 0 };
+            let numbers = found.iter().map(|(_, number)| *number);
+            let store = &*vhost.shard().store;
+            let read = queue.peek_unacked(numbers, store, &mut |peeked| shown.add(peeked));
+            read.map_err(|error| queue.fault(error))?;
+            let messages = shown.messages.into_iter().map(|message| (message.number, message));
+            let mut messages: FxHashMap<u64, MessageView> = messages.collect();
+            for (view, number) in &mut found {
+                view.message = messages.remove(number);
+            }
+        }
+        Ok((total, found.into_iter().map(|(view, _)| view).collect()))
+    }
+}
+
+/// Adds what the channels of a connection have of a queue, and its number there.
+fn add_from(outbox: &Outbox, queue: &Arc<Queue>, found: &mut Vec<(UnackedView, u64)>) {
+    let connection = &outbox.connection;
+    let mut state = outbox.lock();
+    for number in state.channel_numbers() {
+        let Some(channel) = state.channel(number) else { continue };
+        for (tag, unacked) in channel.unacked.iter() {
+            let slot = channel.slot(unacked.slot).filter(|slot| Arc::ptr_eq(&slot.queue, queue));
+            let Some(slot) = slot else { continue };
+            if found.len() >= LOOKED_AT_MAX {
+                return;
+            }
+            let view = UnackedView {
+                connection: connection.name().to_owned(),
+                channel: number,
+                user: connection.user().clone(),
+                consumer_tag: slot.consumer_tag.clone(),
+                delivery_tag: tag,
+                since_ms: channel.times.of(tag),
+                message: None,
+            };
+            found.push((view, unacked.sequence));
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! What an import would do, without doing it.
+
+use super::ImportError;
+use serde_json::{Map, Value, json};
+use std::collections::{HashMap, HashSet};
+
+/// Things that are shown of each sort; of the others it is said how many they are.
+const SHOWN_MAX: usize = 1000;
+
+/// The lists of definitions, and what tells the rows of each from one another.
+const LISTS: [(&str, &[&str]); 10] = [
+    ("users", &["name"]),
+    ("vhosts", &["name"]),
+    ("permissions", &["vhost", "user"]),
+    ("topic_permissions", &["vhost", "user", "exchange"]),
+    ("global_parameters", &["name"]),
+    ("policies", &["vhost", "name"]),
+    ("parameters", &["vhost", "component", "name"]),
+    ("exchanges", &["vhost", "name"]),
+    ("queues", &["vhost", "name"]),
+    (
+        "bindings",
+        &["vhost", "source", "destination", "destination_type", "routing_key", "arguments"],
+    ),
+];
+
+/// What an import would come to.
+#[derive(Default)]
+struct Plan {
+    create: Shown,
+    change: Shown,
+    /// They are there with other settings, and stay as they are.
+    keep: Shown,
+    refuse: Shown,
+    same: usize,
+    skipped: usize,
+}
+
+/// The first of some things, and how many there are.
+#[derive(Default)]
+struct Shown {
+    first: Vec<Value>,
+    count: usize,
+}
+
+impl Shown {
+    fn push(&mut self, one: impl FnOnce() -> Value) {
+        self.count += 1;
+        if self.first.len() < SHOWN_MAX {
+            self.first.push(one());
+        }
+    }
+}
+
+/// What the import of `text` would change in a broker that exports `now`.
+///
+/// # Errors
+/// When the text is no definitions.
+pub(crate) fn compare(now: &Value, text: &[u8]) -> Result<Value, ImportError> {
+    let wanted: Value =
+        serde_json::from_slice(text).map_err(|_| ImportError::new("failed_to_parse_json"))?;
+    if !wanted.is_object() {
+        return Err(ImportError::new("failed_to_parse_json"));
+    }
+    let mut plan = Plan::default();
+    let vhosts = names(now, &wanted, "vhosts");
+    let users = names(now, &wanted, "users");
+    for (list, key) in LISTS {
+        let known: HashMap<String, &Value> =
+            rows(now, list)?.iter().map(|row| (identity(row, key), row)).collect();
+        for row in rows(&wanted, list)? {
+            // A file of one vhost names none in its rows.
+            let stranger =
+                [("vhost", &vhosts), ("user", &users)].into_iter().find(|(member, all)| {
+                    !all.is_empty() && text_of(row, member).is_some_and(|name| !all.contains(name))
+                });
+            match stranger {
+                Some((what, _)) => plan.refuse.push(|| {
+                    let name = text_of(row, what).unwrap_or_default();
+                    let why = format!("there is no {what} '{name}', neither here nor in the file");
+                    json!({ "list": list, "row": shown(row, key), "because": why })
+                }),
+                None => plan.add(list, key, row, known.get(&identity(row, key)).copied()),
+            }
+        }
+    }
+    let Plan { create, change, keep, refuse, same, skipped } = plan;
+    Ok(json!({
+        "create": create.first, "create_count": create.count,
+        "change": change.first, "change_count": change.count,
+        "keep": keep.first, "keep_count": keep.count,
+        "refuse": refuse.first, "refuse_count": refuse.count,
+        "same_count": same, "skipped_count": skipped,
+    }))
+}
+
+impl Plan {
+    fn add(&mut self, list: &str, key: &[&str], row: &Value, known: Option<&Value>) {
+        let named = matches!(list, "exchanges" | "queues");
+        let name = text_of(row, "name").unwrap_or_default();
+        if named && (name.is_empty() || name.starts_with("amq.")) {
+            self.skipped += 1;
+            return;
+        }
+        if list == "bindings" && text_of(row, "source") == Some("") {
+            // Every queue has it.
+            self.same += 1;
+            return;
+        }
+        let Some(known) = known else {
+            self.create.push(|| json!({ "list": list, "row": shown(row, key) }));
+            return;
+        };
+        let (before, after) = differences(known, row);
+        if after.is_empty() {
+            self.same += 1;
+            return;
+        }
+        let one = || {
+            let row = shown(row, key);
+            json!({ "list": list, "row": row, "before": before, "after": after })
+        };
+        if named { self.keep.push(one) } else { self.change.push(one) }
+    }
+}
+
+/// The members of a row that are other than those of what is there.
+fn differences(known: &Value, row: &Value) -> (Map<String, Value>, Map<String, Value>) {
+    let (mut before, mut after) = (Map::new(), Map::new());
+    for (name, wanted) in row.as_object().into_iter().flatten() {
+        // Older files have what is said of a vhost beside its name.
+        let now = known.get(name).or_else(|| known.get("metadata")?.get(name));
+        let now = now.unwrap_or(&Value::Null);
+        if is_same(now, wanted) {
+            continue;
+        }
+        // A hash is nobody's business.
+        let (now, wanted) = match name.as_str() {
+            "password_hash" => (json!("one"), json!("another")),
+            _ => (now.clone(), wanted.clone()),
+        };
+        before.insert(name.clone(), now);
+        after.insert(name.clone(), wanted);
+    }
+    (before, after)
+}
+
+/// Whether two values say the same: what is empty may be written in many ways, and lists of tags and
+/// flags as text.
+fn is_same(now: &Value, wanted: &Value) -> bool {
+    let is_nothing = |value: &Value| match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Object(members) => members.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::String(text) => text.is_empty(),
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::Bool(true) => false,
+    };
+    match (now, wanted) {
+        (now, wanted) if now == wanted || is_nothing(now) && is_nothing(wanted) => true,
+        (Value::Bool(flag), Value::String(text)) => text == if *flag { "true" } else { "false" },
+        (Value::Array(list), Value::String(text)) => {
+            let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+            list.iter().map(Value::as_str).eq(parts.into_iter().map(Some))
+        }
+        (Value::Object(now), Value::Object(wanted)) => {
+            let names = now.keys().chain(wanted.keys());
+            let of =
+                |object: &Map<String, Value>, name| object.get(name).cloned().unwrap_or_default();
+            // The type of a queue may be said beside its arguments.
+            let mut names = names.filter(|name| *name != "x-queue-type");
+            names.all(|name| is_same(&of(now, name), &of(wanted, name)))
+        }
+        _ => false,
+    }
+}
+
+fn rows<'d>(document: &'d Value, list: &str) -> Result<&'d [Value], ImportError> {
+    match document.get(list) {
+        None | Some(Value::Null) => Ok(&[]),
+        Some(Value::Array(rows)) => Ok(rows),
+        Some(_) => Err(ImportError::new(format!("{list} is no list"))),
+    }
+}
+
+/// The names that there are, and those that there will be.
+fn names<'d>(now: &'d Value, wanted: &'d Value, list: &str) -> HashSet<&'d str> {
+    let of = |document: &'d Value| document.get(list).and_then(Value::as_array);
+    let both = [now, wanted].into_iter().filter_map(of).flatten();
+    both.filter_map(|row| text_of(row, "name")).collect()
+}
+
+fn text_of<'r>(row: &'r Value, member: &str) -> Option<&'r str> {
+    row.get(member).and_then(Value::as_str)
+}
+
+/// What tells a row from the others.
+fn identity(row: &Value, key: &[&str]) -> String {
+    let parts = key.iter().map(|member| match row.get(*member) {
+        None | Some(Value::Null) => Value::Null,
+        Some(Value::Array(list)) if list.is_empty() => json!({}),
+        Some(value) => value.clone(),
+    });
+    Value::Array(parts.collect()).to_string()
+}
+
+/// A row by what tells it from the others.
+fn shown(row: &Value, key: &[&str]) -> Value {
+    let members =
+        key.iter().filter_map(|member| Some(((*member).to_owned(), row.get(*member)?.clone())));
+    Value::Object(members.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(wanted: &Value) -> Value {
+        let now = json!({
+            "users": [{ "name": "me", "tags": ["a", "b"], "password_hash": "x", "limits": {} }],
+            "vhosts": [{ "name": "/", "metadata": { "description": "d", "tags": [] }, "limits": {} }],
+            "queues": [{ "name": "q", "vhost": "/", "durable": true, "arguments": { "x-queue-type": "classic" } }],
+            "bindings": [{ "vhost": "/", "source": "e", "destination": "q", "destination_type": "queue", "routing_key": "k", "arguments": {} }],
+        });
+        compare(&now, wanted.to_string().as_bytes()).expect("definitions")
+    }
+
+    #[test]
+    fn what_is_there_is_the_same_however_it_is_written() {
+        let plan = plan(&json!({
+            "users": [{ "name": "me", "tags": "a, b", "limits": [] }],
+            "vhosts": [{ "name": "/", "description": "d" }],
+            "queues": [{ "name": "q", "vhost": "/", "durable": "true", "arguments": [] }],
+            "bindings": [{ "vhost": "/", "source": "e", "destination": "q", "destination_type": "queue", "routing_key": "k", "arguments": [] }],
+        }));
+        assert_eq!(plan["same_count"], 4, "{plan}");
+    }
+
+    #[test]
+    fn what_is_new_what_changes_and_what_stays_is_told_apart() {
+        let plan = plan(&json!({
+            "users": [{ "name": "me", "tags": ["a"], "password_hash": "secret" }, { "name": "you", "tags": [] }],
+            "queues": [
+                { "name": "q", "vhost": "/", "durable": false, "arguments": { "x-max-length": 1 } },
+                { "name": "amq.gen-1", "vhost": "/" },
+                { "name": "lost", "vhost": "nowhere" },
+            ],
+        }));
+        assert_eq!(plan["create"], json!([{ "list": "users", "row": { "name": "you" } }]));
+        assert_eq!(
+            plan["change"][0]["after"],
+            json!({ "password_hash": "another", "tags": ["a"] })
+        );
+        assert_eq!(
+            plan["keep"][0]["after"],
+            json!({ "arguments": { "x-max-length": 1 }, "durable": false })
+        );
+        assert_eq!(plan["refuse"][0]["row"], json!({ "name": "lost", "vhost": "nowhere" }));
+        assert_eq!(plan["skipped_count"], 1);
+        assert!(!plan.to_string().contains("secret"));
+    }
+
+    #[test]
+    fn what_is_no_definitions_is_refused() {
+        for text in ["", "[]", "{\"users\": 1}"] {
+            assert!(compare(&json!({}), text.as_bytes()).is_err(), "{text}");
+        }
+    }
+}
