@@ -6,6 +6,7 @@
 //! nobody asks, nothing runs.
 
 mod api;
+mod audit;
 mod call;
 mod caller;
 mod definitions;
@@ -27,6 +28,7 @@ mod slow;
 pub use definitions::{ImportError, Imported, import};
 pub use settings::{ListenerFacts, NodeFacts, Settings, Web};
 
+use audit::Audit;
 use courser_broker::admin::Admin;
 use http::places::Places;
 use login::Logins;
@@ -51,6 +53,7 @@ const BODIES_BYTES_MAX: usize = 64 << 20;
 pub struct Api {
     pub(crate) admin: Admin,
     pub(crate) settings: Settings,
+    pub(crate) audit: Option<Audit>,
     pub(crate) logins: Logins,
     pub(crate) sessions: Sessions,
     pub(crate) routes: Routes,
@@ -67,6 +70,7 @@ impl Api {
     pub fn new(admin: Admin, settings: Settings) -> Arc<Self> {
         Arc::new(Api {
             admin,
+            audit: settings.audit_log.clone().map(Audit::new),
             logins: Logins::new(&settings),
             sessions: Sessions::default(),
             settings,

@@ -19,6 +19,8 @@ pub struct Settings {
     pub node: NodeFacts,
     /// What concerns browsers.
     pub web: Web,
+    /// The file that says who has asked for which change; none if nobody wants to know.
+    pub audit_log: Option<PathBuf>,
 }
 
 /// What concerns browsers.

@@ -137,6 +137,7 @@ fn api(
         login_slots: shared.logins.slots(),
         now_ms: Arc::new(move || clock.now_ms()),
         node,
+        audit_log: config.management.audit_log_in(&config.data_dir),
         web: Web {
             page: config.management.page,
             path_prefix: config.management.path_prefix.clone(),

@@ -11,6 +11,7 @@ use crate::routes::{Needs, Route};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use courser_broker::admin::BindingView;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 pub(crate) const ROUTES: &[Route] = &[
@@ -115,6 +116,13 @@ fn binding(call: &Call) -> Outcome {
     let mut fields = Fields::new(&call.columns());
     render(&known(call)?, &mut fields);
     Ok(Reply::object(fields))
+}
+
+/// A binding with all of its members.
+pub(super) fn object(binding: &BindingView) -> Value {
+    let mut fields = Fields::default();
+    render(binding, &mut fields);
+    fields.finish()
 }
 
 fn render(binding: &BindingView, fields: &mut Fields) {

@@ -8,7 +8,7 @@ use crate::routes::{Needs, Route, Verb};
 use courser_auth::{Resource, Right};
 use courser_broker::admin::{ExchangeKind, ExchangeSettings, NewQueue};
 use courser_codec::FieldTable;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 pub(crate) const ROUTES: &[Route] = &[
     Route {
@@ -30,7 +30,7 @@ pub(crate) const ROUTES: &[Route] = &[
         pattern: "/api/queues/{vhost}/{queue}/contents",
         needs: Needs::Vhost,
         handler: purge,
-        doc: "Drops all messages that wait in a queue.",
+        doc: "Drops the messages that wait in a queue: all, or the first `count`.",
     },
     Route {
         method: Verb::Put,
@@ -101,8 +101,13 @@ fn delete_queue(call: &Call) -> Outcome {
 fn purge(call: &Call) -> Outcome {
     let (vhost, name) = (call.text("vhost")?, call.bytes("queue"));
     check(call, Right::Read, Resource::Queue(name))?;
-    call.admin().purge_queue(vhost, name)?;
-    Ok(Reply::done())
+    let Some(count) = call.query("count").filter(|count| !count.is_empty()) else {
+        call.admin().purge_queue(vhost, name)?;
+        return Ok(Reply::done());
+    };
+    let count = count.parse().map_err(|_| Refusal::bad_request(json!(["not_int", "count"])))?;
+    let purged = call.admin().purge_some(vhost, name, count)?;
+    Ok(Reply::json(&json!({ "purged": purged })))
 }
 
 fn put_exchange(call: &Call) -> Outcome {

@@ -82,12 +82,12 @@ fn refused(fault: Fault) -> Refusal {
     Refusal::bad_request(fault.to_string())
 }
 
-fn short(text: &[u8]) -> Result<ShortString, Refusal> {
+pub(super) fn short(text: &[u8]) -> Result<ShortString, Refusal> {
     ShortString::new(text).map_err(|_| Refusal::bad_request("a short string has 255 bytes at most"))
 }
 
 /// The properties of a message, by their names in AMQP.
-fn properties(value: &Value) -> Result<OwnedProperties, Refusal> {
+pub(super) fn properties(value: &Value) -> Result<OwnedProperties, Refusal> {
     let empty = Map::new();
     let members = match value {
         Value::Object(members) => members,
@@ -184,7 +184,14 @@ fn get(call: &Call) -> Outcome {
 }
 
 fn object(message: &MessageView, left: usize, taking: &Taking) -> Value {
-    let (text, is_text) = match taking.always_base64 {
+    let mut object = members(message, taking.always_base64);
+    object.insert("message_count".to_owned(), left.into());
+    Value::Object(object)
+}
+
+/// A message as an object.
+pub(super) fn members(message: &MessageView, always_base64: bool) -> Map<String, Value> {
+    let (text, is_text) = match always_base64 {
         true => (STANDARD.encode(&message.body), false),
         false => text_or_base64(&message.body),
     };
@@ -192,20 +199,20 @@ fn object(message: &MessageView, left: usize, taking: &Taking) -> Value {
         .ok()
         .and_then(|header| header.properties.decode().ok())
         .map_or_else(|| json!([]), |properties| shown(&properties));
-    json!({
-        "payload_bytes": message.body_bytes,
-        "redelivered": message.redelivered,
-        "exchange": name(&message.exchange),
-        "routing_key": name(&message.routing_key),
-        "message_count": left,
-        "properties": properties,
-        "payload": text,
-        "payload_encoding": if is_text { "string" } else { "base64" },
-    })
+    let members = [
+        ("payload_bytes", message.body_bytes.into()),
+        ("redelivered", message.redelivered.into()),
+        ("exchange", name(&message.exchange).into()),
+        ("routing_key", name(&message.routing_key).into()),
+        ("properties", properties),
+        ("payload", text.into()),
+        ("payload_encoding", if is_text { "string" } else { "base64" }.into()),
+    ];
+    members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// Properties as an object; none at all are an empty list.
-fn shown(properties: &Properties<'_>) -> Value {
+pub(super) fn shown(properties: &Properties<'_>) -> Value {
     let mut fields = Fields::default();
     let texts = [
         ("content_type", properties.content_type),

@@ -1,5 +1,6 @@
 //! What is served, by subject: each module has its part of the table and the handlers for it.
 
+mod absent;
 mod accounts;
 mod bind;
 mod bindings;
@@ -9,16 +10,20 @@ mod connections;
 mod consumers;
 mod declare;
 mod definitions;
+mod diagnosis;
 mod events;
 mod exchanges;
 mod features;
 mod general;
 mod health;
 mod messages;
+mod moves;
 mod nodes;
 mod overview;
 mod parameters;
+mod peek;
 mod policies;
+mod questions;
 mod queues;
 mod session;
 mod settings;
@@ -37,6 +42,7 @@ use crate::routes::{Handler, Needs, Route, Verb};
 pub(crate) const TABLE: &[&[Route]] = &[
     general::ROUTES,
     session::ROUTES,
+    absent::ROUTES,
     events::ROUTES,
     overview::ROUTES,
     nodes::ROUTES,
@@ -55,6 +61,10 @@ pub(crate) const TABLE: &[&[Route]] = &[
     declare::ROUTES,
     bind::ROUTES,
     messages::ROUTES,
+    peek::ROUTES,
+    moves::ROUTES,
+    questions::ROUTES,
+    diagnosis::ROUTES,
     close::ROUTES,
     features::ROUTES,
     definitions::ROUTES,

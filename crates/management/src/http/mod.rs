@@ -15,6 +15,7 @@ pub(crate) mod places;
 mod request;
 
 use crate::Api;
+use crate::audit::Entry;
 use crate::refusal::Refusal;
 use crate::routes::Verb;
 use crate::slow::WriteTimeout;
@@ -135,12 +136,20 @@ async fn answered(
     let Some(route) = Verb::of(&method).and_then(|verb| resource.route(verb)).copied() else {
         return (answer::empty(StatusCode::METHOD_NOT_ALLOWED), allow);
     };
-    let (call, kept) = match prepare(api, peer, request, resource, segments, &route).await {
-        Ok(prepared) => prepared,
-        Err(refusal) => return (answer::refusal(&refusal), allow),
+    let (address, path) = (peer.address, request.uri().to_string());
+    let mut user = None;
+    let prepared = prepare(api, peer, request, resource, segments, &route, &mut user).await;
+    let answer = match prepared {
+        Ok((call, kept)) => {
+            let mut answer = Answer { route, is_gzip_wanted }.to(call).await;
+            answer.body_mut().keeps(kept);
+            answer
+        }
+        Err(refusal) => answer::refusal(&refusal),
     };
-    let mut answer = Answer { route, is_gzip_wanted }.to(call).await;
-    answer.body_mut().keeps(kept);
+    if !looks {
+        audit(api, user, address, method, path, answer.status()).await;
+    }
     (answer, allow)
 }
 
@@ -151,4 +160,32 @@ fn moved(place: &str) -> Response<Outgoing> {
         moved.headers_mut().insert(LOCATION, place);
     }
     moved
+}
+
+/// Notes a request for a change, and what came of it.
+async fn audit(
+    api: &Arc<Api>,
+    user: Option<String>,
+    peer: SocketAddr,
+    method: Method,
+    path: String,
+    status: StatusCode,
+) {
+    if api.audit.is_none() {
+        return;
+    }
+    let api = Arc::clone(api);
+    let writing = tokio::task::spawn_blocking(move || {
+        let Some(audit) = &api.audit else { return };
+        audit.note(&Entry {
+            at_ms: api.now_ms(),
+            user: user.as_deref(),
+            peer,
+            method: method.as_str(),
+            path: &path,
+            status: status.as_u16(),
+        });
+    });
+    // What fails is said in the log, and what is done is done.
+    drop(writing.await);
 }

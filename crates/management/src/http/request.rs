@@ -24,7 +24,7 @@ pub(super) struct Peer {
     pub keeper: Keeper,
 }
 
-/// Reads a request whole, and finds out who sends it. A user who has logged in keeps the connection's
+/// Reads a request whole, and finds out who sends it, which is noted in `user` as soon as it is known. A user who has logged in keeps the connection's
 /// place until the answer is sent.
 pub(super) async fn prepare(
     api: &Arc<Api>,
@@ -33,11 +33,15 @@ pub(super) async fn prepare(
     resource: &Resource,
     segments: Vec<Vec<u8>>,
     route: &Route,
+    user: &mut Option<String>,
 ) -> Result<(Call, Option<Kept>), Refusal> {
     let (head, body) = request.into_parts();
     let (mut caller, mut kept) = (None, None);
     if !matches!(route.needs, Needs::Nothing | Needs::Credentials) {
-        caller = Some(known(api, &peer, &head, route.needs).await?);
+        let who = known(api, &peer, &head).await?;
+        *user = Some(who.name().to_owned());
+        check_tags(&who, route.needs)?;
+        caller = Some(who);
         kept = Some(peer.keeper.keep());
     }
     if !accepts_json(&head.headers) {
@@ -50,10 +54,10 @@ pub(super) async fn prepare(
     if route.needs == Needs::Credentials {
         let login =
             api.logins.of_login(&head.headers, &body, peer.address, &api.admin, api.now_ms());
-        caller = Some(login.await?);
-        if let Some(caller) = &caller {
-            check_tags(caller, route.needs)?;
-        }
+        let who = login.await?;
+        *user = Some(who.name().to_owned());
+        check_tags(&who, route.needs)?;
+        caller = Some(who);
     }
     let call = Call {
         api: Arc::clone(api),
@@ -71,7 +75,7 @@ pub(super) async fn prepare(
 }
 
 /// Who sends a request: by name and password, or by the cookie of a session.
-async fn known(api: &Arc<Api>, peer: &Peer, head: &Parts, needs: Needs) -> Result<Caller, Refusal> {
+async fn known(api: &Arc<Api>, peer: &Peer, head: &Parts) -> Result<Caller, Refusal> {
     let is_change = !matches!(head.method, Method::GET | Method::HEAD);
     let headers = &head.headers;
     if is_change && is_from_elsewhere(api, headers) {
@@ -85,12 +89,10 @@ async fn known(api: &Arc<Api>, peer: &Peer, head: &Parts, needs: Needs) -> Resul
         false => of_session(api, peer, headers, is_change),
     };
     // Who sends this header has a form of its own: its browser must not show another one.
-    let caller = caller.map_err(|mut refusal| {
+    caller.map_err(|mut refusal| {
         refusal.challenge &= !headers.contains_key(CHANGE_HEADER);
         refusal
-    })?;
-    check_tags(&caller, needs)?;
-    Ok(caller)
+    })
 }
 
 fn of_session(

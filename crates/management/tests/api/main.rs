@@ -1,6 +1,7 @@
 //! The HTTP API against a broker in this process.
 
 mod accounts;
+mod audit;
 mod bodies;
 mod browsers;
 mod conventions;
@@ -8,6 +9,7 @@ mod definitions;
 mod documented;
 mod events;
 mod floods;
+mod insight;
 mod lists;
 mod login;
 mod matrix;

@@ -4,7 +4,7 @@ use super::ConfigError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where the HTTP API is served if nobody says anything else.
 const DEFAULT: SocketAddr =
@@ -23,6 +23,9 @@ pub struct Management {
     /// A file with definitions, or a folder of such files, that are made at each start; none unless
     /// said otherwise.
     pub load_definitions: PathBuf,
+    /// The file that says who has asked for which change, within the data folder unless it is absolute;
+    /// `none` writes none.
+    pub audit_log: PathBuf,
     /// What stands before every path, as `/mq`, for a proxy that passes it on; nothing unless said
     /// otherwise.
     pub path_prefix: String,
@@ -42,6 +45,7 @@ impl Default for Management {
             tls_listen: Vec::new(),
             page: true,
             load_definitions: PathBuf::new(),
+            audit_log: PathBuf::from("audit.log"),
             path_prefix: String::new(),
             cors_origins: Vec::new(),
             hsts_seconds: 0,
@@ -110,6 +114,12 @@ impl From<HttpListen> for Value {
 }
 
 impl Management {
+    /// The file of the audit log, if one is wanted.
+    pub(crate) fn audit_log_in(&self, data_dir: &Path) -> Option<PathBuf> {
+        let is_wanted = !self.audit_log.as_os_str().is_empty() && self.audit_log != *"none";
+        is_wanted.then(|| data_dir.join(&self.audit_log))
+    }
+
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         self.check_web()?;
         let twice = |address: &&SocketAddr| {

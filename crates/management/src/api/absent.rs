@@ -1,0 +1,94 @@
+//! What RabbitMQ has and this broker has not: lists are empty, and changes are refused with the reason.
+
+use super::declare::check;
+use super::{connections, get};
+use crate::call::{Call, Members, Outcome};
+use crate::list::{Items, paged};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::routes::{Handler, Needs, Route, Verb};
+use courser_auth::{Resource, Right};
+use serde_json::{Value, json};
+
+const fn refused(method: Verb, pattern: &'static str, handler: Handler) -> Route {
+    let doc = "Refused: this broker is one node.";
+    Route { method, pattern, needs: Needs::Administrator, handler, doc }
+}
+
+pub(crate) const ROUTES: &[Route] = &[
+    get("/api/shovels", Needs::Login, connections::none, "Shovels: there is none."),
+    get("/api/shovels/{vhost}", Needs::Vhost, connections::none, "Shovels: there is none."),
+    get("/api/shovels/vhost/{vhost}/{name}", Needs::Vhost, nothing, "There is none."),
+    get("/api/federation-links", Needs::Login, connections::none, "Links: there is none."),
+    get("/api/federation-links/{vhost}", Needs::Vhost, connections::none, "There is none."),
+    get("/api/federation-links/state/down", Needs::Login, connections::none, "There is none."),
+    get(
+        "/api/federation-links/{vhost}/state/down",
+        Needs::Vhost,
+        connections::none,
+        "There is none.",
+    ),
+    get("/api/traces", Needs::Administrator, connections::none, "Trace files: there is none."),
+    get("/api/traces/{vhost}", Needs::Administrator, traces, "There is none."),
+    get("/api/trace-files", Needs::Administrator, connections::none, "There is none."),
+    get(
+        "/api/users/{user}/queues",
+        Needs::Administrator,
+        queues_of_user,
+        "Queues that a user has declared: nobody knows, so there is none.",
+    ),
+    Route {
+        method: Verb::Post,
+        pattern: "/api/queues/{vhost}/{queue}/actions",
+        needs: Needs::Administrator,
+        handler: action,
+        doc: "Refused: no action is known.",
+    },
+    get(
+        "/api/queues/quorum/{vhost}/{queue}/status",
+        Needs::Vhost,
+        quorum_status,
+        "Where the replicas of a quorum queue are: on this node.",
+    ),
+    refused(Verb::Post, "/api/queues/quorum/{vhost}/{queue}/replicas/add", no_replicas),
+    refused(Verb::Delete, "/api/queues/quorum/{vhost}/{queue}/replicas/delete", no_replicas),
+    refused(Verb::Post, "/api/queues/quorum/replicas/on/{node}/grow", no_replicas),
+    refused(Verb::Delete, "/api/queues/quorum/replicas/on/{node}/shrink", no_replicas),
+];
+
+fn nothing(_: &Call) -> Outcome {
+    Err(Refusal::not_found())
+}
+
+fn traces(call: &Call) -> Outcome {
+    let vhost = call.admin().vhost(call.text("vhost")?);
+    vhost.map(|_| Reply::json(&json!([]))).ok_or_else(Refusal::not_found)
+}
+
+fn queues_of_user(call: &Call) -> Outcome {
+    let user = call.text("user")?;
+    if call.admin().accounts().user(user).is_none() {
+        return Err(Refusal::not_found());
+    }
+    paged(call, Items::<Value>::unnamed(Vec::new()), |_, _| {})
+}
+
+fn action(call: &Call) -> Outcome {
+    call.admin().queue(call.text("vhost")?, call.bytes("queue"))?;
+    let body = call.object()?;
+    Err(Refusal::bad_request(json!(["unknown", body.required_text("action")?])))
+}
+
+fn quorum_status(call: &Call) -> Outcome {
+    let queue = call.admin().queue(call.text("vhost")?, call.bytes("queue"))?;
+    check(call, Right::Read, Resource::Queue(call.bytes("queue")))?;
+    if queue.queue_type != "quorum" {
+        return Err(Refusal::bad_request("not_a_quorum_queue"));
+    }
+    let node = call.api.settings.node.name.as_str();
+    Ok(Reply::json(&json!([{ "Node Name": node, "Raft State": "leader", "Membership": "voter" }])))
+}
+
+fn no_replicas(_: &Call) -> Outcome {
+    Err(Refusal::bad_request("This broker is one node: a quorum queue has no other replicas"))
+}

@@ -1,0 +1,225 @@
+//! Why a queue stands still, and what of the whole broker somebody should look at.
+
+use super::get;
+use crate::call::{Call, Outcome};
+use crate::json::name;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::routes::{Needs, Route};
+use courser_broker::admin::{
+    Alarms, ConsumerView, Listing, NewMessage, PageRequest, QueueView, Start, UnackedView,
+};
+use serde_json::{Value, json};
+
+pub(crate) const ROUTES: &[Route] = &[
+    get(
+        "/api/queues/{vhost}/{queue}/diagnosis",
+        Needs::Vhost,
+        diagnosis,
+        "Why messages of a queue wait: an empty list if nothing is in their way.",
+    ),
+    get(
+        "/api/attention",
+        Needs::Monitoring,
+        attention,
+        "What somebody should look at, the worst first.",
+    ),
+];
+
+/// Unacknowledged messages older than this are worth a word.
+const OLD_MS: u64 = 60_000;
+/// Bytes that wait for a client that does not read.
+const PENDING_BYTES: usize = 64 * 1024;
+/// Queues that are named at once.
+const QUEUES_MAX: usize = 50;
+/// The part of what there may be that is nearly all of it.
+const NEARLY: f64 = 0.8;
+
+/// Something that somebody should know.
+struct Finding {
+    severity: &'static str,
+    kind: &'static str,
+    text: String,
+    since_ms: Option<u64>,
+    object: Option<Value>,
+}
+
+impl Finding {
+    fn new(severity: &'static str, kind: &'static str, text: String) -> Self {
+        Finding { severity, kind, text, since_ms: None, object: None }
+    }
+
+    fn about(self, object: Value) -> Self {
+        Finding { object: Some(object), ..self }
+    }
+
+    fn since(self, since_ms: Option<u64>) -> Self {
+        Finding { since_ms, ..self }
+    }
+
+    fn to_json(&self) -> Value {
+        let Finding { severity, kind, text, since_ms, object } = self;
+        json!({ "severity": severity, "kind": kind, "text": text, "since_ms": since_ms, "object": object })
+    }
+}
+
+fn answered(findings: &[Finding]) -> Outcome {
+    let list: Vec<Value> = findings.iter().map(Finding::to_json).collect();
+    Ok(Reply::json(&list))
+}
+
+fn of_alarms(alarms: Alarms, findings: &mut Vec<Finding>) {
+    for (is_set, kind, what) in
+        [(alarms.memory, "memory_alarm", "memory"), (alarms.disk, "disk_alarm", "room on the disk")]
+    {
+        if is_set {
+            let text = format!("There is too little {what}: publishers have to wait");
+            findings.push(Finding::new("critical", kind, text));
+        }
+    }
+}
+
+fn diagnosis(call: &Call) -> Outcome {
+    let (vhost, of) = (call.text("vhost")?, call.bytes("queue"));
+    let admin = call.admin();
+    let queue = admin.queue(vhost, of)?;
+    let mut findings = Vec::new();
+    of_alarms(admin.alarms(), &mut findings);
+    if is_full(call, &queue)? {
+        let text = "It has as much as it may have: what is published to it is refused".to_owned();
+        findings.push(Finding::new("critical", "full", text));
+    }
+    let consumers = admin.consumers_of(vhost, of)?;
+    if queue.ready > 0 && queue.stream.is_none() {
+        of_consumers(call, &queue, &consumers, &mut findings)?;
+    }
+    if queue.unacked > 0 {
+        let (_, oldest) = admin.unacked(vhost, of, 0, 1)?;
+        findings.extend(oldest.first().and_then(|oldest| of_oldest(call, oldest)));
+    }
+    answered(&findings)
+}
+
+/// Whether a message that is published to a queue now would be refused.
+fn is_full(call: &Call, queue: &QueueView) -> Result<bool, Refusal> {
+    let message = NewMessage { routing_key: queue.name.clone(), ..NewMessage::default() };
+    let trace = call.admin().trace_route(&queue.vhost, &message)?;
+    Ok(trace.queues.iter().any(|one| one.refuses))
+}
+
+/// Why consumers take nothing while messages wait.
+fn of_consumers(
+    call: &Call,
+    queue: &QueueView,
+    consumers: &[ConsumerView],
+    findings: &mut Vec<Finding>,
+) -> Result<(), Refusal> {
+    let ready = queue.ready;
+    let active: Vec<&ConsumerView> = consumers.iter().filter(|one| one.active).collect();
+    if consumers.is_empty() {
+        let text = format!("{ready} messages wait, and nobody consumes");
+        findings.push(Finding::new("warning", "no_consumer", text));
+        return Ok(());
+    }
+    if active.is_empty() {
+        let text = format!("{ready} messages wait, and none of its consumers is active");
+        findings.push(Finding::new("warning", "no_active_consumer", text));
+        return Ok(());
+    }
+    let is_used_up = |one: &&&ConsumerView| one.prefetch > 0 && one.unacked >= one.prefetch;
+    let used_up = active.iter().filter(is_used_up).count();
+    if used_up == active.len() {
+        let text = format!(
+            "All of its {used_up} active consumers have as many messages unacknowledged as they may \
+             (prefetch): they get more when they acknowledge"
+        );
+        findings.push(Finding::new("warning", "prefetch_used_up", text));
+    } else if used_up > 0 {
+        let text = format!("{used_up} of {} consumers have used up their prefetch", active.len());
+        findings.push(Finding::new("info", "prefetch_used_up", text));
+    }
+    let mut connections: Vec<&str> = active.iter().map(|one| one.connection.as_str()).collect();
+    connections.sort_unstable();
+    connections.dedup();
+    for connection in connections.into_iter().take(QUEUES_MAX) {
+        // It may have gone in the meantime.
+        let Ok(view) = call.admin().connection(connection) else { continue };
+        let is_seen = sees(call, view.user.as_bytes())?;
+        let object = is_seen.then(|| json!({ "connection": connection }));
+        let client =
+            if is_seen { format!("'{connection}'") } else { "of somebody else".to_owned() };
+        if view.pending_bytes >= PENDING_BYTES {
+            let bytes = view.pending_bytes;
+            let text = format!("The client {client} does not read: {bytes} bytes wait for it");
+            let finding = Finding::new("warning", "client_does_not_read", text);
+            findings.push(Finding { object: object.clone(), ..finding });
+        }
+        let channels = call.admin().channels_of(connection).unwrap_or_default();
+        let stopped = channels.iter().filter(|one| !one.flow_active && one.consumers > 0).count();
+        if stopped > 0 {
+            let text = format!("The client {client} has stopped the flow on {stopped} channels");
+            let finding = Finding::new("warning", "flow_stopped", text);
+            findings.push(Finding { object, ..finding });
+        }
+    }
+    Ok(())
+}
+
+/// Whether the caller may know of this user's connections.
+fn sees(call: &Call, user: &[u8]) -> Result<bool, Refusal> {
+    let caller = call.caller()?;
+    Ok(caller.is_monitor() || caller.name().as_bytes() == user)
+}
+
+/// The oldest message that nobody has acknowledged, if it is old.
+fn of_oldest(call: &Call, oldest: &UnackedView) -> Option<Finding> {
+    let age_ms = call.api.now_ms().saturating_sub(oldest.since_ms?);
+    if age_ms < OLD_MS {
+        return None;
+    }
+    let is_seen = sees(call, oldest.user.as_bytes()).unwrap_or(false);
+    let by = match (&oldest.consumer_tag, is_seen) {
+        (Some(tag), true) => format!("consumer '{}' of '{}'", name(tag), oldest.connection),
+        (None, true) => format!("'{}', which polled it", oldest.connection),
+        (_, false) => "somebody else".to_owned(),
+    };
+    let seconds = age_ms / 1000;
+    let text = format!("The oldest unacknowledged message is with {by} for {seconds} s");
+    let object = is_seen.then(|| {
+        json!({ "connection": oldest.connection, "channel": oldest.channel, "delivery_tag": oldest.delivery_tag })
+    });
+    let finding = Finding::new("warning", "unacknowledged", text).since(oldest.since_ms);
+    Some(Finding { object, ..finding })
+}
+
+fn attention(call: &Call) -> Outcome {
+    let (admin, node) = (call.admin(), &call.api.settings.node);
+    let mut findings = Vec::new();
+    of_alarms(admin.alarms(), &mut findings);
+    let mut nearly = |kind, what: &str, used: u64, most: u64| {
+        if most > 0 && used as f64 >= most as f64 * NEARLY {
+            let text = format!("{what}: {used} of {most}");
+            findings.push(Finding::new("warning", kind, text));
+        }
+    };
+    let used = admin.memory_used_bytes();
+    nearly("memory_high", "Bytes that messages and clients take", used, node.memory_limit_bytes);
+    let connections = admin.connections(None)?.len() as u64;
+    nearly("connections_high", "Connections", connections, node.connections_max as u64);
+    let vhosts = call.vhosts()?;
+    let queues = admin.queues(None)?;
+    let queues = Listing::within(queues, |vhost| vhosts.iter().any(|one| one == vhost));
+    let request = PageRequest { start: Start::Rank(0), limit: QUEUES_MAX, filter: None };
+    let waiting = queues.page_by(&request, true, |queue| {
+        let status = queue.status();
+        if status.consumers == 0 { status.ready } else { 0 }
+    });
+    let unattended = |queue: &&QueueView| queue.ready > 0 && queue.consumers == 0;
+    for queue in waiting.items.iter().filter(unattended).filter(|one| one.stream.is_none()) {
+        let (of, ready) = (name(&queue.name), queue.ready);
+        let text = format!("{ready} messages wait in queue '{of}', and nobody consumes");
+        let object = json!({ "vhost": queue.vhost, "queue": of });
+        findings.push(Finding::new("info", "no_consumer", text).about(object));
+    }
+    answered(&findings)
+}

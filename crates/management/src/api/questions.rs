@@ -1,0 +1,230 @@
+//! Questions about what would happen: where a message would go, what a policy would change, and what a
+//! user may do. Nothing is changed by asking.
+
+use super::bindings;
+use super::messages::{properties, short};
+use super::settings::policy;
+use crate::call::{Call, Members, Outcome};
+use crate::json::{from_table, name};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::routes::{Needs, Route, Verb};
+use courser_auth::{Resource, Right};
+use courser_broker::admin::{
+    NewMessage, PolicyKind, PolicyPreview, RouteStep, RouteTrace, RoutedQueue,
+};
+use serde_json::{Map, Value, json};
+
+pub(crate) const ROUTES: &[Route] = &[
+    Route {
+        method: Verb::Post,
+        pattern: "/api/exchanges/{vhost}/{exchange}/route",
+        needs: Needs::Vhost,
+        handler: route,
+        doc: "Where a message would go, and why (routing_key, properties).",
+    },
+    Route {
+        method: Verb::Post,
+        pattern: "/api/policy-preview/{vhost}",
+        needs: Needs::Policymaker,
+        handler: preview,
+        doc: "What a policy would change (name, pattern, definition, apply-to, priority).",
+    },
+    Route {
+        method: Verb::Post,
+        pattern: "/api/operator-policy-preview/{vhost}",
+        needs: Needs::Administrator,
+        handler: preview_operator,
+        doc: "What an operator policy would change.",
+    },
+    Route {
+        method: Verb::Post,
+        pattern: "/api/access/check",
+        needs: Needs::Login,
+        handler: check_access,
+        doc: "Whether a user may do something (user, vhost, right, resource, name, routing_key).",
+    },
+];
+
+fn route(call: &Call) -> Outcome {
+    let body = call.object()?;
+    let empty = Value::Object(Map::new());
+    let message = NewMessage {
+        exchange: short(call.exchange("exchange"))?,
+        routing_key: short(
+            body.get("routing_key").and_then(Value::as_str).unwrap_or_default().as_bytes(),
+        )?,
+        properties: properties(body.get("properties").unwrap_or(&empty))?,
+        body: Default::default(),
+    };
+    let vhost = call.text("vhost")?;
+    call.admin().exchange(vhost, call.exchange("exchange"))?;
+    let trace = call.admin().trace_route(vhost, &message).map_err(|fault| match fault.code {
+        403 => Refusal::bad_request(fault.explanation),
+        _ => fault.into(),
+    })?;
+    Ok(Reply::json(&shown(&trace)))
+}
+
+fn shown(trace: &RouteTrace) -> Value {
+    json!({
+        "routed": !trace.queues.is_empty() || trace.steps.iter().any(|step| step.delayed_ms.is_some()),
+        "queues": trace.queues.iter().map(queue).collect::<Vec<_>>(),
+        "steps": trace.steps.iter().map(step).collect::<Vec<_>>(),
+    })
+}
+
+fn queue(queue: &RoutedQueue) -> Value {
+    let to = queue.dead_letters.as_ref();
+    json!({
+        "name": name(&queue.name),
+        "refuses": queue.refuses,
+        "dead_letter_exchange": to.map(|(exchange, _)| name(exchange)),
+        "dead_letter_routing_key": to.and_then(|(_, key)| key.as_ref().map(name)),
+    })
+}
+
+fn step(step: &RouteStep) -> Value {
+    let shown = step.bindings.iter().map(|one| {
+        let mut object = bindings::object(&one.binding);
+        object["loop"] = one.is_loop.into();
+        object
+    });
+    json!({
+        "exchange": name(&step.exchange),
+        "type": step.kind,
+        "alternate_of": step.alternate_of.as_ref().map(name),
+        "bindings": shown.collect::<Vec<_>>(),
+        "destinations": step.destinations,
+        "alternate_exchange": step.alternate.as_ref().map(name),
+        "text": told(step),
+    })
+}
+
+/// What happens at an exchange, in words.
+fn told(step: &RouteStep) -> String {
+    let exchange = match step.exchange.as_bytes() {
+        b"" => "The default exchange".to_owned(),
+        _ => format!("The {} exchange '{}'", step.kind, name(&step.exchange)),
+    };
+    let alternate = step.alternate.as_ref().map(name);
+    match (step.delayed_ms, step.destinations, alternate) {
+        (Some(delay_ms), ..) => format!("{exchange} keeps it for {delay_ms} ms and routes it then"),
+        (None, 0, None) => format!("{exchange} has no destination for it: dropped here"),
+        (None, 0, Some(name)) if step.alternate_is_missing => {
+            format!(
+                "{exchange} has no destination for it, and its alternate exchange '{name}' is not there: dropped here"
+            )
+        }
+        (None, 0, Some(name)) => {
+            format!("{exchange} has no destination for it: on to its alternate exchange '{name}'")
+        }
+        (None, 1, _) => format!("{exchange} sends it to one destination"),
+        (None, count, _) => format!("{exchange} sends it to {count} destinations"),
+    }
+}
+
+fn preview(call: &Call) -> Outcome {
+    previewed(call, PolicyKind::User)
+}
+
+fn preview_operator(call: &Call) -> Outcome {
+    previewed(call, PolicyKind::Operator)
+}
+
+fn previewed(call: &Call, kind: PolicyKind) -> Outcome {
+    let body = call.object()?;
+    // Without a name it is a new one.
+    let policy_name = body.get("name").and_then(Value::as_str).unwrap_or("new policy");
+    let policy = policy(policy_name, &body)?;
+    let PolicyPreview { matching_queues, changed_queues, queues, changed_exchanges, exchanges } =
+        call.admin().preview_policy(call.text("vhost")?, kind, policy)?;
+    let queues = queues.iter().map(|queue| {
+        json!({
+            "name": name(&queue.name),
+            "policy_before": queue.policy_before,
+            "policy_after": queue.policy_after,
+            "before": from_table(&queue.before),
+            "after": from_table(&queue.after),
+        })
+    });
+    let exchanges = exchanges.iter().map(|exchange| {
+        json!({
+            "name": name(&exchange.name),
+            "policy_before": exchange.policy_before,
+            "policy_after": exchange.policy_after,
+        })
+    });
+    Ok(Reply::json(&json!({
+        "matching_queues": matching_queues,
+        "changed_queues": changed_queues,
+        "queues": queues.collect::<Vec<_>>(),
+        "changed_exchanges": changed_exchanges,
+        "exchanges": exchanges.collect::<Vec<_>>(),
+    })))
+}
+
+fn check_access(call: &Call) -> Outcome {
+    let (caller, body) = (call.caller()?, call.object()?);
+    let user = body.get("user").and_then(Value::as_str).unwrap_or(caller.name());
+    if user != caller.name() {
+        caller.need_administrator()?;
+    }
+    let vhost = body.required_text("vhost")?;
+    let right = match body.required_text("right")? {
+        "configure" => Right::Configure,
+        "write" => Right::Write,
+        "read" => Right::Read,
+        other => {
+            return Err(Refusal::bad_request(format!(
+                "'{other}' is no right: configure, write or read"
+            )));
+        }
+    };
+    let of = body.required_text("name")?;
+    let what = match body.required_text("resource")? {
+        "queue" => Resource::Queue(of.as_bytes()),
+        "exchange" if of == "amq.default" => Resource::Exchange(b""),
+        "exchange" => Resource::Exchange(of.as_bytes()),
+        other => {
+            return Err(Refusal::bad_request(format!(
+                "'{other}' is no resource: queue or exchange"
+            )));
+        }
+    };
+    let because =
+        because(call, user, vhost, right, what, body.get("routing_key").and_then(Value::as_str));
+    Ok(Reply::json(&json!({
+        "user": user,
+        "vhost": vhost,
+        "allowed": because.is_none(),
+        "because": because.unwrap_or_else(|| format!("{right} access to {what} in vhost '{vhost}' is granted to user '{user}'")),
+    })))
+}
+
+/// Why something is refused, as a client hears it; none if it is not.
+fn because(
+    call: &Call,
+    user: &str,
+    vhost: &str,
+    right: Right,
+    what: Resource<'_>,
+    routing_key: Option<&str>,
+) -> Option<String> {
+    let directory = call.admin().accounts();
+    if directory.user(user).is_none() {
+        return Some(format!("there is no user '{user}'"));
+    }
+    if call.admin().vhost(vhost).is_none() {
+        return Some(format!("vhost {vhost} not found"));
+    }
+    let mut access = call.api.settings.accounts.access(user, vhost);
+    let mut checked = access.enter().and_then(|()| access.check(right, what));
+    // Of exchanges, only those of the type topic look at routing keys.
+    if let (Resource::Exchange(exchange), Some(key)) = (what, routing_key)
+        && call.admin().exchange(vhost, exchange).is_ok_and(|one| one.kind == "topic")
+    {
+        checked = checked.and_then(|()| access.check_topic(right, exchange, key.as_bytes()));
+    }
+    checked.err().map(|refusal| refusal.to_string())
+}

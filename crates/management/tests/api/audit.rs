@@ -1,0 +1,71 @@
+//! Who has asked for which change.
+
+use crate::support::Broker;
+use courser::Management;
+use serde_json::{Value, json};
+
+/// Method, path, user and status of a line.
+fn line(line: &Value) -> (&Value, &Value, &Value, &Value) {
+    (&line["method"], &line["path"], &line["user"], &line["status"])
+}
+
+#[tokio::test]
+async fn changes_are_noted_with_who_asked_and_what_came_of_it() {
+    let broker = Broker::start().await;
+    broker.add_user("small", "management", &["/"]);
+    let secret = json!({ "password": "hunter2", "tags": "" }).to_string();
+    broker.send("PUT", "/api/users/new", &secret).await;
+    broker.get("/api/overview").await;
+    broker.call("DELETE", "/api/users/new", Some("small"), "").await;
+    broker.call("DELETE", "/api/queues/%2F/q?if-empty=true", Some("nobody"), "").await;
+    let log = broker.get("/api/audit").await.json();
+    let expected = [
+        ("DELETE", "/api/queues/%2F/q?if-empty=true", Value::Null, 401),
+        ("DELETE", "/api/users/new", json!("small"), 401),
+        ("PUT", "/api/users/new", json!("guest"), 201),
+    ];
+    assert_eq!(log.as_array().map(Vec::len), Some(expected.len()), "{log}");
+    for (nth, (method, path, user, status)) in expected.into_iter().enumerate() {
+        assert_eq!(line(&log[nth]), (&json!(method), &json!(path), &user, &json!(status)));
+        assert!(log[nth]["peer"].as_str().is_some_and(|peer| peer.starts_with("127.0.0.1:")));
+    }
+    assert!(!log.to_string().contains("hunter2"), "{log}");
+    assert_eq!(broker.get("/api/audit?count=1").await.json().as_array().map(Vec::len), Some(1));
+}
+
+#[tokio::test]
+async fn whoever_wants_none_has_none() {
+    let management = Management { audit_log: "none".into(), ..Management::default() };
+    let broker = Broker::start_with(management).await;
+    broker.send("PUT", "/api/queues/%2F/q", "{}").await;
+    assert_eq!(broker.get("/api/audit").await.json(), json!([]));
+}
+
+#[tokio::test]
+async fn what_the_broker_has_not_is_empty_or_refused() {
+    let broker = Broker::start().await;
+    broker.send("PUT", "/api/queues/%2F/q", "{}").await;
+    for path in [
+        "/api/shovels",
+        "/api/shovels/%2F",
+        "/api/federation-links",
+        "/api/federation-links/state/down/",
+        "/api/traces",
+        "/api/users/guest/queues",
+    ] {
+        assert_eq!(broker.get(path).await.json(), json!([]), "{path}");
+    }
+    for path in [
+        "/api/shovels/none",
+        "/api/shovels/vhost/%2F/s",
+        "/api/users/none/queues",
+        "/api/traces/none",
+    ] {
+        assert_eq!(broker.get(path).await.status, 404, "{path}");
+    }
+    let action = broker.send("POST", "/api/queues/%2F/q/actions", "{\"action\":\"sync\"}").await;
+    assert_eq!((action.status, action.refusal().1), (400, json!(["unknown", "sync"])));
+    assert_eq!(broker.get("/api/queues/quorum/%2F/q/status").await.status, 400);
+    let add = broker.send("POST", "/api/queues/quorum/%2F/q/replicas/add", "{}").await;
+    assert_eq!(add.status, 400);
+}

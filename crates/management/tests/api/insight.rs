@@ -1,0 +1,196 @@
+//! Looking into queues and asking what would happen.
+
+use crate::support::{Answer, Broker};
+use courser_auth::Permission;
+use serde_json::{Value, json};
+
+async fn publish(broker: &Broker, key: &str, payload: &str, headers: Value) {
+    let message = json!({
+        "routing_key": key, "properties": { "headers": headers }, "payload": payload,
+        "payload_encoding": "string",
+    });
+    let answer = broker.send("POST", "/api/exchanges/%2F//publish", &message.to_string()).await;
+    assert_eq!(answer.json(), json!({ "routed": true }));
+}
+
+async fn with_orders() -> Broker {
+    let broker = Broker::start().await;
+    for queue in ["q", "to"] {
+        let path = format!("/api/queues/%2F/{queue}");
+        assert_eq!(broker.send("PUT", &path, "{}").await.status, 201);
+    }
+    for nth in 0..5 {
+        let color = if nth % 2 == 0 { "red" } else { "blue" };
+        publish(&broker, "q", &format!("order {nth}"), json!({ "color": color, "nth": nth })).await;
+    }
+    broker
+}
+
+async fn post(broker: &Broker, path: &str, body: Value) -> Answer {
+    broker.send("POST", path, &body.to_string()).await
+}
+
+fn payloads(answer: &Value) -> Vec<&str> {
+    let messages = answer["messages"].as_array().expect("messages");
+    messages.iter().map(|one| one["payload"].as_str().expect("a text")).collect()
+}
+
+#[tokio::test]
+async fn messages_are_looked_at_and_searched_without_a_change() {
+    let broker = with_orders().await;
+    let messages = "/api/queues/%2F/q/messages";
+    for (query, expected, next) in [
+        ("", vec!["order 0", "order 1", "order 2", "order 3", "order 4"], Value::Null),
+        ("?offset=1&count=2", vec!["order 1", "order 2"], json!(3)),
+        ("?contains=3", vec!["order 3"], Value::Null),
+        ("?header=color:blue", vec!["order 1", "order 3"], Value::Null),
+        ("?header=nth:4", vec!["order 4"], Value::Null),
+        ("?header=none", vec![], Value::Null),
+        ("?header=color:red&count=1", vec!["order 0"], json!(1)),
+        ("?count=1&truncate=2", vec!["or"], json!(1)),
+    ] {
+        let answer = broker.get(&format!("{messages}{query}")).await.json();
+        assert_eq!((payloads(&answer), &answer["next"]), (expected, &next), "{query}");
+    }
+    let first = &broker.get(messages).await.json()["messages"][0];
+    assert_eq!((&first["redelivered"], &first["offset"]), (&json!(false), &json!(0)));
+    let number = first["number"].as_str().expect("a number");
+    let file = broker.get(&format!("{messages}/0?number={number}")).await;
+    assert_eq!((file.body.as_slice(), file.status), (&b"order 0"[..], 200));
+    assert!(file.headers["content-disposition"].starts_with("attachment; "));
+    for gone in ["/0?number=12345", "/99", "/x"] {
+        assert_eq!(broker.get(&format!("{messages}{gone}")).await.status, 404, "{gone}");
+    }
+    let stats = broker.get("/api/queues/%2F/q").await.json();
+    assert_eq!(
+        (&stats["messages_ready"], &stats["message_stats"]["get"]),
+        (&json!(5), &Value::Null)
+    );
+}
+
+#[tokio::test]
+async fn who_may_not_read_a_queue_sees_none_of_its_messages() {
+    let broker = with_orders().await;
+    broker.add_user("small", "management", &[]);
+    let permission =
+        Permission { configure: String::new(), write: ".*".into(), read: "^other".into() };
+    broker.admin().set_permission("small", "/", permission).expect("a permission");
+    for path in ["/api/queues/%2F/q/messages", "/api/queues/%2F/q/messages/0"] {
+        let answer = broker.call("GET", path, Some("small"), "").await;
+        assert_eq!(answer.status, 401, "{path}");
+        assert!(
+            answer
+                .refusal()
+                .1
+                .as_str()
+                .is_some_and(|text| text.contains("read access to queue 'q'"))
+        );
+    }
+    let body = json!({ "to": { "queue": "to" } }).to_string();
+    assert_eq!(
+        broker.call("POST", "/api/queues/%2F/q/move", Some("small"), &body).await.status,
+        401
+    );
+}
+
+#[tokio::test]
+async fn messages_are_moved_as_the_body_says() {
+    let broker = with_orders().await;
+    let path = "/api/queues/%2F/q/move";
+    let to = json!({ "queue": "to" });
+    let trial = json!({ "to": to, "header": "color:red", "dry_run": true });
+    assert_eq!(post(&broker, path, trial).await.json()["moved"], 3);
+    let moved = post(&broker, path, json!({ "to": to, "header": "color:red", "count": 2 })).await;
+    assert_eq!(moved.json()["moved"], 2);
+    let left = broker.get("/api/queues/%2F/q/messages").await.json();
+    assert_eq!(payloads(&left), ["order 1", "order 3", "order 4"]);
+    let number = &left["messages"][1]["number"];
+    let by_number = json!({ "to": { "exchange": "", "routing_key": "to" }, "numbers": [number] });
+    assert_eq!(post(&broker, path, by_number).await.json()["moved"], 1);
+    let there = broker.get("/api/queues/%2F/to/messages").await.json();
+    assert_eq!(payloads(&there), ["order 0", "order 2", "order 3"]);
+    let nowhere = post(&broker, path, json!({ "to": "origin" })).await.json();
+    assert_eq!((&nowhere["moved"], &nowhere["without_place"]), (&json!(0), &json!(2)));
+    for (body, status) in [
+        (json!({}), 400),
+        (json!({ "to": "somewhere" }), 400),
+        (json!({ "to": { "queue": "to", "exchange": "" } }), 400),
+        (json!({ "to": to, "numbers": "all" }), 400),
+        (json!({ "to": { "queue": "none" } }), 404),
+        (json!({ "to": { "queue": "q" } }), 400),
+    ] {
+        assert_eq!(post(&broker, path, body.clone()).await.status, status, "{body}");
+    }
+    let purged = broker.send("DELETE", "/api/queues/%2F/to/contents?count=2", "").await;
+    assert_eq!(purged.json(), json!({ "purged": 2 }));
+}
+
+#[tokio::test]
+async fn a_route_is_told_step_by_step() {
+    let broker = with_orders().await;
+    let path = "/api/exchanges/%2F/amq.topic/route";
+    let bind = json!({ "routing_key": "order.*" });
+    assert_eq!(post(&broker, "/api/bindings/%2F/e/amq.topic/q/q", bind).await.status, 201);
+    let told = post(&broker, path, json!({ "routing_key": "order.new" })).await.json();
+    assert_eq!((&told["routed"], &told["queues"][0]["name"]), (&json!(true), &json!("q")));
+    let step = &told["steps"][0];
+    assert_eq!(step["bindings"][0]["routing_key"], "order.*");
+    assert_eq!(step["text"], "The topic exchange 'amq.topic' sends it to one destination");
+    let told = post(&broker, path, json!({ "routing_key": "none" })).await.json();
+    assert_eq!(told["routed"], false);
+    let text = "The topic exchange 'amq.topic' has no destination for it: dropped here";
+    assert_eq!(told["steps"][0]["text"], text);
+    assert_eq!(post(&broker, "/api/exchanges/%2F/none/route", json!({})).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_queue_says_why_it_stands_still() {
+    let broker = with_orders().await;
+    let found = broker.get("/api/queues/%2F/q/diagnosis").await.json();
+    assert_eq!(
+        (&found[0]["kind"], found.as_array().map(Vec::len)),
+        (&json!("no_consumer"), Some(1))
+    );
+    assert_eq!(broker.get("/api/queues/%2F/to/diagnosis").await.json(), json!([]));
+    let attention = broker.get("/api/attention").await.json();
+    let about = json!({ "vhost": "/", "queue": "q" });
+    assert!(attention.as_array().expect("a list").iter().any(|one| one["object"] == about));
+    let full = json!({ "arguments": { "x-max-length": 1, "x-overflow": "reject-publish" } });
+    broker.send("PUT", "/api/queues/%2F/full", &full.to_string()).await;
+    publish(&broker, "full", "x", json!({})).await;
+    let found = broker.get("/api/queues/%2F/full/diagnosis").await.json();
+    assert_eq!(found[0]["kind"], "full");
+}
+
+#[tokio::test]
+async fn policies_and_permissions_are_tried_out() {
+    let broker = with_orders().await;
+    let policy = json!({ "pattern": "^q$", "definition": { "max-length": 3 }, "name": "short" });
+    let preview = post(&broker, "/api/policy-preview/%2F", policy).await.json();
+    assert_eq!((&preview["matching_queues"], &preview["changed_queues"]), (&json!(1), &json!(1)));
+    let queue = &preview["queues"][0];
+    assert_eq!((&queue["policy_before"], &queue["policy_after"]), (&Value::Null, &json!("short")));
+    assert_eq!(queue["after"]["x-max-length"], 3);
+    let wrong = json!({ "pattern": "(", "definition": { "max-length": 3 } });
+    assert_eq!(post(&broker, "/api/policy-preview/%2F", wrong).await.status, 400);
+
+    broker.add_user("small", "management", &[]);
+    let permission =
+        Permission { configure: String::new(), write: "^to".into(), read: ".*".into() };
+    broker.admin().set_permission("small", "/", permission).expect("a permission");
+    for (user, vhost, right, name, allowed) in [
+        ("small", "/", "write", "to", true),
+        ("small", "/", "write", "q", false),
+        ("small", "none", "read", "q", false),
+        ("nobody", "/", "read", "q", false),
+    ] {
+        let body = json!({ "user": user, "vhost": vhost, "right": right, "resource": "queue", "name": name });
+        let answer = post(&broker, "/api/access/check", body.clone()).await.json();
+        assert_eq!(answer["allowed"], allowed, "{body}: {answer}");
+        assert!(answer["because"].is_string());
+    }
+    let others =
+        json!({ "user": "guest", "vhost": "/", "right": "read", "resource": "queue", "name": "q" });
+    let answer = broker.call("POST", "/api/access/check", Some("small"), &others.to_string()).await;
+    assert_eq!(answer.status, 401, "only an administrator asks for others");
+}
