@@ -14,61 +14,110 @@ pub(super) enum Reading {
 
 const CLASS_HINT: &str = "escape it with a backslash";
 
+/// What stands before a place in a pattern.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// Something that can be repeated.
+    Item,
+    /// A quantifier, which `+` makes possessive and `?` lazy.
+    Quantifier,
+    /// Neither.
+    Nothing,
+}
+
+/// The largest count of a repetition.
+const REPEATED_MAX: u32 = 65_535;
+
 /// Looks through a pattern.
 pub(super) fn read(text: &str) -> Result<Reading, PatternError> {
     let bytes = text.as_bytes();
     let mut reading = Reading::Any;
     let mut at = 0;
-    // Whether a quantifier ended just before `at`.
-    let mut quantified = false;
+    let mut before = Before::Nothing;
     while at < bytes.len() {
-        let mut now_quantified = false;
+        let mut now = Before::Item;
         at += match bytes[at] {
-            b'\\' => escape(text, at)?,
+            b'\\' => {
+                if bytes.get(at + 1).is_some_and(|escaped| b"bBAzZG".contains(escaped)) {
+                    now = Before::Nothing;
+                }
+                escape(text, at)?
+            }
             b'[' => class(text, at)?,
             b'(' => {
-                group(text, at)?;
+                now = Before::Nothing;
+                group(text, at)?
+            }
+            b'|' | b'^' | b'$' => {
+                now = Before::Nothing;
                 1
             }
-            b'+' if quantified => {
-                reading = Reading::BacktrackingOnly;
-                1
-            }
-            // After a quantifier this makes it lazy.
-            b'?' if quantified => 1,
-            b'*' | b'+' | b'?' => {
-                now_quantified = true;
-                1
-            }
-            b'{' => match repetition(&bytes[at..]) {
-                Some(length) => {
-                    now_quantified = true;
-                    length
+            b'+' | b'?' if before == Before::Quantifier => {
+                if bytes[at] == b'+' {
+                    reading = Reading::BacktrackingOnly;
                 }
-                // Older versions of PCRE read this as text, newer ones as a quantifier.
-                None if bytes[at + 1..].starts_with(b",") => {
-                    return refuse("{,", at, "write {0, or escape the brace");
+                now = Before::Nothing;
+                1
+            }
+            b'*' | b'+' | b'?' => {
+                now = quantifier(text, at, 1, before)?;
+                1
+            }
+            b'{' => match repetition(text, at)? {
+                Some(length) => {
+                    now = quantifier(text, at, length, before)?;
+                    length
                 }
                 None => 1,
             },
             _ => 1,
         };
-        quantified = now_quantified;
+        before = now;
     }
     Ok(reading)
+}
+
+/// Refuses a quantifier that has nothing to repeat: the engines would read over it.
+fn quantifier(
+    text: &str,
+    at: usize,
+    length: usize,
+    before: Before,
+) -> Result<Before, PatternError> {
+    match before {
+        Before::Item => Ok(Before::Quantifier),
+        _ => refuse(&text[at..at + length], at, "it follows nothing that can be repeated"),
+    }
 }
 
 fn refuse<T>(what: &str, at: usize, instead: &'static str) -> Result<T, PatternError> {
     Err(PatternError::Dialect { what: format!("'{what}'"), at, instead })
 }
 
-/// Bytes of `{n}`, `{n,}` or `{n,m}`.
-fn repetition(rest: &[u8]) -> Option<usize> {
-    let end = rest.iter().position(|byte| *byte == b'}')?;
-    let inner = &rest[1..end];
-    let is_count = inner.first().is_some_and(u8::is_ascii_digit)
-        && inner.iter().all(|byte| byte.is_ascii_digit() || *byte == b',');
-    is_count.then_some(end + 1)
+/// Bytes of `{n}`, `{n,}` or `{n,m}`; none if the brace stands for itself.
+fn repetition(text: &str, at: usize) -> Result<Option<usize>, PatternError> {
+    let rest = &text[at..];
+    if rest.starts_with("{,") {
+        // Older versions of PCRE read this as text, newer ones as a quantifier.
+        return refuse("{,", at, "write {0, or escape the brace");
+    }
+    let Some(end) = rest.find('}') else { return Ok(None) };
+    let (least, most) = match rest[1..end].split_once(',') {
+        Some((least, most)) => (least, most),
+        None => (&rest[1..end], ""),
+    };
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if least.is_empty() || !is_number(least) || !is_number(most) {
+        return Ok(None);
+    }
+    let count = |text: &str| match text.parse::<u32>().ok().filter(|count| *count <= REPEATED_MAX) {
+        Some(count) => Ok(count),
+        None => refuse(&rest[..=end], at, "a number in it is larger than 65535"),
+    };
+    if !most.is_empty() && count(least)? > count(most)? {
+        return refuse(&rest[..=end], at, "its numbers are out of order");
+    }
+    count(least).map(|_| Some(end + 1))
 }
 
 /// Bytes of an escape.
@@ -119,9 +168,9 @@ fn class(text: &str, start: usize) -> Result<usize, PatternError> {
     refuse("[", start, "its closing bracket is missing")
 }
 
-/// Looks at what follows an opening parenthesis.
-fn group(text: &str, at: usize) -> Result<(), PatternError> {
-    let Some(rest) = text[at..].strip_prefix("(?") else { return Ok(()) };
+/// Bytes of an opening parenthesis, with the `?` of what is more than a group.
+fn group(text: &str, at: usize) -> Result<usize, PatternError> {
+    let Some(rest) = text[at..].strip_prefix("(?") else { return Ok(1) };
     if rest.starts_with('R') || rest.starts_with("0)") {
         return refuse("(?R", at, "recursion is not available");
     }
@@ -132,6 +181,6 @@ fn group(text: &str, at: usize) -> Result<(), PatternError> {
         Some(flag) if ends_flags => {
             refuse(&format!("(?{flag}"), at, "of the options there are i, m, s and U")
         }
-        _ => Ok(()),
+        _ => Ok(2),
     }
 }

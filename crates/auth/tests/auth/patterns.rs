@@ -160,8 +160,30 @@ fn regex_escape(text: &str) -> String {
     escaped
 }
 
-/// A pattern that is accepted means what it means to RabbitMQ. Some that mean nothing there, such as `a**`,
-/// are accepted: there is no other meaning that they could be mistaken for.
+/// Look-behind of any length has only one meaning that it could have.
+#[test]
+fn what_pcre_refuses_is_refused() {
+    let table = include_str!("pcre.txt");
+    let refused = table.lines().filter_map(|line| line.strip_suffix("\trefused"));
+    let accepted: Vec<&str> = refused.filter(|text| Pattern::new(text).is_ok()).collect();
+    assert_eq!(accepted, ["(?<=a+)b"]);
+}
+
+#[test]
+fn a_quantifier_has_to_have_something_to_repeat() {
+    for text in ["a{2}{3}", "a+*", "a?{2}", "a*?*", "a++*", "^*", "a|*", r"\b+", "a{65536}", "(*)"]
+    {
+        assert!(Pattern::new(text).is_err(), "{text}");
+    }
+    for text in ["(a*)*", "(?:a{2}){3}", "a{2}+", "a{2}?", "a{", "a{b}", "{a}", "[a]*", r"\**"] {
+        assert!(Pattern::new(text).is_ok(), "{text}");
+    }
+    let error = Pattern::new("a{3,2}").expect_err("it is refused");
+    let text = "'{3,2}' at byte 1 is not supported: its numbers are out of order";
+    assert_eq!(error.to_string(), text);
+}
+
+/// A pattern that is accepted means what it means to RabbitMQ.
 #[test]
 fn an_accepted_pattern_matches_what_it_matches_in_pcre() {
     let table = include_str!("pcre.txt");
