@@ -20,7 +20,7 @@ def payload(message, size):
 
 
 def body(message, size):
-    """The body of a message: which one it is, a checksum, and `size` octets that follow from it."""
+    """The body of a message: which one it is, a checksum, and `size` bytes that follow from it."""
     rest = payload(message, size)
     return HEAD.pack(MAGIC, message, size, zlib.crc32(rest, message & 0xFFFFFFFF)) + rest
 

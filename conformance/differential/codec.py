@@ -1,4 +1,4 @@
-"""Frames, methods, properties and field tables of AMQP 0-9-1, for a client that looks at every octet it gets.
+"""Frames, methods, properties and field tables of AMQP 0-9-1, for a client that looks at every byte it gets.
 
 Written independently of the project's own codec. Values of a field table are plain Python values where there is no
 doubt about their type (`int` is a signed 32-bit integer, or 64-bit when it does not fit), and `["@", tag, value]`
@@ -125,7 +125,7 @@ def pack_value(value):
 
 
 class Reader:
-    """Reads fields one after the other; bits that follow each other share an octet."""
+    """Reads fields one after the other; bits that follow each other share a byte."""
 
     def __init__(self, data):
         self.data, self.at, self.bit = data, 0, 8

@@ -87,7 +87,7 @@ SIZES = [0, 1, 2, 255, 4087, 4088, 4089, 8176, 65_536, 131_063, 131_064, 131_065
 
 
 def patterned(size):
-    """Octets in which a lost or doubled piece shows."""
+    """Bytes in which a lost or doubled piece shows."""
     return (bytes(range(251)) * (size // 251 + 1))[:size]
 
 

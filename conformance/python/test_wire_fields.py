@@ -1,4 +1,4 @@
-"""Field values come back as they went, type and octets: all widths and signs, which no client can send."""
+"""Field values come back as they went, type and bytes: all widths and signs, which no client can send."""
 
 import struct
 

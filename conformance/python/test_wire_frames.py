@@ -36,7 +36,7 @@ def bystander():
 
 
 def refusal_of(data, **handshake):
-    """Sends these octets on a connection with channel 1 open; gives the connection.close that comes."""
+    """Sends these bytes on a connection with channel 1 open; gives the connection.close that comes."""
     with opened(**handshake) as wire:
         wire.send(data)
         return wire.expect_connection_close()
@@ -72,7 +72,7 @@ def test_a_bad_end_marker_is_a_frame_error(good):
 
 @pytest.mark.parametrize("frame_max", [4096, 131072])
 def test_a_frame_above_frame_max_is_a_frame_error(frame_max):
-    """By 9 octets at least: RabbitMQ allows for clients that forget to count the frame's own 8."""
+    """By 9 bytes at least: RabbitMQ allows for clients that forget to count the frame's own 8."""
     too_large = publish_method(1, "", "q") + header_frame(1, 10**6) + body_frame(1, bytes(frame_max + 1))
     code, text, _ = refusal_of(too_large, frame_max=frame_max)
     assert (code, text[:14]) == (501, "FRAME_ERROR - ")

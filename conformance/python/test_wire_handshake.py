@@ -1,4 +1,4 @@
-"""From the first octet to open-ok, right and wrong, spoken by hand."""
+"""From the first byte to open-ok, right and wrong, spoken by hand."""
 
 import struct
 import time

@@ -11,8 +11,8 @@ import (
 var (
 	// ErrTruncated: the input ends before the value does, or a length says more than there is.
 	ErrTruncated = errors.New("input ends within a value")
-	// ErrTrailingOctets: bytes are left behind the last field.
-	ErrTrailingOctets = errors.New("bytes behind the last field")
+	// ErrTrailingBytes: bytes are left behind the last field.
+	ErrTrailingBytes = errors.New("bytes behind the last field")
 	// ErrUnknownClass: no class has this number.
 	ErrUnknownClass = errors.New("unknown class")
 	// ErrUnknownMethod: the class is known, and has no method with this number.
@@ -145,7 +145,7 @@ func truncatedIn(input, rest []byte, sizes ...int) error {
 
 // trailing is the error for bytes that are left when everything is read.
 func trailing(input, rest []byte) error {
-	return &DecodeError{Offset: len(input) - len(rest), Cause: ErrTrailingOctets}
+	return &DecodeError{Offset: len(input) - len(rest), Cause: ErrTrailingBytes}
 }
 
 // shifted moves an error's offset, for a reader of the bytes around those that it counts in.

@@ -104,7 +104,7 @@ func (f *Frame) UnmarshalBinary(data []byte) error {
 	case n == 0:
 		return &DecodeError{Offset: len(data), Cause: ErrTruncated}
 	case n < len(data):
-		return &DecodeError{Offset: n, Cause: ErrTrailingOctets}
+		return &DecodeError{Offset: n, Cause: ErrTrailingBytes}
 	}
 	f.Type, f.Channel = view.Type, view.Channel
 	f.Payload = append(f.Payload[:0], view.Payload...)

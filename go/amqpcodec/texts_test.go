@@ -85,7 +85,7 @@ func TestErrorsSayWhereAndWhy(t *testing.T) {
 		{method("\x00\x3c\x00\xc8"), amqp.ErrUnknownMethod, "amqpcodec: unknown method (200 of class 60) at offset 2"},
 		{ack.Parse([]byte("\x00\x3c\x00\x28")), amqp.ErrOtherMethod, "amqpcodec: payload of another method (basic.publish) at offset 0"},
 		{ack.Parse([]byte("\x00\x3c\x00")), amqp.ErrTruncated, "amqpcodec: input ends within a value at offset 2"},
-		{method("\x00\x3c\x00\x50\x00\x00\x00\x00\x00\x00\x00\x01\x00!"), amqp.ErrTrailingOctets,
+		{method("\x00\x3c\x00\x50\x00\x00\x00\x00\x00\x00\x00\x01\x00!"), amqp.ErrTrailingBytes,
 			"amqpcodec: bytes behind the last field at offset 13"},
 		{header.Parse([]byte("\x00\x3c\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00")), amqp.ErrNonZeroWeight,
 			"amqpcodec: content weight is not 0 (1) at offset 2"},
@@ -104,7 +104,7 @@ func TestOneFrameIsToldFromMore(t *testing.T) {
 	heartbeat := amqp.AppendHeartbeat(nil)
 	for octets, want := range map[string]error{
 		string(heartbeat[:7]):          amqp.ErrTruncated,
-		string(heartbeat) + "\x01":     amqp.ErrTrailingOctets,
+		string(heartbeat) + "\x01":     amqp.ErrTrailingBytes,
 		"\x09" + string(heartbeat[1:]): amqp.ErrUnknownFrameType,
 	} {
 		var frame amqp.Frame

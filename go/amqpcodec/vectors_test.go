@@ -375,7 +375,7 @@ func readTable(b []byte) error {
 
 func TestMalformedOctetsAreRefusedWhereTheVectorsSay(t *testing.T) {
 	causes := map[string]error{
-		"truncated": amqp.ErrTruncated, "trailing-octets": amqp.ErrTrailingOctets,
+		"truncated": amqp.ErrTruncated, "trailing-octets": amqp.ErrTrailingBytes,
 		"unknown-class": amqp.ErrUnknownClass, "unknown-method": amqp.ErrUnknownMethod,
 		"unknown-field-type": amqp.ErrUnknownFieldType, "too-deep": amqp.ErrTooDeep,
 		"unknown-property-flags": amqp.ErrUnknownPropertyFlags, "non-zero-weight": amqp.ErrNonZeroWeight,

@@ -94,7 +94,7 @@ def same?(found, wanted)
   end
 end
 
-# Whether an array holds a value of so few octets that it can lie within the array's last four.
+# Whether an array holds a value of so few bytes that it can lie within the array's last four.
 def short_element?(vector)
   any_value?(vector) { |tag, content| tag == "A" && content.any? { |element| "tbBsuV".include?(element.keys.first) } }
 end

@@ -62,7 +62,7 @@ DIFFERENCES = [
 
 
 def string(value):
-    """As pika reads strings: text if it is UTF-8, else octets."""
+    """As pika reads strings: text if it is UTF-8, else bytes."""
     return value if isinstance(value, str) else bytes.fromhex(value["hex"])
 
 
@@ -129,7 +129,7 @@ def bytes_of(text):
 def same(read, expected):
     for name, value in expected.items():
         found = getattr(read, name)
-        # Long strings of methods come as octets or text, whichever; both are the same octets.
+        # Long strings of methods come as bytes or text, whichever; both are the same bytes.
         if isinstance(value, (str, bytes)) and bytes_of(found) != bytes_of(value):
             return False
         if not isinstance(value, (str, bytes)) and found != value:

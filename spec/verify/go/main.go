@@ -1,5 +1,5 @@
 // Holds the vectors against amqp091-go: every vector is read and compared with its value, and written back and compared
-// with its octets.
+// with its bytes.
 package main
 
 import (
