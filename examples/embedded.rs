@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p courser --example embedded`
 
-use courser::{Config, HttpListen, Management, Server};
+use courser::{Config, HttpListen, Management, Metrics, Server};
 use courser_client::{Connection, ConsumeOptions, QueueOptions};
 use std::error::Error;
 
@@ -13,8 +13,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         // Port 0 stands for any free one.
         listen: vec!["127.0.0.1:0".parse()?],
         data_dir: folder.clone(),
-        // Nobody asks over HTTP.
+        // Nobody asks over HTTP, neither for the API nor for metrics.
         management: Management { listen: HttpListen::none(), ..Management::default() },
+        metrics: Metrics { listen: HttpListen::none(), ..Metrics::default() },
         ..Config::default()
     };
     let broker = Server::start(config).await?;

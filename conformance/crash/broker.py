@@ -66,6 +66,7 @@ class Broker:
         environment["RUST_BACKTRACE"] = "1"
         # Its usual address may be another broker's.
         environment["COURSER_MANAGEMENT_LISTEN"] = "none"
+        environment["COURSER_METRICS_LISTEN"] = "none"
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(
                 [self.binary, "--config", self.folder / "courser.yaml"],

@@ -21,8 +21,8 @@ build_courser() {
 }
 
 # start_courser BINARY FOLDER [OPTION...]: our broker, with its data and log in FOLDER, on a free port or on
-# COURSER_TEST_PORT; without the HTTP API unless COURSER_MANAGEMENT_LISTEN names an address, as its usual one may be
-# another broker's.
+# COURSER_TEST_PORT; without the HTTP API and metrics unless COURSER_MANAGEMENT_LISTEN and COURSER_METRICS_LISTEN name
+# addresses, as their usual ones may be another broker's.
 start_courser() {
     local binary=$1 folder=$2 port
     shift 2
@@ -30,6 +30,7 @@ start_courser() {
     broker_log=$folder/broker.log
     broker_uri=amqp://guest:guest@127.0.0.1:$port/%2F
     COURSER_MANAGEMENT_LISTEN=${COURSER_MANAGEMENT_LISTEN:-none} \
+        COURSER_METRICS_LISTEN=${COURSER_METRICS_LISTEN:-none} \
         "$binary" --listen "127.0.0.1:$port" --data-dir "$folder/data" "$@" >"$broker_log" 2>&1 &
     broker_pid=$!
     wait_for_broker 30

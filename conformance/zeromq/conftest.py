@@ -50,7 +50,8 @@ class Broker:
         self.configure(endpoints)
         self.log = open(self.folder / "broker.log", "a")
         # The usual address of the HTTP API may be another broker's.
-        environment = {**os.environ, "COURSER_MANAGEMENT_LISTEN": "none"}
+        off = {"COURSER_MANAGEMENT_LISTEN": "none", "COURSER_METRICS_LISTEN": "none"}
+        environment = {**os.environ, **off}
         self.process = subprocess.Popen(
             [os.environ["COURSER_TEST_BINARY"], "--config", self.config, "--listen", f"127.0.0.1:{self.port}",
              "--data-dir", self.folder / "data"], stdout=self.log, stderr=self.log, env=environment)

@@ -31,7 +31,8 @@ class Restarting:
         """Seconds until it answers."""
         command = [self.binary, "--listen", f"127.0.0.1:{self.port}", "--data-dir", self.folder / "data"]
         # The usual address of the HTTP API may be another broker's.
-        environment = {**os.environ, "COURSER_MANAGEMENT_LISTEN": "none"}
+        off = {"COURSER_MANAGEMENT_LISTEN": "none", "COURSER_METRICS_LISTEN": "none"}
+        environment = {**os.environ, **off}
         with open(self.folder / "broker.log", "a") as log:
             began = time.monotonic()
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)

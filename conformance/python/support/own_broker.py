@@ -31,6 +31,7 @@ class OwnBroker:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("COURSER_")}
         # Its usual address may be another broker's.
         environment["COURSER_MANAGEMENT_LISTEN"] = "none"
+        environment["COURSER_METRICS_LISTEN"] = "none"
         with open(self.folder / "broker.log", "a") as log:
             self.process = subprocess.Popen(
                 [os.environ["COURSER_TEST_BINARY"], "--config", self.folder / "courser.yaml",

@@ -136,6 +136,12 @@ impl Gateway {
         self.endpoints.iter().map(|endpoint| (endpoint.name.as_str(), endpoint.address.as_str()))
     }
 
+    /// What the endpoints count, by name, also when this has gone.
+    pub fn counters(&self) -> Vec<(String, Arc<Metrics>)> {
+        let of = |endpoint: &Running| (endpoint.name.clone(), Arc::clone(&endpoint.metrics));
+        self.endpoints.iter().map(of).collect()
+    }
+
     /// What has happened so far, by name of endpoint.
     pub fn snapshot(&self) -> Vec<(String, Snapshot)> {
         let of = |endpoint: &Running| (endpoint.name.clone(), endpoint.metrics.snapshot());

@@ -3,6 +3,7 @@
 use crate::{
     Disk, Failure, Lsn, Options,
     checkpoint::Latest,
+    figures::Done,
     log::{Log, Writer},
     replica,
     segments::Segments,
@@ -69,6 +70,8 @@ pub struct Core {
 
     /// What it is besides, if it is a copy of a replicated log.
     pub replica: Option<Box<replica::Shared>>,
+    /// What has been done since the journal was opened.
+    pub done: Done,
 
     pub failed: OnceLock<Failure>,
     /// Keeps other processes out.

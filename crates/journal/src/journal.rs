@@ -4,7 +4,7 @@ use crate::{
     AppendError, Appended, Batch, CheckpointError, Disk, Failure, Lsn, OpenError, Options,
     ReadCache, ReadError, Recovery, core::Core, log::ALONE,
 };
-use courser_store::{Position, Waiter};
+use courser_store::{Figures, Position, Waiter};
 use parking_lot::Mutex;
 use std::{
     io,
@@ -217,6 +217,11 @@ impl Journal {
     /// What is on the disk.
     pub fn usage(&self) -> Usage {
         self.core.usage()
+    }
+
+    /// What it has done since it was opened, and what is on the disk.
+    pub fn figures(&self) -> Figures {
+        self.core.figures()
     }
 
     /// The write or sync that failed, if one did: no append succeeds any more and

@@ -22,6 +22,7 @@ mod checkpoint;
 mod core;
 mod disk;
 mod error;
+mod figures;
 mod format;
 mod journal;
 mod log;

@@ -7,7 +7,7 @@ use crate::{
     format::{RECORD_HEAD_LEN, record_is_valid, u32_at},
     segments::Segment,
 };
-use std::{ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc, time::Instant};
 
 /// Bytes that are read at once to begin with, and after a jump.
 const BLOCK_BYTES_MIN: usize = 16 << 10;
@@ -147,7 +147,9 @@ impl Core {
         };
         cache.make_room(len);
         let offset = position.0 - segment.start.0;
+        let before = Instant::now();
         let found = read_up_to(&*file, &mut cache.octets[..len], offset).map_err(failed)?;
+        self.done.read(before.elapsed(), found);
         if found == BLOCK_BYTES_MAX {
             file.will_need(offset + found as u64, found as u64);
         }

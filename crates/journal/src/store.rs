@@ -7,8 +7,8 @@ use crate::{
 };
 use courser_store::change::{Replayed, message_of};
 use courser_store::{
-    Location, Log, MemoryGauge, MemoryStore, MessageRef, Messages, Position, Progress, Reader,
-    Record, Recovered, ShardState, StoreError, Sync, Waiter,
+    Figures, Location, Log, MemoryGauge, MemoryStore, MessageRef, Messages, Position, Progress,
+    Reader, Record, Recovered, ShardState, StoreError, Sync, Waiter,
 };
 use parking_lot::{Condvar, Mutex};
 use std::cell::RefCell;
@@ -329,6 +329,10 @@ impl Log for JournalStore {
         if self.journal.poll_room(waker).is_ready() {
             waker.wake_by_ref();
         }
+    }
+
+    fn figures(&self) -> Figures {
+        self.journal.figures()
     }
 }
 

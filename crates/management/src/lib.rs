@@ -14,9 +14,11 @@ mod http;
 mod json;
 mod list;
 mod login;
+mod metrics;
 mod openapi;
 mod page;
 mod path;
+mod process;
 mod rates;
 mod refusal;
 mod reply;
@@ -26,6 +28,7 @@ mod settings;
 mod slow;
 
 pub use definitions::{ImportError, Imported, import};
+pub use metrics::{CertificateFigures, EndpointFigures, Exporter, LoginCounts, ServerFigures};
 pub use settings::{ListenerFacts, NodeFacts, Settings, Web};
 
 use audit::Audit;

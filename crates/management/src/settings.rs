@@ -89,7 +89,7 @@ pub struct NodeFacts {
 /// Where the broker listens, and for what.
 #[derive(Clone, Debug)]
 pub struct ListenerFacts {
-    /// `amqp`, `amqp/ssl`, `http` or `https`.
+    /// `amqp`, `amqp/ssl`, `http`, `https`, `http/prometheus` or `https/prometheus`.
     pub protocol: &'static str,
     /// The address.
     pub address: SocketAddr,
@@ -98,7 +98,7 @@ pub struct ListenerFacts {
 impl ListenerFacts {
     /// Whether it is reached with TLS only.
     pub fn is_tls(&self) -> bool {
-        matches!(self.protocol, "amqp/ssl" | "https")
+        matches!(self.protocol, "amqp/ssl" | "https" | "https/prometheus")
     }
 }
 

@@ -19,6 +19,12 @@ pub fn banner(server: &Server, config: &Config) -> String {
     for address in server.https_addresses() {
         let _ = writeln!(text, "  HTTP API    https://{address}/api/");
     }
+    for address in server.metrics_addresses() {
+        let _ = writeln!(text, "  Metrics     http://{address}/metrics");
+    }
+    for address in server.metrics_tls_addresses() {
+        let _ = writeln!(text, "  Metrics     https://{address}/metrics");
+    }
     for (endpoint, address) in server.gateway().iter().flat_map(|gateway| gateway.addresses()) {
         let socket = endpoint.split(' ').next().unwrap_or_default();
         let _ = writeln!(text, "  ZeroMQ      {socket} {address}");

@@ -26,10 +26,12 @@ mod definitions;
 mod driver;
 mod gateway;
 mod gather;
+mod http;
 mod inside;
 mod listener;
 mod login;
 mod management;
+mod metrics;
 mod open_files;
 mod peer;
 mod places;
@@ -43,7 +45,7 @@ pub use banner::banner;
 pub use clock::Clock;
 pub use config::{
     Amqp, Auth, ClientCertificates, Config, ConfigError, ExternalName, Gateway, HttpListen,
-    LimitSettings, Log, Management, PolicySettings, TEMPLATE, Tls, TlsHost, TlsVersion,
+    LimitSettings, Log, Management, Metrics, PolicySettings, TEMPLATE, Tls, TlsHost, TlsVersion,
     VhostSettings,
 };
 pub use gather::Gather;

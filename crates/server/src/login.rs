@@ -7,6 +7,7 @@ use courser_connection::{Credentials, Mechanism};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -29,6 +30,8 @@ pub(crate) struct Logins {
     accounts: Arc<Accounts>,
     /// One for each password that may be checked at the same time.
     slots: Arc<Semaphore>,
+    succeeded: AtomicU64,
+    failed: AtomicU64,
 }
 
 /// A login that has begun.
@@ -48,7 +51,19 @@ impl Logins {
     pub fn new(accounts: Arc<Accounts>) -> Self {
         // Half of the processors, so that guessing passwords does not keep all of them busy.
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Logins { accounts, slots: Arc::new(Semaphore::new((processors / 2).max(1))) }
+        let slots = Arc::new(Semaphore::new((processors / 2).max(1)));
+        Logins { accounts, slots, succeeded: AtomicU64::new(0), failed: AtomicU64::new(0) }
+    }
+
+    /// How many logins succeeded and failed.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.succeeded.load(Ordering::Relaxed), self.failed.load(Ordering::Relaxed))
+    }
+
+    /// Counts what a login has come to.
+    pub fn count<T, E>(&self, decided: &Result<T, E>) {
+        let counter = if decided.is_ok() { &self.succeeded } else { &self.failed };
+        counter.fetch_add(1, Ordering::Relaxed);
     }
 
     /// One permit for each password that may be checked at the same time, whoever brings it.

@@ -7,10 +7,10 @@ use crate::data_dir::{DataDir, DataDirError};
 use crate::definitions;
 use crate::driver::Shared;
 use crate::gateway;
+use crate::http::{HttpAddresses, HttpBound, HttpService, What};
 use crate::inside::{self, NoPlace};
 use crate::listener::{Bound, Inherited};
 use crate::login::Logins;
-use crate::management::{HttpAddresses, HttpBound};
 use crate::open_files::OpenFiles;
 use crate::places::Places;
 use crate::storage::{self, StopError, StoreFailed};
@@ -18,6 +18,7 @@ use crate::throttle::Throttles;
 use crate::timers;
 use crate::tls::{Acceptor, Certificates, TlsError};
 use crate::{CLUSTER_NAME, VERSION};
+use crate::{management, metrics};
 use courser_auth::AccountError;
 use courser_broker::admin::Admin;
 use courser_broker::{AccountsError, Broker, Fault, PolicyError, RestoreError, ShardFault};
@@ -107,6 +108,7 @@ pub struct Server {
     addresses: Vec<SocketAddr>,
     tls_addresses: Vec<SocketAddr>,
     http: HttpAddresses,
+    metrics: HttpAddresses,
     certificates: Option<Arc<Certificates>>,
     stop: watch::Sender<bool>,
     failure: watch::Receiver<Option<String>>,
@@ -149,8 +151,9 @@ impl Server {
     ) -> Result<Server, StartError> {
         // What is wrong with these is said before a long journal is replayed.
         let bound = Bound::new(&config, inherited)?;
-        let http = HttpBound::new(&config)?;
-        let acceptor = match bound.wants_tls() || http.wants_tls() {
+        let (http, for_metrics) = bind_http(&config)?;
+        let wants_tls = bound.wants_tls() || http.wants_tls() || for_metrics.wants_tls();
+        let acceptor = match wants_tls {
             true => Some(Arc::new(Acceptor::new(&config.tls)?)),
             false => None,
         };
@@ -187,14 +190,24 @@ impl Server {
         let (addresses, tls_addresses) =
             bound.serve(&shared, acceptor.clone(), open_files, &stopping)?;
         let amqp = (&*addresses, &*tls_addresses);
-        let http = http.serve(&config, &shared, amqp, acceptor, open_files, &stopping);
+        let metrics_at = for_metrics.addresses();
+        let api = management::api(&config, &shared, amqp, &http.addresses(), &metrics_at);
+        if !for_metrics.is_empty() {
+            let exporter =
+                metrics::exporter(&config, &shared, &api, acceptor.as_ref(), gateway.as_ref());
+            let service = HttpService::Metrics(exporter);
+            for_metrics.serve(&service, acceptor.as_ref(), open_files, &stopping);
+        }
+        let http_at = http.addresses();
+        http.serve(&HttpService::Api(api), acceptor.as_ref(), open_files, &stopping);
         timers::start(&shared.broker, clock, stopping);
         let checkpoints = storage.start_checkpoints();
         let _data_dir = data_dir;
         Ok(Server {
             addresses,
             tls_addresses,
-            http,
+            http: http_at,
+            metrics: metrics_at,
             certificates,
             stop,
             failure,
@@ -255,6 +268,16 @@ impl Server {
         &self.http.tls
     }
 
+    /// Where it serves metrics.
+    pub fn metrics_addresses(&self) -> &[SocketAddr] {
+        &self.metrics.plain
+    }
+
+    /// Where it serves metrics with TLS.
+    pub fn metrics_tls_addresses(&self) -> &[SocketAddr] {
+        &self.metrics.tls
+    }
+
     /// The gateway to ZeroMQ, if it has endpoints.
     pub fn gateway(&self) -> Option<&Gateway> {
         self.gateway.as_ref()
@@ -290,6 +313,17 @@ impl Server {
             Err(panicked) => Err(StopError::Panicked(panicked)),
         }
     }
+}
+
+/// Listens for the HTTP API and for metrics.
+fn bind_http(config: &Config) -> Result<(HttpBound, HttpBound), StartError> {
+    let what = What { name: "HTTP API", setting: "management.listen" };
+    let api = &config.management;
+    let http = HttpBound::new(&what, &api.listen, api.addresses(), &api.tls_listen)?;
+    let what = What { name: "metrics", setting: "metrics.listen" };
+    let metrics = &config.metrics;
+    let metrics = HttpBound::new(&what, &metrics.listen, metrics.addresses(), &metrics.tls_listen)?;
+    Ok((http, metrics))
 }
 
 /// Makes the vhosts that the configuration names, and has its policies followed.

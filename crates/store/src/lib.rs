@@ -16,6 +16,7 @@
 pub mod change;
 pub mod chunk;
 pub mod delayed;
+pub mod figures;
 pub mod gauge;
 pub mod location;
 pub mod log;
@@ -29,6 +30,7 @@ pub mod shards;
 pub mod stream;
 
 pub use change::Record;
+pub use figures::{Figures, SYNC_DURATIONS};
 pub use gauge::MemoryGauge;
 pub use location::Location;
 pub use log::{InPlace, Log, Sync, Waiter};

@@ -1,6 +1,6 @@
 //! The log of a shard: changes that survive together, in one order.
 
-use crate::{Location, Lsn, Position, Record, StoreError};
+use crate::{Figures, Location, Lsn, Position, Record, StoreError};
 use std::fmt;
 use std::sync::Arc;
 use std::task::Waker;
@@ -69,6 +69,11 @@ pub trait Log: Send + std::marker::Sync + 'static {
 
     /// Wakes `waker` when [`Log::has_room`] again, or never will have.
     fn when_room(&self, waker: &Waker);
+
+    /// What it has done, and what it takes. Nothing but an identity of 0 where it is not on a disk.
+    fn figures(&self) -> Figures {
+        Figures::default()
+    }
 }
 
 /// Who waits for something to be durable.

@@ -9,7 +9,6 @@ use crate::queue::ConnectionId;
 use courser_codec::{FieldTable, ShortString, Table};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// What a client is told whose connection an operator closes without saying why.
 pub const DEFAULT_CLOSE_REASON: &str = "Closed via management plugin";
@@ -209,7 +208,7 @@ impl View for ConnectionView {
 
     fn view((): &(), outbox: &Arc<Outbox>) -> Self {
         let connection = &outbox.connection;
-        let traffic = &connection.traffic;
+        let traffic = connection.traffic.read();
         let (peer, local) = connection.addresses();
         let mut state = outbox.lock();
         ConnectionView {
@@ -229,10 +228,10 @@ impl View for ConnectionView {
             channel_max: connection.channel_max,
             heartbeat_s: connection.heartbeat_s,
             channels: state.channel_numbers().len(),
-            received_bytes: traffic.received_bytes.load(Ordering::Relaxed),
-            receives: traffic.receives.load(Ordering::Relaxed),
-            sent_bytes: traffic.sent_bytes.load(Ordering::Relaxed),
-            sends: traffic.sends.load(Ordering::Relaxed),
+            received_bytes: traffic.received_bytes,
+            receives: traffic.receives,
+            sent_bytes: traffic.sent_bytes,
+            sends: traffic.sends,
             pending_bytes: state.pending_bytes(),
             counts: state.counted(),
         }

@@ -12,6 +12,7 @@ mod commands;
 mod connections;
 mod durable;
 mod exchanges;
+mod figures;
 mod interventions;
 mod messages;
 mod page;
@@ -30,6 +31,7 @@ pub use commands::{NewBinding, NewQueue};
 pub use connections::{ConnectionView, DEFAULT_CLOSE_REASON};
 pub use durable::Durable;
 pub use exchanges::ExchangeView;
+pub use figures::{ChannelsView, ConnectionFigures, MemoryUses, QueueFigures};
 pub use messages::{GetMode, MESSAGES_MAX, MessageView};
 pub use page::{Listing, PAGE_MAX, Page, PageRequest, Start, View};
 pub use parameters::{CLUSTER_NAME, GlobalParameter, Parameter};
@@ -51,10 +53,12 @@ pub use crate::exchange::{ExchangeKind, ExchangeSettings};
 pub use crate::fault::Fault;
 pub use crate::monitor::{
     Churn, ConnectionDetails, ConnectionState, EVENTS_MAX, Event, EventKind, Followed, Follower,
+    TrafficCounts,
 };
 pub use crate::policy::{ApplyTo, Policy, PolicyError, PolicyKind};
 pub use crate::queue::QueueStatus;
 pub use crate::vhost::{VhostLimits, VhostSettings};
+pub use courser_store::{Figures as LogFigures, SYNC_DURATIONS};
 
 use crate::broker::Broker;
 use crate::exchange::Exchange;

@@ -8,7 +8,7 @@ mod registry;
 pub use events::{EVENTS_MAX, Event, EventKind, Followed, Follower};
 pub(crate) use ordered::{Named, Ordered, Snapshot};
 pub(crate) use registry::Connection;
-pub use registry::{ConnectionDetails, ConnectionState};
+pub use registry::{ConnectionDetails, ConnectionState, TrafficCounts};
 
 use crate::counts::{MessageCounts, SharedSizes};
 use crate::fault::Fault;
@@ -33,6 +33,8 @@ pub(crate) struct Monitor {
     pub sizes: SharedSizes,
     /// What has happened in vhosts that are not there any more.
     pub past_counts: Mutex<MessageCounts>,
+    /// What went through connections that are over. Held while one is forgotten.
+    past_traffic: Mutex<TrafficCounts>,
 }
 
 impl Monitor {
@@ -58,11 +60,29 @@ impl Monitor {
     /// Takes note of a connection's end.
     pub fn forget(&self, outbox: &Arc<Outbox>, now_ms: u64) {
         let is_this = |other: &Arc<Outbox>| Arc::ptr_eq(other, outbox);
-        if self.registry.remove_if(outbox.name(), is_this) {
+        let is_removed = {
+            let mut past = self.past_traffic.lock();
+            let is_removed = self.registry.remove_if(outbox.name(), is_this);
+            if is_removed {
+                *past += &outbox.connection.traffic.read();
+            }
+            is_removed
+        };
+        if is_removed {
             self.properties.release(outbox.connection.properties());
             count(&self.churn.connections_closed);
             self.events.tell(|| about(outbox, now_ms, EventKind::ConnectionClosed));
         }
+    }
+
+    /// What has gone through all connections that there ever were.
+    pub fn traffic(&self) -> TrafficCounts {
+        // Locked until the end: a connection that goes meanwhile would count twice, or not at all.
+        let past = self.past_traffic.lock();
+        let mut all = *past;
+        let connections = self.registry.snapshot();
+        connections.starting_at(0).for_each(|one| all += &one.connection.traffic.read());
+        all
     }
 
     /// A channel has been opened.

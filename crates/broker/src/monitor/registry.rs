@@ -11,6 +11,7 @@ use crate::vhost::VhostLabel;
 use courser_codec::{FieldTable, ShortString};
 use std::fmt;
 use std::net::SocketAddr;
+use std::ops::AddAssign;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -61,6 +62,28 @@ pub(crate) struct Traffic {
     pub receives: AtomicU64,
     pub sent_bytes: AtomicU64,
     pub sends: AtomicU64,
+}
+
+/// What has gone through a connection's socket, or through those of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrafficCounts {
+    /// Bytes that came from clients.
+    pub received_bytes: u64,
+    /// Reads that brought some.
+    pub receives: u64,
+    /// Bytes that were sent to clients.
+    pub sent_bytes: u64,
+    /// Writes that took some.
+    pub sends: u64,
+}
+
+impl AddAssign<&TrafficCounts> for TrafficCounts {
+    fn add_assign(&mut self, more: &TrafficCounts) {
+        self.received_bytes += more.received_bytes;
+        self.receives += more.receives;
+        self.sent_bytes += more.sent_bytes;
+        self.sends += more.sends;
+    }
 }
 
 /// What a connection is doing.
@@ -163,6 +186,16 @@ fn encode_some(mut properties: FieldTable) -> Vec<u8> {
 }
 
 impl Traffic {
+    pub fn read(&self) -> TrafficCounts {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        TrafficCounts {
+            received_bytes: read(&self.received_bytes),
+            receives: read(&self.receives),
+            sent_bytes: read(&self.sent_bytes),
+            sends: read(&self.sends),
+        }
+    }
+
     /// Bytes came from the client.
     #[inline]
     pub fn received(&self, bytes: usize) {

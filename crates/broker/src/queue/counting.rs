@@ -1,6 +1,6 @@
 //! Counting what comes to a queue and what clients get of it.
 
-use super::{Queue, State};
+use super::{Queue, QueueStatus, State};
 use crate::counts::{DeliveryCounts, Handed, QueueCounts, Tally};
 use crate::dead_letter::Reason;
 use crate::posting::PublishRun;
@@ -11,6 +11,12 @@ impl Queue {
     /// How many messages have come and gone.
     pub(crate) fn counts(&self) -> QueueCounts {
         self.state.lock().counts.as_deref().copied().unwrap_or_default()
+    }
+
+    /// What it holds, and how many messages have come and gone.
+    pub(crate) fn figures(&self) -> (QueueStatus, QueueCounts) {
+        let state = self.state.lock();
+        (self.status_of(&state), state.counts.as_deref().copied().unwrap_or_default())
     }
 
     /// Where to count what concerns more than this queue.

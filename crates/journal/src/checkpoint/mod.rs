@@ -26,6 +26,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
+    time::Instant,
 };
 
 /// The log grows by so much before it is looked at again whether a checkpoint would free space.
@@ -39,7 +40,7 @@ pub struct Latest {
     number: AtomicU64,
     /// Where a replay starts from the one before.
     kept_from: AtomicU64,
-    size_bytes: AtomicU64,
+    pub size_bytes: AtomicU64,
     /// Bytes of dead records that it left.
     dead_bytes: AtomicU64,
     /// The end of the log at which to look again whether there is much dead space.
@@ -200,6 +201,7 @@ impl Core {
         write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
         epoch: u64,
     ) -> Result<CheckpointDone, CheckpointError> {
+        let begun = Instant::now();
         let number = self.latest.unlogged.begin();
         let holes = self.plan_holes(start, live);
         let path = self.dir.join(names::CHECKPOINT_BEING_WRITTEN);
@@ -227,6 +229,7 @@ impl Core {
         holes.counts();
         let earlier = mem::replace(&mut *self.latest.planned.lock(), holes);
         let punched_bytes = self.punch(earlier);
+        self.done.checkpointed(begun.elapsed());
         Ok(CheckpointDone { size_bytes, punched_bytes })
     }
 
@@ -243,11 +246,7 @@ impl Core {
         let number = self.latest.number.load(Relaxed) + 1;
         let mut writer = CheckpointWriter::new(file, Header { id: self.id, start, number })?;
         write(&mut writer)?;
-        let durable = match &self.replica {
-            None => self.end(),
-            Some(_) => self.sync_what_is_covered(start, epoch)?,
-        };
-        self.wait_durable(durable, epoch).map_err(CheckpointError::Failed)?;
+        let durable = self.make_durable_what_is_covered(start, epoch)?;
         let base = self.entry_before(start)?;
         let earlier = self.latest.planned.lock();
         let segments = holes.table(&earlier, &self.segments.starting_before(start));
@@ -266,6 +265,9 @@ impl Core {
             self.fail("rename to", &name, error);
         } else {
             self.latest.number.store(last + 1, Relaxed);
+            if self.is_pinned() {
+                return Ok(());
+            }
             // It may be there again after a crash; then the start removes it.
             let old = self.dir.join(names::checkpoint(last.saturating_sub(1)));
             if let Err(error) = self.disk.remove(&old)

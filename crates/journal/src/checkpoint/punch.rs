@@ -136,6 +136,13 @@ impl Core {
         let mut punched_bytes = 0;
         // While this is held, no segment becomes a spare file and then another segment.
         let _not_freed = self.upkeeping.lock();
+        if self.is_pinned() {
+            // It is planned again.
+            plan.segments.iter().for_each(|(segment, _)| {
+                segment.sparse_below.store(u64::MAX, Relaxed);
+            });
+            return 0;
+        }
         for (segment, holes) in plan.segments {
             if self.segments.find(segment.start).is_none_or(|now| !Arc::ptr_eq(&now, &segment)) {
                 continue;

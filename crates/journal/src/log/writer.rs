@@ -162,12 +162,16 @@ impl Core {
         let end = if self.replica.is_some() { log.queued } else { log.end };
         let ticket = log.ticket;
         drop(log);
+        let before = Instant::now();
         if let Err(failed) = self.take_steps(&mut writer, &steps) {
             // The steps stay where readers find them.
             self.fail(failed.0, &failed.1, failed.2);
             return false;
         }
         let wrote = !steps.is_empty();
+        if wrote {
+            self.done.wrote(before.elapsed(), &steps);
+        }
         self.written.store(end.0, Release);
         let mut log = self.log.lock();
         log.buffer.written(steps);
@@ -202,11 +206,13 @@ impl Core {
 
     pub fn sync(&self, writer: &mut Writer) -> Result<(), Failed> {
         if writer.unsynced_bytes > 0 {
+            let before = Instant::now();
             writer
                 .file
                 .sync_data()
                 .map_err(|error| ("sync", writer.segment.path(&self.dir), error))?;
             writer.unsynced_bytes = 0;
+            self.done.synced(before.elapsed());
         }
         Ok(())
     }

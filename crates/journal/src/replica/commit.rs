@@ -95,8 +95,16 @@ impl Core {
 
     /// Makes what a checkpoint that starts at `start` may contain durable on this machine, and returns
     /// where that ends. A leader's state has what is not committed yet; a follower's has not.
-    pub fn sync_what_is_covered(&self, start: Lsn, epoch: u64) -> Result<Lsn, CheckpointError> {
-        let Some(replica) = &self.replica else { return Ok(self.end()) };
+    pub fn make_durable_what_is_covered(
+        &self,
+        start: Lsn,
+        epoch: u64,
+    ) -> Result<Lsn, CheckpointError> {
+        let Some(replica) = &self.replica else {
+            let durable = self.end();
+            self.wait_durable(durable, ALONE).map_err(CheckpointError::Failed)?;
+            return Ok(durable);
+        };
         let covered = if epoch == ALONE { self.durable() } else { self.end() };
         if start > covered {
             return Err(CheckpointError::Uncommitted(start));
@@ -105,15 +113,15 @@ impl Core {
             return Err(CheckpointError::Uncommitted(covered));
         }
         self.wait_durable(covered, epoch).map_err(CheckpointError::Failed)?;
-        // Others may have it, and this machine not yet.
-        while replica.synced() < covered {
+        // Where an entry ends, even if the state ends within it. Others may have it, and this machine not yet.
+        let committed = self.durable();
+        while replica.synced() < committed {
             if let Some(failure) = self.failed.get() {
                 return Err(CheckpointError::Failed(failure.clone()));
             }
             self.flush_once();
         }
-        // Where an entry ends, even if the state ends within it.
-        Ok(replica.synced())
+        Ok(committed)
     }
 
     /// The last entry that ends at `start` or before, for a checkpoint that starts there.

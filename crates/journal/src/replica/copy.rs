@@ -1,8 +1,8 @@
 //! An open copy of a replicated log.
 
 use super::{
-    AppendEntryError, CutError, Entry, EntryId, EntryKind, Events, Identity, PlaceError,
-    ReadEntryError, Vote, entries::Entries, entry::Base, state::StateFile,
+    AppendEntryError, Bootstrap, BootstrapError, CutError, Entry, EntryId, EntryKind, Events,
+    Identity, PlaceError, ReadEntryError, Vote, entries::Entries, entry::Base, state::StateFile,
 };
 use crate::{
     CheckpointDone, CheckpointError, EachLive, Failure, Journal, Lsn, ReadCache, ReadError,
@@ -293,6 +293,14 @@ impl Replica {
         }
     }
 
+    /// Has who appends wait, or go on: meanwhile what was gathered can be placed to the last, and a note
+    /// behind it. Without threads, who appends is refused.
+    pub fn pause(&self, paused: bool) {
+        let core = &self.journal.core;
+        core.log.lock().paused = paused;
+        core.space.notify_all();
+    }
+
     /// Says what is live before a position: all messages, before the lead is taken. Until that, or a
     /// checkpoint, no segment is freed.
     pub fn count_live(&self, live: &mut dyn FnMut(EachLive<'_>)) {
@@ -337,6 +345,15 @@ impl Replica {
         cache: &'c mut ReadCache,
     ) -> Result<&'c [u8], ReadError> {
         self.journal.read(position, cache)
+    }
+
+    /// Everything that another machine needs to have a copy, up to what is committed and written here.
+    /// While it is there, segments stay as they are.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub fn bootstrap(&self) -> Result<Bootstrap, BootstrapError> {
+        Bootstrap::new(Arc::clone(&self.journal.core))
     }
 
     /// The end of what was appended.

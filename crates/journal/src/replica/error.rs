@@ -156,3 +156,46 @@ pub enum ReadEntryError {
         error: std::io::Error,
     },
 }
+
+/// Why a copy could not be sent or installed.
+#[derive(Debug, thiserror::Error)]
+pub enum BootstrapError {
+    /// A file could not be read or written.
+    #[error("{action} {} failed: {error}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        error: std::io::Error,
+    },
+    /// What is sent is damaged here.
+    #[error("{} is damaged at offset {offset}: this copy must be rebuilt", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Offset in bytes from the start of the file.
+        offset: u64,
+    },
+    /// The copy has failed.
+    #[error("the journal has failed: {0}")]
+    Failed(Failure),
+    /// The entries that it needs can't be read.
+    #[error(transparent)]
+    Read(#[from] ReadEntryError),
+    /// A chunk is not what was sent, or not the next one. Begin again.
+    #[error(
+        "chunk {number} is not what was sent, or not the next one; the copy has to be fetched again"
+    )]
+    BadChunk {
+        /// The number of the one that was expected.
+        number: u64,
+    },
+    /// Some chunks are missing.
+    #[error("the copy ends early; it has to be fetched again")]
+    Incomplete,
+    /// The folder can't be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}

@@ -246,7 +246,7 @@ impl Core {
     pub fn end_lead(&self) {
         let mut log = self.log.lock();
         let Some(lead) = log.lead.take() else { return };
-        log.epoch = FOLLOWS;
+        (log.epoch, log.paused) = (FOLLOWS, false);
         let switches = lead.closed.into_iter().chain([lead.open]).filter_map(|entry| entry.switch);
         for switch in switches {
             // No file bears its name yet.

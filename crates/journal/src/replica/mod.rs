@@ -27,24 +27,29 @@
 //! [`Bootstrap`] of another one.
 
 mod append;
-
+mod bootstrap;
+mod chunk;
 mod commit;
 mod copy;
 mod cut;
 mod entries;
 mod entry;
 mod error;
-
+mod install;
 mod lead;
 mod open;
 mod read;
 mod recover;
 mod state;
 
+pub use bootstrap::Bootstrap;
+pub use chunk::Chunk;
 pub use copy::Replica;
 pub use entry::{BadEntry, Entry, EntryId, EntryKind, NOTE_BYTES_MAX};
-pub use error::{AppendEntryError, CutError, PlaceError, ReadEntryError, ReplicaError};
-
+pub use error::{
+    AppendEntryError, BootstrapError, CutError, PlaceError, ReadEntryError, ReplicaError,
+};
+pub use install::Installer;
 pub use state::{MEMBERS_BYTES_MAX, Vote};
 
 pub(crate) use copy::Shared;

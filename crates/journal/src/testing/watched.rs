@@ -1,8 +1,8 @@
 //! A store with somebody between it and the broker.
 
 use courser_store::{
-    Location, Log, Lsn, MessageRef, Messages, Position, Reader, Record, Store, StoreError, Sync,
-    Waiter,
+    Figures, Location, Log, Lsn, MessageRef, Messages, Position, Reader, Record, Store, StoreError,
+    Sync, Waiter,
 };
 use parking_lot::Mutex;
 use std::{
@@ -92,6 +92,10 @@ impl Log for WatchedStore {
 
     fn when_room(&self, waker: &Waker) {
         self.store.when_room(waker);
+    }
+
+    fn figures(&self) -> Figures {
+        self.store.figures()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The journal on a disk in memory, one case at a time.
 
 mod faults;
+mod figures;
 mod pace;
 mod support;
 mod threads;

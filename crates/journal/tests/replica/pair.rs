@@ -265,11 +265,9 @@ impl Pair {
                 copy.base = copy.base.max(entry.id.index);
                 assert!(copy.replica().first().index <= copy.base);
             }
-            Err(
-                CheckpointError::BadStart(_)
-                | CheckpointError::Failed(_)
-                | CheckpointError::Write(_),
-            ) => {
+            Err(CheckpointError::BadStart(_) | CheckpointError::Write(_)) => {}
+            Err(CheckpointError::Failed(_)) if copy.has_failed() => {
+                // It may count at the next start.
                 copy.base = copy.base.max(entry.id.index);
             }
             Err(error) => panic!("{error}"),

@@ -32,6 +32,7 @@ mod users;
 mod vhost_changes;
 mod vhosts;
 
+pub(crate) use nodes::memory_parts;
 pub(crate) use parameters::{check_component, name_of_cluster};
 pub(crate) use settings::policy;
 pub(crate) use vhost_changes::Said;

@@ -5,12 +5,13 @@ use super::overview::{churn_counters, contexts, exchange_types};
 use crate::API_VERSION;
 use crate::call::{Call, Outcome};
 use crate::json::Fields;
+use crate::process::{disk_free_bytes, open_files, open_files_max, resident_bytes};
 use crate::rates::{Range, put_counters};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route};
+use courser_broker::admin::Admin;
 use serde_json::{Map, Value, json};
-use std::fs;
 
 pub(crate) const ROUTES: &[Route] = &[
     get("/api/nodes", Needs::Monitoring, nodes, "All nodes: there is one."),
@@ -149,7 +150,7 @@ fn view(call: &Call) -> Result<Value, Refusal> {
         ("mem_used", call.admin().memory_used_bytes()),
         ("fd_used", open_files()),
         ("proc_used", call.admin().connections(None)?.len() as u64),
-        ("disk_free", disk_free_bytes(call)),
+        ("disk_free", disk_free_bytes(&facts.data_dir)),
     ];
     counters.extend(churn_counters(&call.admin().churn()));
     counters.extend(WITHOUT_MEANING.map(|name| (name, 0)));
@@ -167,17 +168,26 @@ fn memory(call: &Call) -> Outcome {
 }
 
 fn breakdown(call: &Call) -> Value {
+    let parts = memory_parts(call.admin()).into_iter();
+    let total: u64 = parts.clone().map(|(_, bytes)| bytes).sum();
     let mut parts: Map<String, Value> =
-        MEMORY_PARTS.iter().map(|name| ((*name).to_owned(), json!(0))).collect();
-    let resident = resident_bytes();
-    let messages = call.admin().memory_used_bytes();
-    let total = resident.max(messages);
-    parts.insert("binary".to_owned(), messages.into());
-    parts.insert("other_system".to_owned(), (total - messages).into());
+        parts.map(|(name, bytes)| (name.to_owned(), bytes.into())).collect();
     parts.insert("strategy".to_owned(), "rss".into());
-    let total = json!({ "rss": resident, "allocated": total, "erlang": total });
+    let total = json!({ "rss": resident_bytes(), "allocated": total, "erlang": total });
     parts.insert("total".to_owned(), total);
     Value::Object(parts)
+}
+
+/// What memory is used for: what clients make the broker hold, and the rest of the process.
+pub(crate) fn memory_parts(admin: &Admin) -> Vec<(&'static str, u64)> {
+    let held = admin.memory_used_bytes();
+    let rest = resident_bytes().saturating_sub(held);
+    let bytes = |name: &str| match name {
+        "binary" => held,
+        "other_system" => rest,
+        _ => 0,
+    };
+    MEMORY_PARTS.iter().map(|name| (*name, bytes(name))).collect()
 }
 
 fn relative_memory(call: &Call) -> Outcome {
@@ -192,24 +202,4 @@ fn relative_memory(call: &Call) -> Outcome {
     };
     let parts: Map<String, Value> = parts.into_iter().map(relative).collect();
     Ok(Reply::json(&json!({ "memory": parts })))
-}
-
-/// What the process has of the machine's memory; 0 where the system does not say.
-fn resident_bytes() -> u64 {
-    let statm = fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = statm.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok());
-    pages.unwrap_or(0) * rustix::param::page_size() as u64
-}
-
-fn open_files() -> u64 {
-    fs::read_dir("/dev/fd").map_or(0, |files| files.count() as u64)
-}
-
-fn open_files_max() -> u64 {
-    rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX)
-}
-
-fn disk_free_bytes(call: &Call) -> u64 {
-    let stat = rustix::fs::statvfs(&call.api.settings.node.data_dir);
-    stat.map_or(0, |stat| stat.f_bavail.saturating_mul(stat.f_frsize))
 }

@@ -183,14 +183,14 @@ pub(super) fn file(reply: Reply) -> Response<Outgoing> {
 }
 
 /// An answer without a body.
-pub(super) fn empty(status: StatusCode) -> Response<Outgoing> {
+pub(crate) fn empty(status: StatusCode) -> Response<Outgoing> {
     let mut answer = Response::new(Outgoing::empty());
     *answer.status_mut() = status;
     answer
 }
 
 /// The answer that says why nothing is done.
-pub(super) fn refusal(refusal: &Refusal) -> Response<Outgoing> {
+pub(crate) fn refusal(refusal: &Refusal) -> Response<Outgoing> {
     let mut answer = empty(refusal.status);
     if refusal.challenge {
         let challenge = HeaderValue::from_static("Basic realm=\"RabbitMQ Management\"");

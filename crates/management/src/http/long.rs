@@ -19,7 +19,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 const PIECE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A list that is being made.
-pub(super) struct Long {
+pub(crate) struct Long {
     rows: Box<dyn Rows>,
     encoder: Option<GzEncoder<Vec<u8>>>,
     /// What has been made and has not been sent.

@@ -1,5 +1,6 @@
 //! HTTP around the handlers: connections, limits, headers, and which handler a request is for.
 //!
+//! - [`connection`]: a connection over which requests come.
 //! - [`request`]: what a request says, and who sends it.
 //! - [`answer`]: runs a handler and hands out what it writes while it is written.
 //! - [`long`]: lists that go out while they are made.
@@ -7,44 +8,30 @@
 //! - [`headers`]: what caches and browsers want to know.
 //! - [`places`]: how many connections there may be, and which goes when there are too many.
 
-mod answer;
-mod body;
+pub(crate) mod answer;
+pub(crate) mod body;
+pub(crate) mod connection;
 mod headers;
-mod long;
+pub(crate) mod long;
 pub(crate) mod places;
-mod request;
+pub(crate) mod request;
 
 use crate::Api;
 use crate::audit::Entry;
 use crate::refusal::Refusal;
 use crate::routes::Verb;
-use crate::slow::WriteTimeout;
 use crate::{page, path};
 use answer::Answer;
 use body::Outgoing;
 use headers::Asked;
 use hyper::body::Incoming;
 use hyper::header::{HeaderValue, LOCATION};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use request::{Peer, prepare, wants_gzip};
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
-
-/// How long the head of a request may take, and how long a connection may be idle.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a client may take nothing of an answer.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Bytes of a request's head.
-const HEAD_BYTES_MAX: usize = 64 * 1024;
-/// Headers of a request.
-const HEADERS_MAX: usize = 64;
 
 /// Old addresses of the API's reference.
 const REFERENCES: [&str; 4] = ["/api", "/cli", "/stats", "/doc/stats.html"];
@@ -57,7 +44,7 @@ impl Api {
         stream: S,
         peer: SocketAddr,
         is_tls: bool,
-        mut stopping: watch::Receiver<bool>,
+        stopping: watch::Receiver<bool>,
     ) where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
@@ -65,36 +52,12 @@ impl Api {
             tracing::debug!(%peer, "HTTP connection refused: too many");
             return;
         };
-        let service = service_fn(|request| {
-            let api = Arc::clone(&self);
+        let respond = |request| {
             let peer = Peer { address: peer, is_tls, keeper: place.keeper() };
-            async move { Ok::<_, Infallible>(respond(api, peer, request).await) }
-        });
-        let stream = TokioIo::new(WriteTimeout::new(stream, WRITE_TIMEOUT));
-        let mut http = http1::Builder::new();
-        http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-        http.max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX);
-        let mut connection = std::pin::pin!(http.serve_connection(stream, service));
-        let served = tokio::select! {
-            served = connection.as_mut() => served,
-            () = place.lost() => return,
-            () = stopped(&mut stopping) => {
-                connection.as_mut().graceful_shutdown();
-                tokio::select! {
-                    served = connection.as_mut() => served,
-                    () = place.lost() => return,
-                }
-            }
+            respond(Arc::clone(&self), peer, request)
         };
-        if let Err(error) = served {
-            tracing::debug!(%peer, %error, "HTTP connection ended");
-        }
+        connection::serve(stream, peer, &place, stopping, respond).await;
     }
-}
-
-/// Waits until the broker stops, or is gone.
-async fn stopped(stopping: &mut watch::Receiver<bool>) {
-    let _ = stopping.wait_for(|stops| *stops).await;
 }
 
 /// Answers a request, whatever it is.

@@ -139,7 +139,7 @@ fn accepts_json(headers: &HeaderMap) -> bool {
 }
 
 /// Whether a client can read what is compressed.
-pub(super) fn wants_gzip(headers: &HeaderMap) -> bool {
+pub(crate) fn wants_gzip(headers: &HeaderMap) -> bool {
     let lists = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     lists.flat_map(|list| list.split(',')).any(|one| {
         let mut parts = one.split(';').map(str::trim);

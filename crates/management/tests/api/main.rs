@@ -14,6 +14,8 @@ mod lists;
 mod login;
 mod matrix;
 mod messages;
+mod metrics;
+mod metrics_format;
 mod objects;
 mod support;
 mod writes;

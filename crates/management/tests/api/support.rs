@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use courser::{Config, HttpListen, Management, Server};
+use courser::{Config, HttpListen, Management, Metrics, Server};
 use courser_auth::{PasswordHash, Permission, Tags, User};
 use courser_broker::admin::Admin;
 use serde_json::Value;
@@ -60,9 +60,14 @@ impl Broker {
             listen: vec![any_port()],
             data_dir: folder.path().join("data"),
             management: Management { listen: HttpListen::At(vec![any_port()]), ..management },
+            metrics: Metrics { listen: HttpListen::At(vec![any_port()]), ..Metrics::default() },
             ..Config::default()
         };
         let server = Server::start(config).await.expect("a broker");
+        Broker { server, _folder: folder }
+    }
+
+    pub fn of(server: Server, folder: TempDir) -> Self {
         Broker { server, _folder: folder }
     }
 
@@ -101,8 +106,25 @@ impl Broker {
         self.call_with(method, path, login.as_deref(), &[], body.as_bytes()).await
     }
 
+    /// A page of metrics, as nobody.
+    pub async fn metrics(&self, path: &str) -> Answer {
+        self.call_at(self.server.metrics_addresses()[0], "GET", path, None, &[], &[]).await
+    }
+
     pub async fn call_with(
         &self,
+        method: &str,
+        path: &str,
+        login: Option<&str>,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Answer {
+        self.call_at(self.http(), method, path, login, headers, body).await
+    }
+
+    pub async fn call_at(
+        &self,
+        address: SocketAddr,
         method: &str,
         path: &str,
         login: Option<&str>,
@@ -124,9 +146,7 @@ impl Broker {
         let mut bytes = request.into_bytes();
         bytes.extend_from_slice(body);
         let is_head = method == "HEAD";
-        tokio::time::timeout(PATIENCE, exchange(self.http(), bytes, is_head))
-            .await
-            .expect("an answer")
+        tokio::time::timeout(PATIENCE, exchange(address, bytes, is_head)).await.expect("an answer")
     }
 }
 

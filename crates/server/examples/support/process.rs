@@ -28,6 +28,7 @@ impl Broker {
             .arg(folder)
             // Its usual address may be another broker's.
             .env("COURSER_MANAGEMENT_LISTEN", "none")
+            .env("COURSER_METRICS_LISTEN", "none")
             .stdout(Stdio::piped())
             .spawn()
             .with_context(|| format!("can't start {}", program.display()))?;

@@ -1,13 +1,13 @@
 //! Settings of the HTTP API.
 
 use super::ConfigError;
+use super::http::{HttpListen, check_tls_listen};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// Where the HTTP API is served if nobody says anything else.
-const DEFAULT: SocketAddr =
+static DEFAULT: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 15672);
 
 /// The HTTP API.
@@ -54,65 +54,6 @@ impl Default for Management {
     }
 }
 
-/// Where to serve HTTP: `default`, `none`, or a list of addresses.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Value", into = "Value")]
-pub enum HttpListen {
-    /// At 127.0.0.1:15672, unless somebody else is there.
-    #[default]
-    Default,
-    /// At these addresses, and at no other; none switches it off.
-    At(Vec<SocketAddr>),
-}
-
-impl HttpListen {
-    /// Nowhere.
-    pub fn none() -> Self {
-        HttpListen::At(Vec::new())
-    }
-
-    /// The addresses.
-    pub fn addresses(&self) -> &[SocketAddr] {
-        match self {
-            HttpListen::Default => &[DEFAULT],
-            HttpListen::At(addresses) => addresses,
-        }
-    }
-}
-
-impl TryFrom<Value> for HttpListen {
-    type Error = String;
-
-    fn try_from(value: Value) -> Result<Self, String> {
-        let addresses: Vec<&str> = match &value {
-            Value::String(text) => match text.trim() {
-                "default" => return Ok(HttpListen::Default),
-                "" | "none" => return Ok(HttpListen::none()),
-                list => list.split(',').map(str::trim).collect(),
-            },
-            Value::Array(list) => list.iter().map(|one| one.as_str().unwrap_or_default()).collect(),
-            _ => vec![""],
-        };
-        let parse = |text: &&str| {
-            text.parse::<SocketAddr>().map_err(|_| {
-                format!("'{text}' is no address and port such as 127.0.0.1:15672; or say default or none")
-            })
-        };
-        addresses.iter().map(parse).collect::<Result<_, _>>().map(HttpListen::At)
-    }
-}
-
-impl From<HttpListen> for Value {
-    fn from(listen: HttpListen) -> Self {
-        match listen {
-            HttpListen::Default => "default".into(),
-            HttpListen::At(addresses) => {
-                addresses.iter().map(|address| Value::from(address.to_string())).collect()
-            }
-        }
-    }
-}
-
 impl Management {
     /// The file of the audit log, if one is wanted.
     pub(crate) fn audit_log_in(&self, data_dir: &Path) -> Option<PathBuf> {
@@ -120,18 +61,14 @@ impl Management {
         is_wanted.then(|| data_dir.join(&self.audit_log))
     }
 
+    /// Where to serve it.
+    pub(crate) fn addresses(&self) -> &[SocketAddr] {
+        self.listen.addresses(&DEFAULT)
+    }
+
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         self.check_web()?;
-        let twice = |address: &&SocketAddr| {
-            address.port() != 0 && self.listen.addresses().contains(address)
-        };
-        match self.tls_listen.iter().find(twice) {
-            Some(address) => {
-                let why = format!("names {address}, which management.listen has, too");
-                Err(ConfigError::invalid("management.tls_listen", &why))
-            }
-            None => Ok(()),
-        }
+        check_tls_listen("management", self.addresses(), &self.tls_listen)
     }
 
     fn check_web(&self) -> Result<(), ConfigError> {

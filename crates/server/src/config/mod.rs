@@ -3,13 +3,19 @@
 //! Defaults come first, a YAML file goes over them, the environment over both. The tree of the
 //! defaults is also the list of what exists: a key that is not in it is an error.
 
+mod http;
+mod log;
 mod management;
 mod merge;
+mod metrics;
 mod policies;
 mod tls;
 
-pub use management::{HttpListen, Management};
+pub use http::HttpListen;
+pub use log::Log;
+pub use management::Management;
 pub use merge::ConfigError;
+pub use metrics::Metrics;
 pub use policies::{PolicySettings, VhostSettings};
 pub use tls::{ClientCertificates, ExternalName, Tls, TlsHost, TlsVersion};
 
@@ -60,6 +66,8 @@ pub struct Config {
     pub journal: JournalSettings,
     /// The HTTP API.
     pub management: Management,
+    /// Metrics for Prometheus.
+    pub metrics: Metrics,
     /// What ZeroMQ programs can reach.
     pub gateway: Gateway,
     /// What is written to standard error.
@@ -206,14 +214,6 @@ pub struct Gateway {
     pub endpoints: Vec<courser_gateway::EndpointConfig>,
 }
 
-/// What is written to standard error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Log {
-    /// error, warn, info, debug or trace; also per module, as `info,courser=debug`.
-    pub level: String,
-}
-
 impl Default for Config {
     fn default() -> Self {
         let limits = Limits::default();
@@ -259,25 +259,10 @@ impl Default for Config {
                 spare_segments: journal.spare_segments,
             },
             management: Management::default(),
+            metrics: Metrics::default(),
             gateway: Gateway::default(),
-            log: Log { level: "info".into() },
+            log: Log::default(),
         }
-    }
-}
-
-impl Log {
-    /// Refuses a level that there is not: the log's filter would take it for the name of a module,
-    /// and say nothing any more.
-    fn check(&self) -> Result<(), ConfigError> {
-        let levels = ["off", "error", "warn", "info", "debug", "trace"];
-        for directive in self.level.split(',') {
-            let level = directive.rsplit_once('=').map_or(directive, |(_, level)| level).trim();
-            if !levels.iter().any(|known| level.eq_ignore_ascii_case(known)) {
-                let why = format!("names the level '{level}'; there are {}", levels.join(", "));
-                return Err(ConfigError::invalid("log.level", &why));
-            }
-        }
-        Ok(())
     }
 }
 
@@ -297,7 +282,9 @@ impl Config {
             return wrong("listen", "needs at least one address, such as 127.0.0.1:5672");
         }
         self.management.check()?;
-        self.tls.check(!self.management.tls_listen.is_empty())?;
+        self.metrics.check()?;
+        let tls_for_http = [&self.management.tls_listen, &self.metrics.tls_listen];
+        self.tls.check(tls_for_http.iter().any(|addresses| !addresses.is_empty()))?;
         if self.amqp.frame_max < 4096 {
             return wrong("amqp.frame_max", "must be at least 4096");
         }

@@ -144,6 +144,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
         mechanism: Mechanism,
         now: Instant,
     ) {
+        self.shared.logins.count(&decided);
         let login = match decided {
             Ok(login) => login,
             Err(reason) => {

@@ -99,7 +99,7 @@ fn a_low_limit_of_open_files_is_raised_as_far_as_allowed() {
     let mut command = std::process::Command::new("sh");
     command.args(["-c", "ulimit -Sn 64 && exec \"$0\" --listen 127.0.0.1:0"]);
     command.arg(Process::command().get_program()).current_dir(folder.path());
-    command.env("COURSER_MANAGEMENT_LISTEN", "none");
+    command.env("COURSER_MANAGEMENT_LISTEN", "none").env("COURSER_METRICS_LISTEN", "none");
     let broker = Process::start_with(command);
     let limits = std::fs::read_to_string(format!("/proc/{}/limits", broker.id()));
     let limits = limits.expect("a running process");

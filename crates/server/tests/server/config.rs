@@ -309,3 +309,17 @@ fn the_http_api_is_served_where_somebody_says_or_nowhere() {
                  tls: {certificate: a, key: b}";
     assert!(refused(twice).contains("management.tls_listen names 127.0.0.1:1"));
 }
+
+#[test]
+fn metrics_are_served_where_somebody_says_or_nowhere() {
+    let config = load(None, &[("COURSER_METRICS_LISTEN", "none")]).expect("good settings");
+    assert_eq!(config.metrics.listen, HttpListen::none());
+    assert_eq!(config.management.listen, HttpListen::Default, "that is another one");
+    let error = refused("metrics: {tls_listen: ['127.0.0.1:15691']}");
+    assert!(error.contains("tls.certificate is needed"), "{error}");
+    let twice = "metrics: {listen: ['127.0.0.1:1'], tls_listen: ['127.0.0.1:1']}\n\
+                 tls: {certificate: a, key: b}";
+    assert!(refused(twice).contains("metrics.tls_listen names 127.0.0.1:1"));
+    // Another address than that of the API is the usual one.
+    refused("metrics: {tls_listen: ['127.0.0.1:15692']}\ntls: {certificate: a, key: b}");
+}

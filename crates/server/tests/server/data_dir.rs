@@ -27,7 +27,7 @@ fn made_with(group: &str) -> (Vec<String>, Vec<String>, TempDir) {
     let mut command = std::process::Command::new("sh");
     command.args(["-c", "umask 022 && exec \"$0\" --listen 127.0.0.1:0 --data-dir data"]);
     command.arg(Process::command().get_program()).current_dir(folder.path());
-    command.env("COURSER_MANAGEMENT_LISTEN", "none");
+    command.env("COURSER_MANAGEMENT_LISTEN", "none").env("COURSER_METRICS_LISTEN", "none");
     command.env("COURSER_DATA_DIR_GROUP", group).env("COURSER_LOG_LEVEL", "error");
     let mut broker = Process::start_with(command);
     broker.signal("TERM");

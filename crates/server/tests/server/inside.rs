@@ -1,6 +1,6 @@
 //! Clients in the same program, without a socket.
 
-use courser::{Config, HttpListen, Management, NoPlace, Server};
+use courser::{Config, HttpListen, Management, Metrics, NoPlace, Server};
 use courser_broker::admin::PageRequest;
 use courser_client::{Connection, ConsumeOptions, Error, Options, QueueOptions, Uri};
 use std::path::Path;
@@ -10,6 +10,7 @@ async fn start(folder: &Path, connections_max: usize) -> Server {
     let mut config = Config {
         listen: Vec::new(),
         management: Management { listen: HttpListen::none(), ..Management::default() },
+        metrics: Metrics { listen: HttpListen::none(), ..Metrics::default() },
         data_dir: folder.to_owned(),
         ..Config::default()
     };

@@ -15,8 +15,12 @@ fn any_port() -> SocketAddr {
 }
 
 /// What is answered to a request for what needs no credentials.
-async fn ask(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> String {
-    let request = "GET /health/live HTTP/1.1\r\nhost: broker\r\nconnection: close\r\n\r\n";
+async fn ask(stream: impl AsyncRead + AsyncWrite + Unpin) -> String {
+    ask_for("/health/live", stream).await
+}
+
+async fn ask_for(path: &str, mut stream: impl AsyncRead + AsyncWrite + Unpin) -> String {
+    let request = format!("GET {path} HTTP/1.1\r\nhost: broker\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.expect("it is taken");
     let mut answer = String::new();
     let read = tokio::time::timeout(PATIENCE, stream.read_to_string(&mut answer)).await;
@@ -58,6 +62,32 @@ async fn without_it_the_broker_starts_where_the_usual_address_is_taken() {
         TestServer::start_with(|config| config.management.listen = HttpListen::Default).await;
     assert!(server.http_addresses().is_empty());
     server.stop().await;
+}
+
+#[tokio::test]
+async fn metrics_are_served_likewise() {
+    let taken = TcpListener::bind(any_port()).expect("a port");
+    let address = taken.local_addr().expect("an address");
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut config = config_in(&folder);
+    config.metrics.listen = HttpListen::At(vec![address]);
+    let error = Server::start(config).await.err().expect("it is taken").to_string();
+    assert!(error.starts_with(&format!("can't listen on {address}")), "{error}");
+
+    let _taken = TcpListener::bind(("127.0.0.1", 15692));
+    let server = TestServer::start_with(|config| config.metrics.listen = HttpListen::Default).await;
+    assert!(server.metrics_addresses().is_empty());
+    server.stop().await;
+
+    let world = World::with(|config, _, _| config.metrics.tls_listen = vec![any_port()]).await;
+    let stream = TcpStream::connect(world.server.metrics_tls_addresses()[0]).await;
+    let name = ServerName::try_from("localhost").expect("a name");
+    let connector = TlsConnector::from(Arc::new(world.client(None)));
+    let stream = connector.connect(name, stream.expect("a connection")).await;
+    let answer = ask_for("/metrics", stream.expect("a handshake")).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(answer.contains("\ncourser_certificate_expiry_timestamp_seconds{path=\""), "{answer}");
+    world.server.stop().await;
 }
 
 #[tokio::test]

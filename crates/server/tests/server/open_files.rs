@@ -14,7 +14,7 @@ fn limited(folder: &TempDir, limit: &str) -> Command {
     command.args(["-c", &format!("ulimit {limit} && exec \"$0\" --listen 127.0.0.1:0")]);
     command.arg(Process::command().get_program()).current_dir(folder.path());
     command.env("COURSER_JOURNAL_SEGMENT_BYTES", "1048576");
-    command.env("COURSER_MANAGEMENT_LISTEN", "none");
+    command.env("COURSER_MANAGEMENT_LISTEN", "none").env("COURSER_METRICS_LISTEN", "none");
     command
 }
 

@@ -8,7 +8,7 @@ pub use certificates::{Authority, Issued};
 pub use client::{Client, Heard, short};
 pub use process::Process;
 
-use courser::{Clock, Config, HttpListen, Management, Server};
+use courser::{Clock, Config, HttpListen, Management, Metrics, Server};
 use courser_broker::admin::Admin;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -54,6 +54,14 @@ impl TestServer {
         self.server.http_addresses()
     }
 
+    pub fn metrics_addresses(&self) -> &[SocketAddr] {
+        self.server.metrics_addresses()
+    }
+
+    pub fn metrics_tls_addresses(&self) -> &[SocketAddr] {
+        self.server.metrics_tls_addresses()
+    }
+
     pub fn https_addresses(&self) -> &[SocketAddr] {
         self.server.https_addresses()
     }
@@ -93,6 +101,7 @@ pub fn config_in(folder: &TempDir) -> Config {
         listen: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
         data_dir: folder.path().join("data"),
         management: Management { listen: HttpListen::none(), ..Management::default() },
+        metrics: Metrics { listen: HttpListen::none(), ..Metrics::default() },
         ..Config::default()
     }
 }

@@ -25,7 +25,7 @@ impl Process {
             }
         }
         // Many run at once; what is tested of it names an address.
-        command.env("COURSER_MANAGEMENT_LISTEN", "none");
+        command.env("COURSER_MANAGEMENT_LISTEN", "none").env("COURSER_METRICS_LISTEN", "none");
         command.stdin(Stdio::null());
         command
     }

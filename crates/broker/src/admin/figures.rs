@@ -1,0 +1,163 @@
+//! Numbers for whoever watches the broker: of each queue, connection and channel without what they
+//! are besides, and of the broker as a whole.
+
+use super::channels::{self, ChannelView};
+use super::page::{Listing, View};
+use super::{Admin, QueueCounts};
+use crate::arguments::QueueType;
+use crate::fault::Fault;
+use crate::memory::Use;
+use crate::monitor::TrafficCounts;
+use crate::outbox::Outbox;
+use crate::queue::{Queue, QueueStatus};
+use courser_codec::ShortString;
+use courser_store::Figures;
+use std::sync::Arc;
+
+/// The numbers of a queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueueFigures {
+    /// The vhost it is in.
+    pub vhost: Arc<str>,
+    /// Its name.
+    pub name: ShortString,
+    /// `classic`, `quorum` or `stream`.
+    pub queue_type: &'static str,
+    /// Messages that wait for a consumer.
+    pub ready: usize,
+    /// Messages delivered and not acknowledged.
+    pub unacked: usize,
+    /// Consumers, blocked ones included.
+    pub consumers: usize,
+    /// How many messages have come and gone.
+    pub counts: QueueCounts,
+}
+
+/// The numbers of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectionFigures {
+    /// Its own among those that are open.
+    pub name: String,
+    /// Channels that are open.
+    pub channels: usize,
+    /// What has gone through its socket.
+    pub traffic: TrafficCounts,
+    /// Bytes that wait to be sent.
+    pub pending_bytes: usize,
+}
+
+/// The channels of a connection, by number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChannelsView(pub Vec<ChannelView>);
+
+/// Bytes of memory that clients make the broker hold, by what for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryUses {
+    /// Messages that wait.
+    pub messages: u64,
+    /// Queues, exchanges and bindings, with their names and arguments.
+    pub definitions: u64,
+    /// What open transactions hold.
+    pub transactions: u64,
+    /// Channels, consumers, routes, and the books of what is unacknowledged.
+    pub sessions: u64,
+    /// The places of messages in their queues.
+    pub places: u64,
+    /// What is remembered of messages to drop their repetitions.
+    pub deduplication: u64,
+}
+
+impl Admin {
+    /// The numbers of the queues of a vhost, or of all.
+    ///
+    /// # Errors
+    /// When there is no such vhost.
+    pub fn queue_figures(&self, vhost: Option<&str>) -> Result<Listing<QueueFigures>, Fault> {
+        let vhosts = self.chosen_vhosts(vhost)?.into_iter();
+        Ok(Listing::new(vhosts.map(|vhost| {
+            let queues = vhost.ordered_queues();
+            (vhost.name.clone(), Arc::from(vhost.name.as_str()), queues)
+        })))
+    }
+
+    /// The numbers of all connections.
+    pub fn connection_figures(&self) -> Listing<ConnectionFigures> {
+        let connections = self.broker.monitor.registry.snapshot();
+        Listing::new([(String::new(), (), connections)])
+    }
+
+    /// The channels of all connections.
+    pub fn channel_figures(&self) -> Listing<ChannelsView> {
+        let connections = self.broker.monitor.registry.snapshot();
+        Listing::new([(String::new(), (), connections)])
+    }
+
+    /// What has gone through the sockets of all connections that there ever were.
+    pub fn traffic(&self) -> TrafficCounts {
+        self.broker.monitor.traffic()
+    }
+
+    /// What the logs of all shards have done since they were opened, and what they take.
+    pub fn log_figures(&self) -> Figures {
+        let stores = self.broker.stores();
+        let mut stores = stores.iter().map(|store| store.figures());
+        let mut all = stores.next().unwrap_or_default();
+        stores.for_each(|figures| all += &figures);
+        all
+    }
+
+    /// What memory is used for.
+    pub fn memory_uses(&self) -> MemoryUses {
+        let used = |by| self.broker.memory.used(by);
+        MemoryUses {
+            messages: self.broker.messages_bytes(),
+            definitions: used(Use::Definitions),
+            transactions: used(Use::Transactions),
+            sessions: used(Use::Sessions),
+            places: used(Use::Places),
+            deduplication: used(Use::Deduplication),
+        }
+    }
+}
+
+impl View for QueueFigures {
+    type Item = Queue;
+    type Group = Arc<str>;
+
+    fn view(vhost: &Arc<str>, queue: &Arc<Queue>) -> Self {
+        let (QueueStatus { ready, unacked, consumers }, counts) = queue.figures();
+        QueueFigures {
+            vhost: Arc::clone(vhost),
+            name: queue.name.clone(),
+            queue_type: QueueType::of(&queue.settings.arguments).name(),
+            ready,
+            unacked,
+            consumers,
+            counts,
+        }
+    }
+}
+
+impl View for ConnectionFigures {
+    type Item = Outbox;
+    type Group = ();
+
+    fn view((): &(), outbox: &Arc<Outbox>) -> Self {
+        let state = outbox.lock();
+        ConnectionFigures {
+            name: outbox.connection.name().to_owned(),
+            channels: state.channel_numbers().len(),
+            pending_bytes: state.pending_bytes(),
+            traffic: outbox.connection.traffic.read(),
+        }
+    }
+}
+
+impl View for ChannelsView {
+    type Item = Outbox;
+    type Group = ();
+
+    fn view((): &(), outbox: &Arc<Outbox>) -> Self {
+        ChannelsView(channels::of_connection(outbox))
+    }
+}

@@ -1,0 +1,256 @@
+//! Installing a copy that another machine sends.
+//!
+//! A mark in the folder says that not all of it is there; it is made before anything else is changed,
+//! and removed when everything is synced. A start that finds it refuses, and the copy is sent again from
+//! the beginning. The vote stays where it is all the time.
+
+use super::{
+    BootstrapError, Chunk, Identity, Vote,
+    chunk::Part,
+    state::{State, StateError, StateFile},
+};
+use crate::{
+    Disk, DiskFile, Lsn, OpenMode,
+    checkpoint::copy as copy_checkpoint,
+    disk::write_all,
+    format::{FOLLOWED_OFFSET, SegmentHeader, followed},
+    log::write_segment_header,
+    names,
+    recovery::lock,
+    upkeep::fill_with_zeros,
+};
+use std::{
+    any::Any,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// Segments of more bytes are none.
+const CAPACITY_MAX: u64 = 1 << 32;
+
+/// A copy that is being installed.
+pub struct Installer {
+    dir: PathBuf,
+    disk: Arc<dyn Disk>,
+    identity: Identity,
+    state: StateFile,
+    next: u64,
+    upto: u64,
+    checkpoint: Option<(u64, Arc<dyn DiskFile>)>,
+    segment: Option<(SegmentHeader, Arc<dyn DiskFile>)>,
+    end: Option<Lsn>,
+    _lock: Box<dyn Any + Send + Sync>,
+}
+
+impl Installer {
+    /// Takes everything out of `dir` that another copy has left there, its vote excepted, and gets ready
+    /// for the first chunk. `vote` is what this member has voted, or that of a new one.
+    ///
+    /// # Errors
+    /// When the folder is in use or can't be written to, or what it has voted is lost.
+    pub fn begin(
+        dir: &Path,
+        disk: Arc<dyn Disk>,
+        identity: Identity,
+        vote: &Vote,
+    ) -> Result<Self, BootstrapError> {
+        disk.create_dir(dir).map_err(|error| io_error("create", dir, error))?;
+        let lock = lock(&*disk, dir)?;
+        let mark = dir.join(names::BEING_INSTALLED);
+        disk.open(&mark, OpenMode::Create).map_err(|error| io_error("write to", &mark, error))?;
+        disk.sync_dir(dir).map_err(|error| io_error("sync", dir, error))?;
+        let state = begin_state(&*disk, dir, identity, vote)?;
+        let files = disk.list(dir).map_err(|error| io_error("list", dir, error))?;
+        for file in files {
+            let is_ours =
+                names::parse(&file.name).is_some() || file.name == names::CHECKPOINT_BEING_WRITTEN;
+            if is_ours {
+                let path = dir.join(&file.name);
+                disk.remove(&path).map_err(|error| io_error("remove", &path, error))?;
+            }
+        }
+        disk.sync_dir(dir).map_err(|error| io_error("sync", dir, error))?;
+        Ok(Installer {
+            dir: dir.to_owned(),
+            disk,
+            identity,
+            state,
+            next: 0,
+            upto: 0,
+            checkpoint: None,
+            segment: None,
+            end: None,
+            _lock: lock,
+        })
+    }
+
+    /// Writes the next chunk.
+    ///
+    /// # Errors
+    /// When it is not the next one, or can't be written. The copy has to be sent from the beginning then.
+    pub fn chunk(&mut self, chunk: Chunk) -> Result<(), BootstrapError> {
+        let bad = BootstrapError::BadChunk { number: self.next };
+        let is_first = matches!(chunk.part, Part::Begin { .. });
+        if chunk.number != self.next || is_first != (self.next == 0) || self.end.is_some() {
+            return Err(bad);
+        }
+        match chunk.part {
+            Part::Begin { group, segment_bytes, upto } => {
+                if (Identity { group, segment_bytes }) != self.identity {
+                    return Err(bad);
+                }
+                self.upto = upto;
+            }
+            Part::Checkpoint { number, offset, octets } => {
+                self.write_checkpoint(number, offset, &octets)?
+            }
+            Part::Segment { start, capacity, previous_end } => {
+                let id = self.identity.group;
+                let (start, previous_end) = (Lsn(start), Lsn(previous_end));
+                let header = SegmentHeader { id, start, capacity, previous_end };
+                // As it is read again.
+                let sound = SegmentHeader::decode(&header.encode()) == Ok(header);
+                let follows = self.segment.as_ref().is_none_or(|(last, _)| last.end() <= start);
+                if !sound || !follows || capacity > CAPACITY_MAX {
+                    return Err(bad);
+                }
+                self.begin_segment(header)?;
+            }
+            Part::Log { offset, octets } => {
+                let Some((header, file)) = &self.segment else { return Err(bad) };
+                let end = offset.checked_add(octets.len() as u64);
+                if end.is_none_or(|end| end > header.capacity) {
+                    return Err(bad);
+                }
+                let path = self.dir.join(names::segment(header.start));
+                write_all(&**file, &octets, offset)
+                    .map_err(|error| io_error("write to", &path, error))?;
+            }
+            Part::End { end } => self.end = Some(Lsn(end)),
+        }
+        self.next += 1;
+        Ok(())
+    }
+
+    /// Makes what was written a copy, durably: [`Replica::open`](super::Replica::open) finds it from now on.
+    ///
+    /// # Errors
+    /// When chunks are missing, or something can't be written.
+    pub fn finish(mut self) -> Result<(), BootstrapError> {
+        let (Some(end), Some((number, checkpoint))) = (self.end, self.checkpoint.take()) else {
+            return Err(BootstrapError::Incomplete);
+        };
+        self.sync_segment()?;
+        checkpoint.sync_data().map_err(|error| io_error("sync", &self.dir, error))?;
+        // A start wants two.
+        let second = self.dir.join(names::checkpoint(number + 1));
+        let file = self.disk.open(&second, OpenMode::Create);
+        let file = file.map_err(|error| io_error("write to", &second, error))?;
+        copy_checkpoint(&*checkpoint, &*file, number + 1)
+            .map_err(|_| BootstrapError::Damaged { path: second, offset: 0 })?;
+        self.sync_dir()?;
+        let state = State {
+            commit: self.upto,
+            synced: end,
+            cut: None,
+            begun: true,
+            clean: false,
+            ..self.state.state.clone()
+        };
+        let path = self.dir.join(names::REPLICA);
+        self.state.write(state).map_err(|error| io_error("write to", &path, error))?;
+        let mark = self.dir.join(names::BEING_INSTALLED);
+        self.disk.remove(&mark).map_err(|error| io_error("remove", &mark, error))?;
+        self.sync_dir()
+    }
+
+    fn sync_dir(&self) -> Result<(), BootstrapError> {
+        self.disk.sync_dir(&self.dir).map_err(|error| io_error("sync", &self.dir, error))
+    }
+
+    fn write_checkpoint(
+        &mut self,
+        number: u64,
+        offset: u64,
+        octets: &[u8],
+    ) -> Result<(), BootstrapError> {
+        let path = self.dir.join(names::checkpoint(number));
+        let file = match &self.checkpoint {
+            Some((same, file)) if *same == number => Arc::clone(file),
+            Some(_) => return Err(BootstrapError::BadChunk { number: self.next }),
+            None => self
+                .disk
+                .open(&path, OpenMode::Create)
+                .map_err(|error| io_error("write to", &path, error))?,
+        };
+        write_all(&*file, octets, offset).map_err(|error| io_error("write to", &path, error))?;
+        self.checkpoint = Some((number, file));
+        Ok(())
+    }
+
+    fn begin_segment(&mut self, header: SegmentHeader) -> Result<(), BootstrapError> {
+        let path = self.dir.join(names::segment(header.start));
+        if let Some((last, file)) =
+            self.segment.as_ref().filter(|(last, _)| last.end() == header.start)
+        {
+            let note = followed(last.id, last.start);
+            write_all(&**file, &note, FOLLOWED_OFFSET).map_err(|error| {
+                io_error("write to", &self.dir.join(names::segment(last.start)), error)
+            })?;
+        }
+        self.sync_segment()?;
+        let make = || {
+            let file = self.disk.open(&path, OpenMode::Create)?;
+            fill_with_zeros(&*file, header.capacity, &mut || true)?;
+            write_segment_header(&*file, &header)?;
+            Ok(file)
+        };
+        let file = make().map_err(|error| io_error("write to", &path, error))?;
+        self.segment = Some((header, file));
+        Ok(())
+    }
+
+    fn sync_segment(&self) -> Result<(), BootstrapError> {
+        let Some((header, file)) = &self.segment else { return Ok(()) };
+        let path = self.dir.join(names::segment(header.start));
+        file.sync_data().map_err(|error| io_error("sync", &path, error))
+    }
+}
+
+/// Makes the file beside the log, or takes the one that is there.
+fn begin_state(
+    disk: &dyn Disk,
+    dir: &Path,
+    identity: Identity,
+    vote: &Vote,
+) -> Result<StateFile, BootstrapError> {
+    let path = dir.join(names::REPLICA);
+    let failed = |error: StateError| {
+        let error = match error {
+            StateError::Io(error) => error,
+            other => io::Error::other(format!("{other:?}")),
+        };
+        io_error("read", &path, error)
+    };
+    let found = match StateFile::open(disk, dir) {
+        Err(StateError::Missing) => {
+            let state = State::new(identity, vote.clone());
+            StateFile::create(disk, dir, &state)
+                .map_err(|error| io_error("write to", &path, error))?;
+            StateFile::open(disk, dir)
+        }
+        found => found,
+    };
+    let mut file = found.map_err(failed)?;
+    let before = file.state.vote.clone();
+    // A vote is never taken back.
+    let vote = if before.term > vote.term { before } else { vote.clone() };
+    let state = State { begun: true, cut: None, ..State::new(identity, vote) };
+    file.write(state).map_err(|error| io_error("write to", &path, error))?;
+    Ok(file)
+}
+
+fn io_error(action: &'static str, path: &Path, error: io::Error) -> BootstrapError {
+    BootstrapError::Io { action, path: path.to_owned(), error }
+}

@@ -1,0 +1,205 @@
+//! Copies that are brought to another machine.
+
+use crate::{
+    copy::{Copy, DIR, IDENTITY, open},
+    entries::leading,
+};
+use bytes::Bytes;
+use courser_journal::{
+    AppendMode, Batch, ReadCache,
+    replica::{
+        BootstrapError, Chunk, EntryId, EntryKind, Identity, Installer, PlaceError, ReplicaError,
+        Vote,
+    },
+    testing::{FakeDisk, Faults},
+};
+use std::{path::Path, sync::Arc};
+
+/// A copy with a checkpoint in the middle of its committed entries, and some that are not committed.
+fn sender() -> Copy {
+    let record = vec![9; 700];
+    let mut copy = leading(&vec![record.as_slice(); 60]);
+    copy.flush();
+    copy.replica().commit(50).unwrap();
+    let lead = copy.lead.as_ref().unwrap();
+    // The first record is live; it lies in a segment before the checkpoint's.
+    let first = copy.entries[1].start().plus(32);
+    lead.hold(first, 1);
+    for index in [20, 40] {
+        copy.replica().follow();
+        let start = copy.entries[index].end();
+        let replica = copy.replica();
+        replica
+            .checkpoint(start, &mut |each| each(first), &mut |out| out.write_all(&[7; 5000]))
+            .unwrap();
+    }
+    copy
+}
+
+fn chunks(copy: &Copy) -> (EntryId, Vec<Bytes>) {
+    let mut bootstrap = copy.replica().bootstrap().unwrap();
+    let mut chunks = Vec::new();
+    while let Some(chunk) = bootstrap.next_chunk(3000).unwrap() {
+        let encoded = chunk.encode();
+        assert!(encoded.len() <= 3040);
+        chunks.push(encoded);
+    }
+    (bootstrap.upto(), chunks)
+}
+
+fn install(disk: &FakeDisk, vote: &Vote, chunks: &[Bytes]) -> Result<(), BootstrapError> {
+    let mut installer = Installer::begin(Path::new(DIR), Arc::new(disk.clone()), IDENTITY, vote)?;
+    for chunk in chunks {
+        installer.chunk(Chunk::decode(chunk).unwrap())?;
+    }
+    installer.finish()
+}
+
+#[test]
+fn a_copy_that_was_sent_goes_on_where_the_sender_was_committed() {
+    let sender = sender();
+    let (upto, chunks) = chunks(&sender);
+    assert_eq!(upto.index, 50);
+    let vote = Vote { term: 4, voted_for: 1, ..Vote::default() };
+    let disk = FakeDisk::new(5);
+    install(&disk, &vote, &chunks).unwrap();
+    disk.lose_power();
+    let copy = open(&disk).unwrap();
+    assert_eq!((copy.last(), copy.vote(), copy.committed_hint()), (upto, vote, 50));
+    let first = copy.first().index as usize;
+    assert!(first < 45);
+    let read = copy.read(first as u64 + 1, 51, u64::MAX).unwrap();
+    assert_eq!(read, sender.entries[first..50]);
+    let mut data = Vec::new();
+    let mut checkpoint = copy.checkpoint_data().unwrap().unwrap();
+    std::io::Read::read_to_end(&mut checkpoint, &mut data).unwrap();
+    assert_eq!(data, [7; 5000]);
+    let live = sender.entries[1].start().plus(32);
+    assert_eq!(copy.read_record(live, &mut ReadCache::default()).unwrap(), [9; 700]);
+    copy.append(&sender.entries[50..]).unwrap();
+    while copy.flush_once() {}
+    assert_eq!(copy.last(), sender.last());
+}
+
+#[test]
+fn a_copy_whose_log_is_empty_behind_its_checkpoint_is_sent_too() {
+    let sender = Copy::new("empty", 3);
+    let (upto, chunks) = chunks(&sender);
+    assert_eq!(upto, EntryId::default());
+    let disk = FakeDisk::new(5);
+    install(&disk, &Vote::default(), &chunks).unwrap();
+    assert_eq!(open(&disk).unwrap().last(), upto);
+}
+
+#[test]
+fn an_installation_that_the_power_ends_is_no_copy() {
+    let sender = sender();
+    let (_, chunks) = chunks(&sender);
+    let vote = Vote { term: 4, voted_for: 1, ..Vote::default() };
+    for crash_at in 0.. {
+        // Over a copy that was there before, every other time.
+        let disk = FakeDisk::new(crash_at);
+        if crash_at % 2 == 0 {
+            drop(Copy::new("before", crash_at));
+            install(&disk, &vote, &chunks).unwrap();
+            disk.kill();
+        }
+        let faults = Faults { power_off_after: Some(crash_at), ..Faults::default() };
+        disk.set_faults(faults);
+        let installed = install(&disk, &vote, &chunks);
+        disk.lose_power();
+        match open(&disk) {
+            Ok(copy) => assert_eq!((copy.last().index, copy.vote()), (50, vote.clone())),
+            Err(ReplicaError::HalfInstalled { vote: kept, .. }) => {
+                assert!(installed.is_err());
+                assert_eq!(kept, vote);
+            }
+            Err(ReplicaError::Missing(_)) => assert!(installed.is_err() && crash_at % 2 == 1),
+            Err(error) => panic!("the power went at operation {crash_at}: {error}"),
+        }
+        if installed.is_ok() && crash_at > 20 {
+            return;
+        }
+        install(&disk, &vote, &chunks).unwrap();
+        assert_eq!(open(&disk).unwrap().last().index, 50);
+    }
+}
+
+#[test]
+fn a_chunk_that_is_missing_harmed_or_of_another_log_is_refused() {
+    let sender = sender();
+    let (_, chunks) = chunks(&sender);
+    let disk = FakeDisk::new(5);
+    let vote = Vote::default();
+    for left_out in [0, 1, chunks.len() / 2, chunks.len() - 2] {
+        let mut fewer = chunks.clone();
+        fewer.remove(left_out);
+        let refused = install(&disk, &vote, &fewer);
+        assert!(matches!(refused, Err(BootstrapError::BadChunk { .. })), "without {left_out}");
+    }
+    let refused = install(&disk, &vote, &chunks[..chunks.len() - 1]);
+    assert!(matches!(refused, Err(BootstrapError::Incomplete)));
+    assert!(matches!(open(&disk), Err(ReplicaError::HalfInstalled { .. })));
+    for chunk in chunks.iter().take(20) {
+        for offset in (0..chunk.len()).step_by(7) {
+            let mut harmed = chunk.to_vec();
+            harmed[offset] ^= 16;
+            assert!(Chunk::decode(&harmed.into()).is_none());
+        }
+    }
+    let other = Identity { group: 1, ..IDENTITY };
+    let begun = Installer::begin(Path::new("other"), Arc::new(disk.clone()), other, &vote);
+    let refused = begun.unwrap().chunk(Chunk::decode(&chunks[0]).unwrap());
+    assert!(matches!(refused, Err(BootstrapError::BadChunk { .. })));
+}
+
+#[test]
+fn what_is_being_sent_stays_as_it_is() {
+    let copy = sender();
+    let expected = chunks(&copy);
+    let mut bootstrap = copy.replica().bootstrap().unwrap();
+    for index in [45, 47, 48] {
+        let start = copy.entries[index].end();
+        let made = copy.replica().checkpoint(start, &mut |_| {}, &mut |out| out.write_all(&[1]));
+        made.unwrap();
+        copy.replica().maintain_once();
+    }
+    let mut chunks = Vec::new();
+    while let Some(chunk) = bootstrap.next_chunk(3000).unwrap() {
+        chunks.push(chunk.encode());
+    }
+    assert!(chunks == expected.1);
+    let logs = || {
+        copy.disk
+            .names()
+            .iter()
+            .filter(|name| name.extension().is_some_and(|is| is == "log"))
+            .count()
+    };
+    let before = logs();
+    drop(bootstrap);
+    copy.replica().maintain_once();
+    assert!(logs() < before, "nothing was freed afterwards");
+}
+
+#[test]
+fn while_appends_are_paused_a_note_can_be_placed() {
+    let copy = leading(&[]);
+    let (replica, lead) = (copy.replica(), copy.lead.as_ref().unwrap());
+    let append = || {
+        let mut batch = Batch::new();
+        batch.push(&[&[1; 100]]);
+        lead.append(&mut batch, AppendMode { sync: true, reserve: false }).map(drop)
+    };
+    append().unwrap();
+    replica.pause(true);
+    assert!(append().is_err());
+    let id = |index| EntryId { term: 1, index };
+    assert!(replica.place(id(2)).unwrap().is_some());
+    assert!(replica.place(id(3)).unwrap().is_none());
+    let placed: Result<_, PlaceError> = replica.place_note(id(3), EntryKind::Members, b"three");
+    assert_eq!(placed.unwrap().note(), b"three");
+    replica.pause(false);
+    append().unwrap();
+    assert!(replica.place(id(4)).unwrap().is_some());
+}

@@ -1,0 +1,65 @@
+//! A connection over which requests come, within bounds of time and size.
+
+use super::body::Outgoing;
+use super::places::Place;
+use crate::slow::WriteTimeout;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+
+/// How long the head of a request may take, and how long a connection may be idle.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a client may take nothing of an answer.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Bytes of a request's head.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+/// Headers of a request.
+const HEADERS_MAX: usize = 64;
+
+/// Answers requests until the connection's end, or until its place is lost or `stopping` says so.
+pub(crate) async fn serve<S, F>(
+    stream: S,
+    peer: SocketAddr,
+    place: &Place,
+    mut stopping: watch::Receiver<bool>,
+    respond: impl Fn(Request<Incoming>) -> F,
+) where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    F: Future<Output = Response<Outgoing>>,
+{
+    let service = service_fn(|request| {
+        let answer = respond(request);
+        async move { Ok::<_, Infallible>(answer.await) }
+    });
+    let stream = TokioIo::new(WriteTimeout::new(stream, WRITE_TIMEOUT));
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    http.max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX);
+    let mut connection = std::pin::pin!(http.serve_connection(stream, service));
+    let served = tokio::select! {
+        served = connection.as_mut() => served,
+        () = place.lost() => return,
+        () = stopped(&mut stopping) => {
+            connection.as_mut().graceful_shutdown();
+            tokio::select! {
+                served = connection.as_mut() => served,
+                () = place.lost() => return,
+            }
+        }
+    };
+    if let Err(error) = served {
+        tracing::debug!(%peer, %error, "HTTP connection ended");
+    }
+}
+
+/// Waits until the broker stops, or is gone.
+async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    let _ = stopping.wait_for(|stops| *stops).await;
+}

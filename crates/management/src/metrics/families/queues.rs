@@ -1,0 +1,76 @@
+//! Queues: each by itself, or all together.
+
+use crate::metrics::table::{Family, Metric, counter, gauge, none, uncounted};
+use crate::metrics::text::Kind::{Counter, Gauge};
+use courser_broker::admin::QueueFigures;
+
+type Row = QueueFigures;
+
+const CONSUMERS: Metric<Row> =
+    gauge("queue_consumers", "Consumers on a queue", |queue| queue.consumers.into());
+
+pub(crate) const FAMILIES: &[Family<Row>] = &[
+    Family { name: "queue_coarse_metrics", metrics: COARSE },
+    Family { name: "queue_consumer_count", metrics: &[CONSUMERS] },
+    Family { name: "queue_metrics", metrics: DETAILS },
+    Family { name: "queue_delivery_metrics", metrics: DELIVERIES },
+];
+
+const COARSE: &[Metric<Row>] = &[
+    gauge("queue_messages_ready", "Messages that wait for a consumer", |queue| queue.ready.into()),
+    gauge("queue_messages_unacked", "Messages delivered and not acknowledged", |queue| {
+        queue.unacked.into()
+    }),
+    gauge("queue_messages", "Messages that wait or are not acknowledged", |queue| {
+        (queue.ready + queue.unacked).into()
+    }),
+    counter("queue_process_reductions_total", "Always 0: there are no Erlang processes", none),
+];
+
+const DETAILS: &[Metric<Row>] = &[
+    CONSUMERS,
+    uncounted("queue_consumer_capacity", Gauge, "Not measured"),
+    uncounted("queue_consumer_utilisation", Gauge, "Not measured"),
+    uncounted("queue_process_memory_bytes", Gauge, "Not measured by queue"),
+    uncounted("queue_messages_ram", Gauge, "Not counted"),
+    uncounted("queue_messages_ram_bytes", Gauge, "Not counted"),
+    uncounted("queue_messages_ready_ram", Gauge, "Not counted"),
+    uncounted("queue_messages_unacked_ram", Gauge, "Not counted"),
+    uncounted("queue_messages_persistent", Gauge, "Not counted"),
+    uncounted("queue_messages_persistent_bytes", Gauge, "Not counted"),
+    uncounted("queue_messages_bytes", Gauge, "Not counted"),
+    uncounted("queue_messages_ready_bytes", Gauge, "Not counted"),
+    uncounted("queue_messages_unacked_bytes", Gauge, "Not counted"),
+    uncounted("queue_head_message_timestamp", Gauge, "Not known"),
+    uncounted("queue_disk_reads_total", Counter, "Not counted by queue"),
+    uncounted("queue_disk_writes_total", Counter, "Not counted by queue"),
+    uncounted("stream_segments", Gauge, "Streams have no files of their own"),
+];
+
+const DELIVERIES: &[Metric<Row>] = &[
+    counter("queue_get_ack_total", "Answers to basic.get that have to be acknowledged", |queue| {
+        queue.counts.deliveries.got.into()
+    }),
+    counter("queue_get_total", "Answers to basic.get that have not to be acknowledged", |queue| {
+        queue.counts.deliveries.got_no_ack.into()
+    }),
+    counter(
+        "queue_messages_delivered_ack_total",
+        "Messages delivered to consumers that acknowledge",
+        |queue| queue.counts.deliveries.delivered.into(),
+    ),
+    counter(
+        "queue_messages_delivered_total",
+        "Messages delivered to consumers that do not acknowledge",
+        |queue| queue.counts.deliveries.delivered_no_ack.into(),
+    ),
+    counter("queue_messages_redelivered_total", "Messages delivered again", |queue| {
+        queue.counts.deliveries.redelivered.into()
+    }),
+    counter("queue_messages_acked_total", "Messages acknowledged", |queue| {
+        queue.counts.deliveries.acknowledged.into()
+    }),
+    counter("queue_get_empty_total", "basic.get of an empty queue", |queue| {
+        queue.counts.deliveries.got_empty.into()
+    }),
+];

@@ -1,0 +1,75 @@
+//! Metrics for Prometheus, under the names that RabbitMQ's dashboards know, and some of our own.
+//!
+//! - [`families`]: the tables of metrics: every name stands there once;
+//! - [`figures`]: what is read for a page of the broker as a whole;
+//! - [`objects`]: queues, channels, connections and exchanges, each by itself;
+//! - [`pages`]: what is on which page;
+//! - [`query`]: what is wanted of a page;
+//! - [`service`]: requests and answers;
+//! - [`table`]: the form of the tables, and how their rows are written;
+//! - [`telemetry`]: what scrapes have cost;
+//! - [`text`]: the format.
+//!
+//! Nothing is computed while nobody asks. What is asked for is written while it is read from the
+//! broker's `admin`, and waits for its reader: what is in memory of it is bounded.
+
+mod families;
+mod figures;
+mod objects;
+mod pages;
+mod query;
+mod service;
+mod table;
+mod telemetry;
+mod text;
+
+pub use figures::{CertificateFigures, EndpointFigures, LoginCounts, ServerFigures};
+
+use crate::Api;
+use crate::http::places::Places;
+use std::fmt;
+use std::sync::Arc;
+use telemetry::Telemetry;
+use tokio::sync::Semaphore;
+
+/// Pieces of pages that are made at the same time; others wait.
+const PAGES_MAX: usize = 2;
+
+/// Shows the metrics of a broker.
+pub struct Exporter {
+    pub(crate) api: Arc<Api>,
+    server: Box<dyn Fn() -> ServerFigures + Send + Sync>,
+    wants_login: bool,
+    places: Arc<Places>,
+    pages: Arc<Semaphore>,
+    telemetry: Telemetry,
+}
+
+impl Exporter {
+    /// The metrics of the broker that `api` is of. `server` says what the broker does not know;
+    /// `wants_login` keeps out who can't log in as a user with the tag `monitoring`.
+    pub fn new(
+        api: Arc<Api>,
+        server: impl Fn() -> ServerFigures + Send + Sync + 'static,
+        wants_login: bool,
+    ) -> Arc<Self> {
+        Arc::new(Exporter {
+            api,
+            server: Box::new(server),
+            wants_login,
+            places: Arc::default(),
+            pages: Arc::new(Semaphore::new(PAGES_MAX)),
+            telemetry: Telemetry::default(),
+        })
+    }
+
+    pub(crate) fn server_figures(&self) -> ServerFigures {
+        (self.server)()
+    }
+}
+
+impl fmt::Debug for Exporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exporter").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,115 @@
+//! Everything by itself: which of it is wanted, and with which labels.
+
+use super::families::channels::{CHANNELS, CONNECTIONS, ChannelRow};
+use super::families::{cluster, exchanges, protocols, queues};
+use super::query::Query;
+use super::table::{Each, Page};
+use super::text::Labels;
+use courser_broker::admin::{
+    Admin, ChannelsView, ConnectionFigures, ExchangeView, Listing, QueueFigures,
+};
+
+/// Families whose rows are of a channel and of something in a vhost.
+const IN_VHOST: [&str; 2] = ["channel_exchange_metrics", "channel_queue_metrics"];
+
+/// Adds what is wanted of queues, channels, connections and exchanges.
+pub(crate) fn add(page: &mut Page, admin: &Admin, query: &Query, prefix: &'static str) {
+    let mut has_queues = false;
+    for family in queues::FAMILIES.iter().filter(|family| query.wants(family.name)) {
+        has_queues = true;
+        page.listed(prefix, family.metrics, queue_list(admin, query), each_queue(query, false));
+    }
+    if has_queues {
+        page.listed(prefix, cluster::QUEUE, queue_list(admin, query), each_queue(query, true));
+    }
+    for family in CHANNELS.iter().filter(|family| query.wants(family.name)) {
+        let with_vhost = IN_VHOST.contains(&family.name);
+        let each = each_channel(query, with_vhost);
+        page.listed(prefix, family.metrics, Some(admin.channel_figures()), each);
+    }
+    for family in CONNECTIONS.iter().filter(|family| query.wants(family.name)) {
+        let list = Some(admin.connection_figures());
+        page.listed(prefix, family.metrics, list, each_connection());
+    }
+    if query.wants(exchanges::EACH.name) {
+        let each = each_exchange(false);
+        page.listed(prefix, exchanges::EACH.metrics, exchange_list(admin, query), each);
+    }
+}
+
+/// Adds what is wanted of facts about exchanges.
+pub(crate) fn add_exchange_facts(
+    page: &mut Page,
+    admin: &Admin,
+    query: &Query,
+    prefix: &'static str,
+) {
+    for family in cluster::EXCHANGES.iter().filter(|family| query.wants(family.name)) {
+        page.listed(prefix, family.metrics, exchange_list(admin, query), each_exchange(true));
+    }
+}
+
+/// The queues of the vhosts that are wanted. Without a vhost that could be missing, there is a list;
+/// likewise below.
+fn queue_list(admin: &Admin, query: &Query) -> Option<Listing<QueueFigures>> {
+    admin.queue_figures(None).ok().map(|all| all.within(|vhost| query.has_vhost(vhost)))
+}
+
+fn exchange_list(admin: &Admin, query: &Query) -> Option<Listing<ExchangeView>> {
+    admin.exchanges(None).ok().map(|all| all.within(|vhost| query.has_vhost(vhost)))
+}
+
+fn each_queue(query: &Query, with_type: bool) -> Each<QueueFigures, QueueFigures> {
+    let query = query.clone();
+    Box::new(move |queue, labels, tell| {
+        if !query.has_queue(queue.name.as_bytes()) {
+            return;
+        }
+        labels.add("vhost", &*queue.vhost);
+        labels.add("queue", queue.name.as_bytes());
+        if with_type {
+            labels.add("queue_type", protocols::type_label(queue.queue_type));
+            labels.add("membership", "leader");
+        }
+        tell(labels, queue);
+    })
+}
+
+fn each_channel(query: &Query, with_vhost: bool) -> Each<ChannelsView, ChannelRow> {
+    let query = query.clone();
+    Box::new(move |ChannelsView(channels), labels, tell| {
+        for channel in channels.iter().filter(|channel| query.has_vhost(&channel.vhost)) {
+            labels.clear();
+            labels.add("channel", format!("{} ({})", channel.connection, channel.number));
+            labels.add("connection", &channel.connection);
+            if with_vhost {
+                labels.add("vhost", &channel.vhost);
+            }
+            tell(labels, &ChannelRow::of(channel));
+        }
+    })
+}
+
+/// What is said of a connection is labelled as a channel: RabbitMQ does so.
+fn each_connection() -> Each<ConnectionFigures, ConnectionFigures> {
+    Box::new(|connection, labels, tell| {
+        labels.add("channel", &connection.name);
+        labels.add("connection", &connection.name);
+        tell(labels, connection);
+    })
+}
+
+/// Facts are told of exchanges that clients can bind to and publish to.
+fn each_exchange(as_fact: bool) -> Each<ExchangeView, ExchangeView> {
+    Box::new(move |exchange, labels: &mut Labels, tell| {
+        if as_fact && (exchange.name.is_empty() || exchange.internal) {
+            return;
+        }
+        labels.add("vhost", &exchange.vhost);
+        labels.add("exchange", exchange.name.as_bytes());
+        if as_fact {
+            labels.add("type", exchange.kind);
+        }
+        tell(labels, exchange);
+    })
+}

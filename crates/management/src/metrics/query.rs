@@ -1,0 +1,89 @@
+//! What is wanted of a page: `family`, `vhost` and `queue` in the query.
+
+use crate::path;
+use courser_auth::Pattern;
+
+/// Bytes of an expression for names of queues.
+const QUEUE_BYTES_MAX: usize = 2000;
+
+/// What is wanted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Query {
+    /// All, if there is no list.
+    families: Option<Vec<String>>,
+    /// All, if there is none.
+    vhosts: Vec<String>,
+    queue: Option<Pattern>,
+}
+
+impl Query {
+    pub fn everything() -> Self {
+        Query::default()
+    }
+
+    /// Reads a query.
+    ///
+    /// # Errors
+    /// What is wrong with it, as it is told.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let pairs = path::query(text).ok_or("The query string can't be read")?;
+        let mut query = Query { families: Some(Vec::new()), ..Query::default() };
+        for (name, value) in pairs {
+            match name.as_str() {
+                "family" => query.families.get_or_insert_default().push(value),
+                "vhost" => query.vhosts.push(value),
+                "queue" if value.len() > QUEUE_BYTES_MAX => {
+                    return Err(format!("'queue' regex is longer than {QUEUE_BYTES_MAX} bytes"));
+                }
+                "queue" => {
+                    let pattern = Pattern::new(&value);
+                    let wrong = |error| format!("Invalid 'queue' regex at position 1: {error}");
+                    query.queue = Some(pattern.map_err(wrong)?);
+                }
+                _ => {}
+            }
+        }
+        Ok(query)
+    }
+
+    pub fn wants(&self, family: &str) -> bool {
+        self.families.as_ref().is_none_or(|all| all.iter().any(|wanted| wanted == family))
+    }
+
+    pub fn has_vhost(&self, name: &str) -> bool {
+        self.vhosts.is_empty() || self.vhosts.iter().any(|wanted| wanted == name)
+    }
+
+    pub fn has_queue(&self, name: &[u8]) -> bool {
+        self.queue.as_ref().is_none_or(|pattern| pattern.matches(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_named_is_wanted() {
+        let query = Query::parse("family=a&family=b&vhost=%2F&queue=%5Ex").expect("a query");
+        assert!(query.wants("a") && query.wants("b") && !query.wants("c"));
+        assert!(query.has_vhost("/") && !query.has_vhost("other"));
+        assert!(query.has_queue(b"xy") && !query.has_queue(b"yx"));
+    }
+
+    #[test]
+    fn without_a_word_no_family_is_wanted_and_nothing_is_left_out_of_one() {
+        let query = Query::parse("").expect("a query");
+        assert!(!query.wants("a"));
+        assert!(query.has_vhost("any") && query.has_queue(b"any"));
+        assert!(Query::everything().wants("a"));
+    }
+
+    #[test]
+    fn expressions_that_are_none_are_refused() {
+        let error = Query::parse("queue=%28").expect_err("no expression");
+        assert!(error.starts_with("Invalid 'queue' regex at position 1: "), "{error}");
+        assert!(Query::parse(&format!("queue={}", "a".repeat(2001))).is_err());
+        assert!(Query::parse("family=%zz").is_err());
+    }
+}

@@ -1,0 +1,157 @@
+//! Requests for pages, and the answers.
+
+use super::Exporter;
+use super::pages::{Endpoint, page};
+use super::query::Query;
+use super::table::Page;
+use super::text::{CONTENT_TYPE, Text};
+use crate::http::answer::{empty, refusal};
+use crate::http::body::Outgoing;
+use crate::http::connection;
+use crate::http::long::Long;
+use crate::http::places::Keeper;
+use crate::http::request::wants_gzip;
+use crate::refusal::Refusal;
+use crate::reply::Rows;
+use hyper::body::Incoming;
+use hyper::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE as CONTENT_TYPE_HEADER, HeaderValue};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+
+/// Bytes up to which a page goes out whole.
+const WHOLE_BYTES_MAX: usize = 256 * 1024;
+
+impl Exporter {
+    /// Answers the requests of one connection until its end, or until `stopping` says so. Where too
+    /// many are open, one that waits is closed.
+    pub async fn serve<S>(
+        self: Arc<Self>,
+        stream: S,
+        peer: SocketAddr,
+        stopping: watch::Receiver<bool>,
+    ) where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let Some(place) = self.places.take(peer) else {
+            tracing::debug!(%peer, "HTTP connection for metrics refused: too many");
+            return;
+        };
+        let respond = |request| respond(Arc::clone(&self), peer, place.keeper(), request);
+        connection::serve(stream, peer, &place, stopping, respond).await;
+    }
+
+    async fn login(&self, headers: &HeaderMap, peer: SocketAddr) -> Result<(), Refusal> {
+        if !self.wants_login {
+            return Ok(());
+        }
+        let (api, now_ms) = (&self.api, self.api.now_ms());
+        let caller = api.logins.of_headers(headers, peer, &api.admin, now_ms).await?;
+        caller.need_monitor()
+    }
+}
+
+async fn respond(
+    exporter: Arc<Exporter>,
+    peer: SocketAddr,
+    keeper: Keeper,
+    request: Request<Incoming>,
+) -> Response<Outgoing> {
+    let path = request.uri().path();
+    let path = path.strip_suffix('/').unwrap_or(path);
+    let Some(endpoint) = Endpoint::ALL.into_iter().find(|one| one.path() == path) else {
+        return plain(StatusCode::NOT_FOUND, "Unknown Registry");
+    };
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        let mut answer = empty(StatusCode::METHOD_NOT_ALLOWED);
+        answer.headers_mut().insert(ALLOW, HeaderValue::from_static("HEAD, GET"));
+        return answer;
+    }
+    if let Err(refused) = exporter.login(request.headers(), peer).await {
+        return refusal(&refused);
+    }
+    let query = match endpoint {
+        Endpoint::Detailed => Query::parse(request.uri().query().unwrap_or_default()),
+        _ => Ok(Query::everything()),
+    };
+    let query = match query {
+        Ok(query) => query,
+        Err(why) => return plain(StatusCode::BAD_REQUEST, &why),
+    };
+    let is_gzip = wants_gzip(request.headers());
+    let _kept = keeper.keep();
+    scrape(exporter, endpoint, query, is_gzip).await
+}
+
+/// Makes the beginning of a page, which may be all of it; what is left is made as it is read.
+async fn scrape(
+    exporter: Arc<Exporter>,
+    endpoint: Endpoint,
+    query: Query,
+    is_gzip: bool,
+) -> Response<Outgoing> {
+    let pages = Arc::clone(&exporter.pages);
+    let Ok(place) = Arc::clone(&pages).acquire_owned().await else { return interrupted() };
+    let making = tokio::task::spawn_blocking(move || {
+        let rows = Scrape {
+            started: Instant::now(),
+            page: page(&exporter, endpoint, query),
+            exporter,
+            endpoint,
+            bytes: 0,
+            text: Text::default(),
+        };
+        let mut long = Long::new(Box::new(rows), is_gzip);
+        let has_more = long.make(WHOLE_BYTES_MAX);
+        drop(place);
+        (long, has_more)
+    });
+    let Ok((mut long, Ok(has_more))) = making.await else { return interrupted() };
+    let mut answer = empty(StatusCode::OK);
+    answer.headers_mut().insert(CONTENT_TYPE_HEADER, HeaderValue::from_static(CONTENT_TYPE));
+    if is_gzip {
+        answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    *answer.body_mut() = if has_more { long.send(pages) } else { Outgoing::whole(long.take()) };
+    answer
+}
+
+/// A page that is being written.
+struct Scrape {
+    exporter: Arc<Exporter>,
+    endpoint: Endpoint,
+    page: Page,
+    text: Text,
+    started: Instant,
+    bytes: u64,
+}
+
+impl Rows for Scrape {
+    fn write_some(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
+        let has_more = self.page.write_some(&mut self.text);
+        out.extend_from_slice(self.text.0.as_bytes());
+        self.bytes += self.text.0.len() as u64;
+        self.text.0.clear();
+        if !has_more {
+            self.exporter.telemetry.note(self.endpoint, self.started.elapsed(), self.bytes);
+        }
+        Ok(has_more)
+    }
+}
+
+fn plain(status: StatusCode, text: &str) -> Response<Outgoing> {
+    let mut answer = empty(status);
+    let kind = HeaderValue::from_static("text/plain; charset=utf-8");
+    answer.headers_mut().insert(CONTENT_TYPE_HEADER, kind);
+    *answer.body_mut() = Outgoing::whole(text.to_owned().into());
+    answer
+}
+
+/// Making the page has panicked, or the broker ends.
+fn interrupted() -> Response<Outgoing> {
+    refusal(&Refusal::internal("the page could not be finished"))
+}

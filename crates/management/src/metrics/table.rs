@@ -1,0 +1,263 @@
+//! The form of the tables of metrics, and how their rows are written: bit by bit, so that what is in
+//! memory of a page is bounded, however many queues there are.
+
+use super::text::{Kind, Labels, Text, Value, border};
+use courser_broker::admin::{Listing, PAGE_MAX, PageRequest, Start, View};
+use std::collections::HashSet;
+
+/// A metric of what a `T` describes: a queue, a connection, or all of them together.
+pub(crate) struct Metric<T: 'static> {
+    /// Its name, without the prefix that all of a page have.
+    pub name: &'static str,
+    pub kind: Kind,
+    pub help: &'static str,
+    /// What nobody counts has none.
+    pub value: Option<fn(&T) -> Value>,
+}
+
+impl<T> Metric<T> {
+    fn of(&self, row: &T) -> Value {
+        self.value.map_or(Value::Unknown, |value| value(row))
+    }
+}
+
+/// Metrics that are asked for together (`/metrics/detailed?family=`).
+pub(crate) struct Family<T: 'static> {
+    pub name: &'static str,
+    pub metrics: &'static [Metric<T>],
+}
+
+/// A gauge, for a table.
+pub(crate) const fn gauge<T>(
+    name: &'static str,
+    help: &'static str,
+    value: fn(&T) -> Value,
+) -> Metric<T> {
+    Metric { name, kind: Kind::Gauge, help, value: Some(value) }
+}
+
+/// A counter, for a table.
+pub(crate) const fn counter<T>(
+    name: &'static str,
+    help: &'static str,
+    value: fn(&T) -> Value,
+) -> Metric<T> {
+    Metric { name, kind: Kind::Counter, help, value: Some(value) }
+}
+
+/// A number that says whether something is so, for a table.
+pub(crate) const fn flag<T>(
+    name: &'static str,
+    help: &'static str,
+    value: fn(&T) -> Value,
+) -> Metric<T> {
+    Metric { name, kind: Kind::Untyped, help, value: Some(value) }
+}
+
+/// A metric that nobody counts, for a table.
+pub(crate) const fn uncounted<T>(name: &'static str, kind: Kind, help: &'static str) -> Metric<T> {
+    Metric { name, kind, help, value: None }
+}
+
+/// For a table: what there is nothing of here.
+pub(crate) fn none<T>(_: &T) -> Value {
+    Value::Whole(0)
+}
+
+/// A part of a page.
+trait Section: Send {
+    /// Writes some of it. Returns whether there is more.
+    fn write_some(&mut self, text: &mut Text) -> bool;
+}
+
+/// A page, which is written while it is read.
+#[derive(Default)]
+pub(crate) struct Page {
+    sections: std::collections::VecDeque<Box<dyn Section>>,
+    /// No metric may stand on a page twice.
+    names: HashSet<(&'static str, &'static str)>,
+}
+
+impl Page {
+    fn is_new(&mut self, prefix: &'static str, name: &'static str) -> bool {
+        self.names.insert((prefix, name))
+    }
+
+    /// Metrics of a few things.
+    pub fn rows<T>(
+        &mut self,
+        prefix: &'static str,
+        metrics: &'static [Metric<T>],
+        rows: &[(Labels, T)],
+    ) {
+        let mut text = Text::default();
+        for metric in metrics {
+            if self.is_new(prefix, metric.name) {
+                let name = (prefix, metric.name);
+                text.header(name, metric.kind, metric.help);
+                for (labels, row) in rows {
+                    text.row(name, labels, metric.of(row));
+                }
+            }
+        }
+        self.sections.push_back(Box::new(Written(text)));
+    }
+
+    /// Metrics of one thing that needs no labels.
+    pub fn plain<T>(&mut self, prefix: &'static str, metrics: &'static [Metric<T>], row: T) {
+        self.rows(prefix, metrics, &[(Labels::default(), row)]);
+    }
+
+    /// Metrics of everything in a list that `each` tells of.
+    pub fn listed<V, R>(
+        &mut self,
+        prefix: &'static str,
+        metrics: &'static [Metric<R>],
+        listing: Option<Listing<V>>,
+        each: Each<V, R>,
+    ) where
+        Listing<V>: Pages<V>,
+        V: View + 'static,
+        R: 'static,
+    {
+        let Some(listing) = listing else { return };
+        let fresh = metrics.iter().filter(|metric| self.is_new(prefix, metric.name));
+        // What nobody counts is told once, on the page of sums.
+        let metrics: Vec<&'static Metric<R>> =
+            fresh.filter(|metric| metric.value.is_some()).collect();
+        let rank = 0;
+        self.sections.push_back(Box::new(Listed { prefix, metrics, listing, each, at: 0, rank }));
+    }
+
+    /// A row that is there for its labels.
+    pub fn info(&mut self, prefix: &'static str, name: &'static str, help: &str, rows: &[Labels]) {
+        if self.is_new(prefix, name) {
+            let mut text = Text::default();
+            text.header((prefix, name), Kind::Untyped, help);
+            rows.iter().for_each(|labels| text.row((prefix, name), labels, Value::Whole(1)));
+            self.sections.push_back(Box::new(Written(text)));
+        }
+    }
+
+    /// A histogram.
+    pub fn histogram(
+        &mut self,
+        (prefix, name): (&'static str, &'static str),
+        help: &str,
+        rows: &[(Labels, Histogram)],
+    ) {
+        if !self.is_new(prefix, name) {
+            return;
+        }
+        let mut text = Text::default();
+        text.header((prefix, name), Kind::Histogram, help);
+        for (labels, histogram) in rows {
+            let mut sum = 0;
+            let borders = histogram.borders.iter().map(|limit| border(*limit));
+            for (limit, count) in borders.chain(["+Inf".to_owned()]).zip(&histogram.counts) {
+                sum += count;
+                let labels = labels.clone().with("le", limit);
+                text.row_of((prefix, name, "_bucket"), &labels, sum.into());
+            }
+            text.row_of((prefix, name, "_count"), labels, sum.into());
+            text.row_of((prefix, name, "_sum"), labels, histogram.sum.into());
+        }
+        self.sections.push_back(Box::new(Written(text)));
+    }
+
+    /// A text that is ready, of metrics that nothing else on the page has.
+    pub fn text(&mut self, text: Text) {
+        self.sections.push_back(Box::new(Written(text)));
+    }
+
+    /// Writes some of the page. Returns whether there is more.
+    pub fn write_some(&mut self, text: &mut Text) -> bool {
+        if let Some(section) = self.sections.front_mut()
+            && !section.write_some(text)
+        {
+            self.sections.pop_front();
+        }
+        !self.sections.is_empty()
+    }
+}
+
+/// How many things there are of each size.
+pub(crate) struct Histogram {
+    /// The largest that still belongs to each place but the last.
+    pub borders: Vec<f64>,
+    /// How many in each place.
+    pub counts: Vec<u64>,
+    pub sum: f64,
+}
+
+struct Written(Text);
+
+impl Section for Written {
+    fn write_some(&mut self, text: &mut Text) -> bool {
+        text.0.push_str(&self.0.0);
+        false
+    }
+}
+
+/// Calls back with what there is to be told of an item, and with its labels.
+pub(crate) type Each<V, R> = Box<dyn Fn(&V, &mut Labels, &mut dyn FnMut(&Labels, &R)) + Send>;
+
+/// A list that is read page by page.
+pub(crate) trait Pages<V>: Send {
+    /// The items from this rank on, a few hundred at most.
+    fn some(&self, rank: usize) -> Vec<V>;
+}
+
+macro_rules! pages {
+    ($($view:ty),*) => {
+        $(impl Pages<$view> for Listing<$view> {
+            fn some(&self, rank: usize) -> Vec<$view> {
+                let start = Start::Rank(rank);
+                self.page(&PageRequest { start, limit: PAGE_MAX, filter: None }).items
+            }
+        })*
+    };
+}
+
+pages!(
+    courser_broker::admin::QueueFigures,
+    courser_broker::admin::ConnectionFigures,
+    courser_broker::admin::ChannelsView,
+    courser_broker::admin::ExchangeView
+);
+
+struct Listed<V: View, R: 'static> {
+    prefix: &'static str,
+    metrics: Vec<&'static Metric<R>>,
+    listing: Listing<V>,
+    each: Each<V, R>,
+    /// The metric, and the item, that comes next.
+    at: usize,
+    rank: usize,
+}
+
+impl<V: View, R> Section for Listed<V, R>
+where
+    Listing<V>: Pages<V>,
+{
+    fn write_some(&mut self, text: &mut Text) -> bool {
+        let Some(metric) = self.metrics.get(self.at) else { return false };
+        let name = (self.prefix, metric.name);
+        if self.rank == 0 {
+            text.header(name, metric.kind, metric.help);
+        }
+        let items = self.listing.some(self.rank);
+        let mut labels = Labels::default();
+        for item in &items {
+            labels.clear();
+            (self.each)(item, &mut labels, &mut |labels, row| {
+                text.row(name, labels, metric.of(row));
+            });
+        }
+        self.rank += items.len();
+        if items.len() < PAGE_MAX {
+            (self.at, self.rank) = (self.at + 1, 0);
+        }
+        self.at < self.metrics.len()
+    }
+}

@@ -1,0 +1,189 @@
+//! Lets connections in for HTTP, with TLS and without: to the API, and to the metrics.
+
+use crate::config::HttpListen;
+use crate::listener::{LISTEN_BACKLOG, RETRY_INTERVAL, bind};
+use crate::open_files::OpenFiles;
+use crate::server::StartError;
+use crate::tls::Acceptor;
+use courser_management::{Api, Exporter};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+/// Who answers.
+#[derive(Clone)]
+pub(crate) enum HttpService {
+    Api(Arc<Api>),
+    Metrics(Arc<Exporter>),
+}
+
+impl HttpService {
+    async fn serve<S>(
+        self,
+        stream: S,
+        peer: SocketAddr,
+        is_tls: bool,
+        stopping: watch::Receiver<bool>,
+    ) where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        match self {
+            HttpService::Api(api) => api.serve(stream, peer, is_tls, stopping).await,
+            HttpService::Metrics(exporter) => exporter.serve(stream, peer, stopping).await,
+        }
+    }
+}
+
+/// What one kind of service is called, for the log.
+pub(crate) struct What {
+    pub name: &'static str,
+    /// The setting that says where it is served.
+    pub setting: &'static str,
+}
+
+/// Addresses that are listened on; nobody is served at them yet.
+#[derive(Default)]
+pub(crate) struct HttpBound {
+    plain: Vec<TcpListener>,
+    tls: Vec<TcpListener>,
+}
+
+/// Where HTTP is served.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HttpAddresses {
+    pub plain: Vec<SocketAddr>,
+    pub tls: Vec<SocketAddr>,
+}
+
+impl HttpBound {
+    /// Listens where the settings say. Where nobody has chosen an address and the usual one is taken,
+    /// there is no such service, and the log says so.
+    ///
+    /// # Errors
+    /// The first address that can't be had.
+    pub fn new(
+        what: &What,
+        chosen: &HttpListen,
+        plain: &[SocketAddr],
+        tls: &[SocketAddr],
+    ) -> Result<Self, StartError> {
+        let plain = match (chosen, listen_all(plain)) {
+            (HttpListen::Default, Err(StartError::Listen { address, error })) => {
+                let What { name, setting } = what;
+                tracing::warn!(
+                    %address,
+                    %error,
+                    "no {name}: the usual address can't be had. Choose another one ({setting})"
+                );
+                Vec::new()
+            }
+            (_, listening) => listening?,
+        };
+        Ok(HttpBound { plain, tls: listen_all(tls)? })
+    }
+
+    /// Whether there is anything to listen on with TLS.
+    pub fn wants_tls(&self) -> bool {
+        !self.tls.is_empty()
+    }
+
+    /// Whether there is anything to listen on.
+    pub fn is_empty(&self) -> bool {
+        self.plain.is_empty() && self.tls.is_empty()
+    }
+
+    /// The real addresses.
+    pub fn addresses(&self) -> HttpAddresses {
+        let of = |listeners: &[TcpListener]| {
+            listeners.iter().filter_map(|one| one.local_addr().ok()).collect()
+        };
+        HttpAddresses { plain: of(&self.plain), tls: of(&self.tls) }
+    }
+
+    /// Begins to serve.
+    pub fn serve(
+        self,
+        service: &HttpService,
+        acceptor: Option<&Arc<Acceptor>>,
+        open_files: OpenFiles,
+        stopping: &watch::Receiver<bool>,
+    ) {
+        let door = |acceptor: Option<&Arc<Acceptor>>| Door {
+            service: service.clone(),
+            acceptor: acceptor.cloned(),
+            open_files,
+            stopping: stopping.clone(),
+        };
+        for listener in self.plain {
+            tokio::spawn(door(None).accept(listener));
+        }
+        for listener in self.tls {
+            tokio::spawn(door(acceptor).accept(listener));
+        }
+    }
+}
+
+fn listen_all(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, StartError> {
+    let listen = |address: &SocketAddr| {
+        let listening = bind(*address).and_then(|socket| socket.listen(LISTEN_BACKLOG));
+        listening.map_err(|error| StartError::Listen { address: *address, error })
+    };
+    addresses.iter().map(listen).collect()
+}
+
+/// Lets connections in at one listener.
+struct Door {
+    service: HttpService,
+    acceptor: Option<Arc<Acceptor>>,
+    open_files: OpenFiles,
+    stopping: watch::Receiver<bool>,
+}
+
+impl Door {
+    /// Accepts connections until the broker stops.
+    async fn accept(mut self, listener: TcpListener) {
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                _ = self.stopping.changed() => return,
+            };
+            match accepted {
+                Ok((stream, peer)) => self.admit(stream, peer),
+                Err(error) => {
+                    tracing::debug!(%error, "an HTTP connection could not be accepted");
+                    tokio::time::sleep(RETRY_INTERVAL).await;
+                }
+            }
+        }
+    }
+
+    fn admit(&self, stream: TcpStream, peer: SocketAddr) {
+        if self.open_files.is_reserved(stream.as_raw_fd()) || !is_prompt(&stream) {
+            tracing::debug!(%peer, "HTTP connection refused");
+            return;
+        }
+        let (service, stopping) = (self.service.clone(), self.stopping.clone());
+        match &self.acceptor {
+            None => drop(tokio::spawn(service.serve(stream, peer, false, stopping))),
+            Some(acceptor) => {
+                let acceptor = Arc::clone(acceptor);
+                tokio::spawn(async move {
+                    match acceptor.accept(stream).await {
+                        Ok((stream, _)) => service.serve(stream, peer, true, stopping).await,
+                        Err(error) => tracing::debug!(%peer, %error, "TLS handshake failed"),
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// Has short answers sent at once.
+fn is_prompt(stream: &TcpStream) -> bool {
+    let set: io::Result<()> = stream.set_nodelay(true);
+    set.is_ok()
+}
