@@ -21,7 +21,8 @@ export default defineConfig({
   // Relative, so that a proxy may put a path before it.
   base: "./",
   plugins: [solid(), licences()],
-  server: { proxy: { "/api": broker, "/health": broker } },
+  // The broker takes changes from pages of its own origin only.
+  server: { proxy: { "/api": { target: broker, changeOrigin: false } } },
   build: {
     outDir: "../crates/management/page",
     emptyOutDir: true,

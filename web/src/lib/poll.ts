@@ -22,6 +22,8 @@ interface Options {
   slower?: number;
   /** Goes on while the tab is hidden. */
   always?: boolean;
+  /** Asks once for each question. */
+  once?: boolean;
 }
 
 /**
@@ -58,7 +60,7 @@ export function poll<S, T>(
       if (!known) console.error(failed);
       setError(known ? failed : new ApiError("broken", 0, String(failed)));
     }
-    wait(question);
+    if (!options.once) wait(question);
   };
 
   const wait = (question: S) => {
@@ -75,13 +77,13 @@ export function poll<S, T>(
   createEffect(() => {
     const question = source();
     pace();
-    if (question !== undefined) void look(question);
+    if (question !== undefined) untrack(() => void look(question));
   });
   createEffect(() => {
     if (!hidden() && slept) {
       slept = false;
       const question = untrack(source);
-      if (question !== undefined) void look(question);
+      if (question !== undefined) untrack(() => void look(question));
     }
   });
   onCleanup(() => {

@@ -13,9 +13,10 @@ import { Ask } from "../ui/dialog";
 import { Bindings } from "./bindings";
 import { ExchangeFeatures, exchangeName } from "./exchanges";
 import { Publish } from "./publish";
+import { RouteTest } from "./route-test";
 
 const Picture = lazy(async () => ({ default: (await import("./topology")).Around }));
-const TABS: [string, string][] = [["", "At a glance"], ["bindings", "Bindings"], ["publish", "Publish"], ["topology", "Topology"]];
+const TABS: [string, string][] = [["", "At a glance"], ["bindings", "Bindings"], ["publish", "Publish"], ["route", "Route test"], ["topology", "Topology"]];
 const RATES = ["publish_in", "publish_out"];
 
 export function ExchangePage() {
@@ -64,6 +65,9 @@ export function ExchangePage() {
             </Match>
             <Match when={query("tab") === "publish"}>
               <Panel title={`Publish to ${exchangeName(name)}`}><Publish vhost={vhost} exchange={name} done={look.refresh} /></Panel>
+            </Match>
+            <Match when={query("tab") === "route"}>
+              <Panel title="Where would a message go?"><RouteTest vhost={vhost} exchange={name} /></Panel>
             </Match>
             <Match when={query("tab") === "topology"}>
               <Suspense fallback={<div class="loading">Drawing…</div>}><Picture vhost={vhost} exchange={name} /></Suspense>

@@ -1,79 +1,199 @@
-// What is in a queue: look at messages, or take them out.
+// What is in a queue: look at messages as they lie there, search them, move them, or take them out.
 import { createSignal, For, Show } from "solid-js";
-import { getMessages } from "../lib/actions";
+import { getMessages, moveMessages } from "../lib/actions";
 import * as format from "../lib/format";
-import { ApiError, send } from "../lib/http";
+import { ApiError, get, seg, send, withQuery } from "../lib/http";
+import { poll } from "../lib/poll";
+import { query, setQuery } from "../lib/route";
 import type { Message, Queue } from "../lib/types";
-import { Badge, Button, Facts, literal, Num, Panel, Problem } from "../ui/bits";
-import { AsCommand } from "../ui/dialog";
-import { Select, Text } from "../ui/fields";
+import { Badge, Button, Empty, Facts, literal, Num, Panel, Problem, Time } from "../ui/bits";
+import { Ask, AsCommand } from "../ui/dialog";
+import { Check, Select, Text } from "../ui/fields";
 
-const COUNT_MAX = 100;
+const SHOWN = 20;
+const TAKEN_MAX = 100;
 const SHOWN_BYTES = 50_000;
 
-const MODES: [string, string][] = [
-  ["ack_requeue_true", "look, and put back"],
-  ["ack_requeue_false", "take out: they are gone"],
-  ["reject_requeue_false", "reject: to the dead letters"],
-];
+interface Peeked extends Message {
+  offset: number;
+  number: string;
+  published_ms?: number;
+}
+
+interface Peek {
+  messages: Peeked[];
+  looked_at: number;
+  next: number | null;
+}
 
 export function Messages(props: { queue: Queue; changed: () => void }) {
-  const [count, setCount] = createSignal("10");
-  const [mode, setMode] = createSignal("ack_requeue_true");
-  const [messages, setMessages] = createSignal<Message[]>();
-  const [error, setError] = createSignal<ApiError>();
-  const [busy, setBusy] = createSignal(false);
-  const [filter, setFilter] = createSignal("");
-  const action = () =>
-    getMessages(props.queue.vhost, props.queue.name, { count: Math.max(1, Math.min(COUNT_MAX, Number(count()) || 1)), ackmode: mode(), encoding: "auto", truncate: SHOWN_BYTES });
-  const take = async (event: Event) => {
-    event.preventDefault();
-    setBusy(true);
-    setError(undefined);
+  const [marked, setMarked] = createSignal<string[]>([]);
+  const path = () => `/api/queues/${seg(props.queue.vhost)}/${seg(props.queue.name)}/messages`;
+  const asked = () => withQuery(path(), { offset: query("offset") || undefined, count: SHOWN, contains: query("contains"), header: query("header"), truncate: SHOWN_BYTES });
+  // Looked at when asked for: reading them again and again would cost the broker, and they would run away.
+  const [version, setVersion] = createSignal(0);
+  const look = poll(() => ({ path: asked(), version: version() }), ({ path }, signal) => get<Peek>(path, { signal }), { once: true });
+  const again = () => {
+    setMarked([]);
+    setVersion(version() + 1);
+    props.changed();
+  };
+  const find = (values: Record<string, string | undefined>) => setQuery({ offset: undefined, ...values });
+  const mark = (number: string, on: boolean) => setMarked(on ? [...marked(), number] : marked().filter((one) => one !== number));
+  const isStream = () => props.queue.type === "stream";
+  return (
+    <>
+      <Panel
+        title="Messages" class="messages-panel"
+        aside={
+          <>
+            <Show when={!isStream()}><Move queue={props.queue} numbers={marked()} done={again} /></Show>
+            <Button onClick={again}>Look again</Button>
+          </>
+        }
+      >
+        <form class="inline" onSubmit={(event) => { event.preventDefault(); again(); }}>
+          <Text label="The payload has" value={query("contains")} set={() => {}} onChange={(event) => find({ contains: event.currentTarget.value })} />
+          <Text label="A header: name, or name:value" value={query("header")} set={() => {}} onChange={(event) => find({ header: event.currentTarget.value })} />
+          <Text label={isStream() ? "From offset" : "From position"} type="number" min="0" value={query("offset")} set={() => {}} onChange={(event) => setQuery({ offset: event.currentTarget.value })} />
+          <button type="submit" class="button main">Look</button>
+        </form>
+        <p class="muted small">Looking changes nothing: order, counters and the mark “redelivered” stay as they are. What consumers hold is on its own page.</p>
+        <Show when={look.error()}>{(error) => <Problem error={error()} retry={again} />}</Show>
+        <Show when={look.data()}>
+          {(data) => (
+            <>
+              <Show when={data().messages.length > 0} fallback={<Empty title={data().next === null ? "Nothing is there" : "Not found so far"}><p>{format.plural(data().looked_at, "message")} looked at.</p></Empty>}>
+                <ol class="messages">
+                  <For each={data().messages}>
+                    {(message) => (
+                      <MessageCard
+                        message={message} nth={message.offset} at={message.published_ms}
+                        file={withQuery(`.${path()}/${message.offset}`, { number: message.number })}
+                        marked={isStream() ? undefined : marked().includes(message.number)} mark={(on) => mark(message.number, on)}
+                      />
+                    )}
+                  </For>
+                </ol>
+              </Show>
+              <div class="pager">
+                <Show when={query("offset")}><Button onClick={() => setQuery({ offset: undefined })}>From the beginning</Button></Show>
+                <Show when={data().next !== null}><Button onClick={() => setQuery({ offset: data().next! })}>Further ›</Button></Show>
+                <span class="grow" />
+                <Show when={data().messages.length > 0}><Button onClick={() => download(`${props.queue.name}.json`, JSON.stringify(data().messages, null, 2))}>Download these</Button></Show>
+              </div>
+            </>
+          )}
+        </Show>
+        <AsCommand actions={[{ method: "GET", path: asked() }]} />
+      </Panel>
+      <Show when={!isStream()}><Take queue={props.queue} done={again} /></Show>
+    </>
+  );
+}
+
+interface Moved {
+  moved: number;
+  without_place: number;
+  forbidden: number;
+  partial: boolean;
+}
+
+/** Moves what is marked, what the search finds, or all. */
+function Move(props: { queue: Queue; numbers: string[]; done: () => void }) {
+  const [to, setTo] = createSignal("queue");
+  const [name, setName] = createSignal("");
+  const [key, setKey] = createSignal("");
+  const [all, setAll] = createSignal(false);
+  const [trial, setTrial] = createSignal<{ of: string; moved: Moved } | ApiError>();
+  const place = () => (to() === "origin" ? "origin" : to() === "queue" ? { queue: name() } : { exchange: name(), ...(key() && { routing_key: key() }) });
+  const body = () => {
+    const search = { contains: query("contains") || undefined, header: query("header") || undefined };
+    return { to: place(), ...(all() || props.numbers.length === 0 ? search : { numbers: props.numbers }) };
+  };
+  const action = (dryRun: boolean) => moveMessages(props.queue.vhost, props.queue.name, { ...body(), ...(dryRun && { dry_run: true }) });
+  const filled = () => to() === "origin" || name() !== "" || to() === "exchange";
+  const tried = () => {
+    const one = trial();
+    return one && !(one instanceof ApiError) && one.of === JSON.stringify(body()) ? one.moved : undefined;
+  };
+  const attempt = async () => {
+    const of = JSON.stringify(body());
     try {
-      setMessages(await send<Message[]>(action()));
-      props.changed();
+      setTrial({ of, moved: await send<Moved>(action(true)) });
     } catch (failed) {
       if (!(failed instanceof ApiError)) throw failed;
-      setError(failed);
-    } finally {
-      setBusy(false);
+      setTrial(failed);
     }
   };
-  const shown = () => (messages() ?? []).filter((one) => filter() === "" || JSON.stringify(one).toLowerCase().includes(filter().toLowerCase()));
-  const destroys = () => mode() !== "ack_requeue_true";
+  const what = () => (!all() && props.numbers.length > 0 ? `${format.plural(props.numbers.length, "message")} that are marked` : query("contains") || query("header") ? "all that the search finds" : "all that wait");
   return (
-    <Panel title="Messages">
-      <form class="inline" onSubmit={take}>
-        <Text label={`How many (up to ${COUNT_MAX})`} type="number" min="1" max={COUNT_MAX} value={count()} set={setCount} />
+    <Ask label="Move…" title={`Move messages out of ${props.queue.name}`} verb="Move" kind="plain" told="Moved." done={props.done} actions={filled() && (tried()?.moved ?? 0) > 0 ? [action(false)] : []}>
+      <p>What moves: {what()}.</p>
+      <Show when={props.numbers.length > 0}><Check checked={all()} set={setAll}>not only those that are marked</Check></Show>
+      <Select label="Where to" value={to()} set={setTo} options={[["queue", "to a queue"], ["exchange", "to an exchange"], ["origin", "back to where each one died (from x-death)"]]} />
+      <Show when={to() !== "origin"}><Text label={to() === "queue" ? "Queue" : "Exchange"} value={name()} set={setName} autofocus /></Show>
+      <Show when={to() === "exchange"}><Text label="Routing key, if not its own" value={key()} set={setKey} /></Show>
+      <div class="inline tight"><Button disabled={!filled()} onClick={attempt}>Try, without a change</Button></div>
+      <Show when={trial() instanceof ApiError}><Problem error={trial() as ApiError} /></Show>
+      <Show when={tried()} fallback={<p class="muted small">A trial says how many would move. They move together: a crash neither loses nor doubles them.</p>}>
+        {(moved) => (
+          <p role="status">
+            <b>{format.plural(moved().moved, "message")}</b> would move{moved().without_place > 0 ? `; ${moved().without_place} have no place to go and stay` : ""}
+            {moved().forbidden > 0 ? `; ${moved().forbidden} stay because you may not write there` : ""}{moved().partial ? "; there are more than one request moves" : ""}.
+          </p>
+        )}
+      </Show>
+    </Ask>
+  );
+}
+
+const MODES: [string, string][] = [
+  ["ack_requeue_false", "take them out: they are gone"],
+  ["reject_requeue_false", "reject them: to the dead letters"],
+  ["ack_requeue_true", "put them back, marked as redelivered"],
+];
+
+/** Takes messages as a consumer does. */
+function Take(props: { queue: Queue; done: () => void }) {
+  const [count, setCount] = createSignal("1");
+  const [mode, setMode] = createSignal("ack_requeue_false");
+  const [taken, setTaken] = createSignal<Message[]>();
+  const action = () => getMessages(props.queue.vhost, props.queue.name, { count: Math.max(1, Math.min(TAKEN_MAX, Number(count()) || 1)), ackmode: mode(), encoding: "auto", truncate: SHOWN_BYTES });
+  const done = (answers: unknown[]) => {
+    if (answers.length > 0) setTaken(answers[0] as Message[]);
+    props.done();
+  };
+  return (
+    <Panel title="Take messages" aside={
+      <Ask label="Take…" title={`Take messages from ${props.queue.name}`} verb="Take" danger kind="plain" actions={[action()]} done={done}>
+        <Text label={`How many, ${TAKEN_MAX} at most`} type="number" min="1" max={TAKEN_MAX} value={count()} set={setCount} />
         <Select label="And then" value={mode()} set={setMode} options={MODES} />
-        <button type="submit" class={`button ${destroys() ? "danger" : "main"}`} disabled={busy()}>
-          {busy() ? "…" : destroys() ? "Take messages" : "Look at messages"}
-        </button>
-      </form>
-      <p class="muted small">
-        {destroys() ? "What is taken out is no longer in the queue." : "They go back to their place. They are marked as redelivered, and a delivery limit counts that."} What consumers hold is not seen.
-      </p>
-      <AsCommand actions={[action()]} />
-      <Show when={error()}>{(error) => <Problem error={error()} />}</Show>
-      <Show when={messages()}>
-        <div class="list-tools">
-          <b>{messages()!.length === 0 ? "Nothing waits in the queue." : format.plural(messages()!.length, "message")}</b>
-          <span class="grow" />
-          <Show when={messages()!.length > 0}>
-            <input type="search" aria-label="Search in these messages" placeholder="Search in these" value={filter()} onInput={(event) => setFilter(event.currentTarget.value)} />
-            <Button onClick={() => download(`${props.queue.name}.json`, JSON.stringify(messages(), null, 2))}>Download</Button>
-          </Show>
-        </div>
-        <ol class="messages">
-          <For each={shown()}>{(message, nth) => <MessageCard message={message} nth={nth() + 1} />}</For>
-        </ol>
+      </Ask>
+    }>
+      <Show when={taken()} fallback={<p class="muted small">As a consumer does: from the front of the queue.</p>}>
+        {(list) => (
+          <>
+            <div class="list-tools"><b>{list().length === 0 ? "Nothing waited." : `${format.plural(list().length, "message")} taken`}</b><span class="grow" /><Button onClick={() => download(`${props.queue.name}.json`, JSON.stringify(list(), null, 2))}>Download</Button></div>
+            <ol class="messages"><For each={list()}>{(message, nth) => <MessageCard message={message} nth={nth() + 1} />}</For></ol>
+          </>
+        )}
       </Show>
     </Panel>
   );
 }
 
-export function MessageCard(props: { message: Message; nth: number }) {
+interface CardProps {
+  message: Message;
+  nth: number;
+  at?: number;
+  /** Where its payload is as a file. */
+  file?: string;
+  marked?: boolean;
+  mark?: (on: boolean) => void;
+}
+
+export function MessageCard(props: CardProps) {
   const [raw, setRaw] = createSignal(false);
   const headers = () => Object.entries(props.message.properties.headers ?? {});
   const properties = () => Object.entries(Array.isArray(props.message.properties) ? {} : props.message.properties).filter(([name]) => name !== "headers");
@@ -94,19 +214,25 @@ export function MessageCard(props: { message: Message; nth: number }) {
   return (
     <li class="message">
       <header>
+        <Show when={props.marked !== undefined}>
+          <input type="checkbox" aria-label={`Mark message ${props.nth}`} checked={props.marked} onChange={(event) => props.mark?.(event.currentTarget.checked)} />
+        </Show>
         <span class="muted">{props.nth}</span>
         <span>
           <b>{props.message.exchange || "(default exchange)"}</b> <span class="muted">with key</span> <b class="mono">{props.message.routing_key || "(empty)"}</b>
         </span>
+        <Show when={props.at}>{(at) => <span class="muted"><Time at={at()} /></span>}</Show>
         <span class="grow" />
         <Show when={props.message.redelivered}><Badge tone="warn">redelivered</Badge></Show>
         <Show when={props.message.payload_encoding === "base64"}><Badge title="It is no UTF-8">base64</Badge></Show>
         <Num of={props.message.payload_bytes} as="bytes" />
         <Show when={pretty()}><Button kind="quiet" onClick={() => setRaw(!raw())}>{raw() ? "as JSON" : "as it is"}</Button></Show>
-        <Button kind="quiet" onClick={() => download(`message-${props.nth}`, bytes(props.message))}>Save</Button>
+        <Show when={props.file} fallback={<Button kind="quiet" onClick={() => download(`message-${props.nth}`, bytes(props.message))}>Save</Button>}>
+          <a class="button quiet" href={props.file} download="">Save</a>
+        </Show>
       </header>
       <pre tabindex="0">{text() || " "}</pre>
-      <Show when={props.message.payload_bytes > SHOWN_BYTES}><p class="muted small">Only the first {format.bytes(SHOWN_BYTES)} are shown.</p></Show>
+      <Show when={props.message.payload_bytes > SHOWN_BYTES}><p class="muted small pad">Only the first {format.bytes(SHOWN_BYTES)} are shown.</p></Show>
       <Show when={facts().length > 0}><Facts of={facts()} /></Show>
     </li>
   );

@@ -6,9 +6,10 @@ import { poll } from "../lib/poll";
 import { node, overview, pulseError, pulseRefresh, samples } from "../lib/pulse";
 import { to, vhost } from "../lib/route";
 import { isMonitor } from "../lib/session";
-import { rateOf, type Connection, type Page, type Queue } from "../lib/types";
+import { rateOf, type Connection, type Page } from "../lib/types";
 import { Badge, Code, Empty, Link, Num, Panel, Problem, Tile, type Tone } from "../ui/bits";
 import { Chart, type Line } from "../ui/chart";
+import { Findings, type Finding } from "../ui/findings";
 
 export function Overview() {
   return (
@@ -36,23 +37,21 @@ interface Matter {
   text: JSX.Element;
 }
 
-const QUEUES = withQuery("/api/queues", {
-  page: 1, page_size: 20, sort: "messages_ready", sort_reverse: true, columns: "name,vhost,type,messages_ready,messages_unacknowledged,consumers",
-});
 // In the order of their names, blocked connections come first and running ones last.
 const CONNECTIONS = withQuery("/api/connections", { page: 1, page_size: 20, sort: "state", columns: "name,state,user" });
 
 function Attention() {
   const asked = () => ({ vhost: vhost() });
-  const queues = poll(asked, ({ vhost }, signal) => get<Page<Queue>>(QUEUES, { signal, vhost }), { slower: 3 });
+  const said = poll(() => (isMonitor() ? asked() : undefined), ({ vhost }, signal) => get<Finding[]>("/api/attention", { signal, vhost }), { slower: 3 });
   const connections = poll(asked, ({ vhost }, signal) => get<Page<Connection>>(CONNECTIONS, { signal, vhost }), { slower: 3 });
-  const matters = createMemo(() => [...ofNode(), ...ofRates(), ...ofConnections(connections.data()?.items), ...ofQueues(queues.data()?.items)]);
-  const known = () => queues.data() !== undefined && connections.data() !== undefined;
+  const matters = createMemo(() => [...ofNode(), ...ofRates(), ...ofConnections(connections.data()?.items)]);
+  const findings = () => said.data() ?? [];
+  const known = () => connections.data() !== undefined && (said.data() !== undefined || !isMonitor());
   return (
     <section class="attention" aria-label="What needs attention">
-      <Show when={queues.error()}>{(error) => <Problem error={error()} />}</Show>
+      <Show when={said.error()}>{(error) => <Problem error={error()} />}</Show>
       <Show
-        when={matters().length > 0}
+        when={matters().length + findings().length > 0}
         fallback={
           <Show when={known()}>
             <p class="all-well">
@@ -62,33 +61,29 @@ function Attention() {
         }
       >
         <h2>Needs attention</h2>
-        <ul>
-          <For each={matters()}>
-            {(matter) => (
-              <li class={matter.tone}>
-                <Badge tone={matter.tone}>{matter.what}</Badge>
-                <span>{matter.text}</span>
-              </li>
-            )}
-          </For>
-        </ul>
+        <Show when={matters().length > 0}>
+          <ul>
+            <For each={matters()}>
+              {(matter) => (
+                <li class={matter.tone}>
+                  <Badge tone={matter.tone}>{matter.what}</Badge>
+                  <span>{matter.text}</span>
+                </li>
+              )}
+            </For>
+          </ul>
+        </Show>
+        <Show when={findings().length > 0}><Findings list={findings()} /></Show>
       </Show>
     </section>
   );
 }
 
+/** What the broker does not say by itself. */
 function ofNode(): Matter[] {
   const one = node();
-  if (!one) return [];
-  const matters: Matter[] = [];
-  const used = one.mem_limit > 0 ? one.mem_used / one.mem_limit : 0;
-  const percent = `${Math.round(used * 100)} % of ${format.bytes(one.mem_limit)}`;
-  if (one.mem_alarm) matters.push({ tone: "bad", what: "memory", text: <>Publishers are held back: messages take {percent}. Consume or purge, or give the broker more.</> });
-  else if (used > 0.8) matters.push({ tone: "warn", what: "memory", text: <>Messages take {percent}. At the limit, publishers are held back.</> });
-  if (one.disk_free_alarm) matters.push({ tone: "bad", what: "disk", text: <>Publishers are held back: only {format.bytes(one.disk_free)} are free on the disk of {one.db_dir}.</> });
-  if (one.fd_total > 0 && one.fd_used / one.fd_total > 0.8) matters.push({ tone: "warn", what: "descriptors", text: <>{format.exact(one.fd_used)} of {format.exact(one.fd_total)} file descriptors are open.</> });
-  if (one.proc_total > 0 && one.proc_used / one.proc_total > 0.8) matters.push({ tone: "warn", what: "connections", text: <>{format.exact(one.proc_used)} of {format.exact(one.proc_total)} connections are taken.</> });
-  return matters;
+  if (!one || one.fd_total === 0 || one.fd_used / one.fd_total <= 0.8) return [];
+  return [{ tone: "warn", what: "descriptors", text: <>{format.exact(one.fd_used)} of {format.exact(one.fd_total)} file descriptors are open.</> }];
 }
 
 function ofRates(): Matter[] {
@@ -107,17 +102,6 @@ function ofConnections(list: Connection[] | undefined): Matter[] {
     what: one.state,
     text: <><Link to={to(["connections", one.name])}>{one.name}</Link> of {one.user} {one.state === "flow" ? "is slowed down: it publishes faster than it is taken." : "may not publish."}</>,
   }));
-}
-
-function ofQueues(list: Queue[] | undefined): Matter[] {
-  const idle = (list ?? []).filter((one) => one.type !== "stream" && one.consumers === 0 && one.messages_ready > 0);
-  const shown = idle.slice(0, 5).map((one): Matter => ({
-    tone: "warn",
-    what: "no consumer",
-    text: <><Link to={to(["queues", one.vhost, one.name])}>{one.name}</Link> has <Num of={one.messages_ready} /> waiting {one.messages_ready === 1 ? "message" : "messages"} and nobody who takes them.</>,
-  }));
-  if (idle.length > 5) shown.push({ tone: "info", what: "no consumer", text: <>More of them: <Link to={to(["queues"], { sort: "messages_ready", desc: "1" })}>queues by waiting messages</Link>.</> });
-  return shown;
 }
 
 function Totals() {

@@ -1,12 +1,13 @@
 // Policies and operator policies.
 import { createSignal, For, Show } from "solid-js";
 import { deletePolicy, putPolicy } from "../lib/actions";
-import { get, seg, withQuery, type Action } from "../lib/http";
+import { plural } from "../lib/format";
+import { seg, send, type Action } from "../lib/http";
 import { poll } from "../lib/poll";
-import { query, setQuery, to, vhost } from "../lib/route";
+import { query, setQuery, vhost } from "../lib/route";
 import { isAdministrator, isPolicymaker } from "../lib/session";
-import type { Page, Policy, Queue } from "../lib/types";
-import { Args, Badge, Button, Code, Empty, Link, Num } from "../ui/bits";
+import type { Policy } from "../lib/types";
+import { Args, Badge, Button, Code, Empty, literal, Num } from "../ui/bits";
 import { Ask, Do } from "../ui/dialog";
 import { Entries, entriesValue, Select, Text, toEntries, type Entry } from "../ui/fields";
 import { List, type Column } from "../ui/list";
@@ -36,7 +37,6 @@ export function Policies() {
         <Show when={may()}>
           <Ask label="Delete…" kind="quiet" title={`Delete ${one.name}`} verb="Delete" danger done={changed} told={`${one.name} is deleted.`} actions={[deletePolicy(operator(), one.vhost, one.name)]}>
             <p>What it says no longer counts, at once. Queues that it kept small may grow.</p>
-            <Matching policy={one} />
           </Ask>
         </Show>
       ),
@@ -102,41 +102,49 @@ function PolicyForm(props: { operator: boolean; policy?: Policy; close: () => vo
       </div>
       <Entries label="What it says" entries={entries()} set={setEntries} known={KNOWN} />
       <Show when={wrong()}><p class="wrong">{wrong()}</p></Show>
-      <Matching policy={{ vhost: where(), name: name(), pattern: pattern(), "apply-to": apply(), priority: Number(priority()) || 0, definition: {} }} />
+      <Show when={draft()}>{(policy) => <Preview operator={props.operator} policy={policy()} />}</Show>
     </Do>
   );
 }
 
-const TYPE_OF: Record<string, string> = { classic_queues: "classic", quorum_queues: "quorum", streams: "stream" };
+interface Changes {
+  matching_queues: number;
+  changed_queues: number;
+  queues: { name: string; policy_before: string | null; policy_after: string | null; before: Record<string, unknown>; after: Record<string, unknown> }[];
+  changed_exchanges: number;
+  exchanges: { name: string; policy_before: string | null; policy_after: string | null }[];
+}
 
-/** Which queues have a name that matches, as the broker finds them. */
-function Matching(props: { policy: Policy }) {
+/** What the policy would change, as the broker works it out. */
+function Preview(props: { operator: boolean; policy: Policy }) {
   const asked = () => {
-    if (props.policy["apply-to"] === "exchanges") return undefined;
-    const name = props.policy.pattern || undefined;
-    return { vhost: props.policy.vhost, path: withQuery("/api/queues", { page: 1, page_size: 50, name, use_regex: true, columns: "name,vhost,type,policy,messages" }) };
+    const { vhost, ...body } = props.policy;
+    return { method: "POST" as const, path: `/api/${props.operator ? "operator-policy" : "policy"}-preview/${seg(vhost)}`, body };
   };
-  const look = poll(asked, ({ path, vhost }, signal) => get<Page<Queue>>(path, { signal, vhost }), { slower: 12 });
-  const type = () => TYPE_OF[props.policy["apply-to"]];
-  const rows = () => (look.data()?.items ?? []).filter((one) => !type() || one.type === type());
-  const other = (one: Queue) => one.policy && one.policy !== props.policy.name;
+  const look = poll(() => JSON.stringify(asked()), (action, signal) => send<Changes>(JSON.parse(action) as Action, { signal }), { once: true });
+  const changed = (one: Changes["queues"][number]) => {
+    const names = [...new Set([...Object.keys(one.before), ...Object.keys(one.after)])];
+    const differs = names.filter((name) => JSON.stringify(one.before[name]) !== JSON.stringify(one.after[name]));
+    return differs.map((name) => `${name}: ${literal(one.before[name] ?? "none")} → ${literal(one.after[name] ?? "none")}`).join(", ");
+  };
   return (
-    <Show when={asked() && look.data()}>
-      <div class="matching">
-        <p class="muted">
-          {type() ? `Of the first ${look.data()!.items.length} queues whose names match, ${rows().length} are of that type:` : `${look.data()!.filtered_count} queues have such names${look.data()!.filtered_count > rows().length ? `; the first ${rows().length}:` : ":"}`}
-        </p>
-        <ul class="preview">
-          <For each={rows()} fallback={<li class="muted">none now; it counts for those that come</li>}>
-            {(one) => (
-              <li>
-                <Link to={to(["queues", one.vhost, one.name])}>{one.name}</Link> <Num of={one.messages} />
-                <Show when={other(one)}><small>has the policy {one.policy} now; the higher priority counts</small></Show>
-              </li>
-            )}
-          </For>
-        </ul>
-      </div>
-    </Show>
+    <div class="matching">
+      <Show when={look.error()}>{(error) => <p class="wrong">{error().message}</p>}</Show>
+      <Show when={!look.error() && look.data()}>
+        {(data) => (
+          <>
+            <p class="muted">
+              {plural(data().matching_queues, "queue")} {data().matching_queues === 1 ? "has" : "have"} such a name; {data().changed_queues} would change{data().changed_exchanges > 0 ? `, and ${plural(data().changed_exchanges, "exchange")}` : ""}.
+            </p>
+            <ul class="preview">
+              <For each={data().queues} fallback={<li class="muted">no queue changes now; it counts for those that come</li>}>
+                {(one) => <li><b>{one.name}</b> <small>{changed(one)}{one.policy_before && one.policy_before !== one.policy_after ? `; instead of ${one.policy_before}` : ""}</small></li>}
+              </For>
+              <For each={data().exchanges}>{(one) => <li><b>{one.name}</b> <small>exchange</small></li>}</For>
+            </ul>
+          </>
+        )}
+      </Show>
+    </div>
   );
 }

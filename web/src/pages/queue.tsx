@@ -10,15 +10,17 @@ import { numberOf, type Consumer, type Queue } from "../lib/types";
 import { Args, Badge, Facts, Link, Num, Panel, Problem, State, Tile } from "../ui/bits";
 import { Chart, type Line } from "../ui/chart";
 import { Ask } from "../ui/dialog";
+import { Findings, type Finding } from "../ui/findings";
 import { Table } from "../ui/table";
 import { Bindings } from "./bindings";
 import { Effective } from "./effective";
 import { Messages } from "./messages";
 import { Publish } from "./publish";
 import { Features } from "./queues";
+import { UnackedMessages } from "./unacked";
 
 const RATES = ["publish", "deliver_get", "ack", "redeliver"];
-const TABS: [string, string][] = [["", "At a glance"], ["messages", "Messages"], ["publish", "Publish"], ["bindings", "Bindings"], ["consumers", "Consumers"]];
+const TABS: [string, string][] = [["", "At a glance"], ["messages", "Messages"], ["unacked", "Unacknowledged"], ["publish", "Publish"], ["bindings", "Bindings"], ["consumers", "Consumers"]];
 
 export function QueuePage() {
   const [, vhost = "", name = ""] = place().path;
@@ -67,6 +69,9 @@ export function QueuePage() {
           <Switch fallback={<Glance queue={queue()} samples={samples} />}>
             <Match when={query("tab") === "messages"}>
               <Messages queue={queue()} changed={look.refresh} />
+            </Match>
+            <Match when={query("tab") === "unacked"}>
+              <UnackedMessages queue={queue()} />
             </Match>
             <Match when={query("tab") === "publish"}>
               <Panel title="Publish to this queue">
@@ -121,6 +126,19 @@ function Actions(props: { queue: Queue; refresh: () => void }) {
   );
 }
 
+/** Why its messages wait, if they do. */
+function Diagnosis(props: { queue: Queue }) {
+  const path = () => `/api/queues/${seg(props.queue.vhost)}/${seg(props.queue.name)}/diagnosis`;
+  const look = poll(path, (path, signal) => get<Finding[]>(path, { signal }), { slower: 2 });
+  return (
+    <Show when={(look.data() ?? []).length > 0}>
+      <section class="attention" aria-label="Why messages wait">
+        <Findings list={look.data()!} />
+      </section>
+    </Show>
+  );
+}
+
 function Glance(props: { queue: Queue; samples: Samples }) {
   const line = (key: string, label: string, colour: string, dashed?: boolean): Line => ({ label, colour, dashed, values: props.samples.rates(key) });
   const level = (key: string, label: string, colour: string): Line => ({ label, colour, values: props.samples.values(key) });
@@ -130,6 +148,7 @@ function Glance(props: { queue: Queue; samples: Samples }) {
   ];
   return (
     <>
+      <Diagnosis queue={props.queue} />
       <div class="tiles">
         <Tile label="waiting"><Num of={props.queue.messages_ready} /></Tile>
         <Tile label="unacknowledged"><Num of={props.queue.messages_unacknowledged} /></Tile>

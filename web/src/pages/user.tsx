@@ -1,14 +1,14 @@
 // One user: tags, password, permissions, limits.
 import { createSignal, For, Show } from "solid-js";
-import { deletePermission, deleteTopicPermission, deleteUser, putPermission, putTopicPermission } from "../lib/actions";
-import { get, seg } from "../lib/http";
+import { checkAccess, deletePermission, deleteTopicPermission, deleteUser, putPermission, putTopicPermission } from "../lib/actions";
+import { get, seg, send } from "../lib/http";
 import { poll } from "../lib/poll";
 import { go, hash, place, to } from "../lib/route";
 import { user as self } from "../lib/session";
 import type { Permission, TopicPermission, UserRow } from "../lib/types";
 import { Badge, Button, Facts, Link, Panel, Problem } from "../ui/bits";
-import { Ask, Do } from "../ui/dialog";
-import { Text } from "../ui/fields";
+import { AsCommand, Ask, Do } from "../ui/dialog";
+import { Select, Text } from "../ui/fields";
 import { Table } from "../ui/table";
 import { VhostField } from "../ui/vhost-field";
 import { PermissionForm } from "./permission-form";
@@ -41,6 +41,7 @@ export function UserPage() {
           <Panel title="Login"><Facts of={[["Password kept as", one().hashing_algorithm ?? <span class="muted">not known here</span>], ["Limits", <Link to={to(["limits"])}>on their page</Link>]]} /></Panel>
           <Permissions user={name} />
           <TopicPermissions user={name} />
+          <AccessCheck user={name} />
           <UserForm open={changing()} close={() => setChanging(false)} user={one()} done={look.refresh} />
         </>
       )}
@@ -93,6 +94,38 @@ function TopicPermissions(props: { user: string }) {
         <Text label="Routing keys that it may publish with" value={write()} set={setWrite} class="mono" hint="A regular expression." />
         <Text label="Routing keys that it may bind with" value={read()} set={setRead} class="mono" />
       </Do>
+    </Panel>
+  );
+}
+
+/** Asks the code that decides, as if the user tried. */
+function AccessCheck(props: { user: string }) {
+  const [vhost, setVhost] = createSignal("/");
+  const [right, setRight] = createSignal("write");
+  const [resource, setResource] = createSignal("queue");
+  const [name, setName] = createSignal("");
+  const [key, setKey] = createSignal("");
+  const [answer, setAnswer] = createSignal<{ allowed: boolean; because: string }>();
+  const action = () => checkAccess({ user: props.user, vhost: vhost(), right: right(), resource: resource(), name: name(), ...(key() && { routing_key: key() }) });
+  const ask = async (event: Event) => {
+    event.preventDefault();
+    const answered = await send<{ allowed: boolean; because: string }>(action()).catch((error: Error) => ({ allowed: false, because: error.message }));
+    setAnswer(answered);
+  };
+  return (
+    <Panel title={`May ${props.user} do that?`}>
+      <form class="publish-main" onSubmit={ask}>
+        <div class="inline">
+          <VhostField value={vhost()} set={setVhost} />
+          <Select label="Right" value={right()} set={setRight} options={["configure", "write", "read"]} />
+          <Select label="Of" value={resource()} set={setResource} options={["queue", "exchange"]} />
+          <Text label="Named" value={name()} set={setName} />
+          <Show when={resource() === "exchange"}><Text label="Routing key" value={key()} set={setKey} /></Show>
+          <button type="submit" class="button main">Ask</button>
+        </div>
+        <div role="status"><Show when={answer()}>{(answer) => <p><Badge tone={answer().allowed ? "good" : "bad"}>{answer().allowed ? "yes" : "no"}</Badge> {answer().because}</p>}</Show></div>
+        <AsCommand actions={[action()]} />
+      </form>
     </Panel>
   );
 }

@@ -114,7 +114,7 @@ export function Panel(props: ParentProps<{ title: JSX.Element; aside?: JSX.Eleme
 export function Empty(props: ParentProps<{ title: string }>) {
   return (
     <div class="empty">
-      <h3>{props.title}</h3>
+      <h2>{props.title}</h2>
       <div>{props.children}</div>
     </div>
   );
@@ -138,7 +138,7 @@ export function Problem(props: { error: ApiError; retry?: () => void }) {
   };
   return (
     <div class={`problem ${props.error.problem}`} role="alert">
-      <h3>{HEADINGS[props.error.problem]}</h3>
+      <h2>{HEADINGS[props.error.problem]}</h2>
       <p>
         {props.error.message} {hint()}
       </p>

@@ -54,12 +54,12 @@ export function Chart(props: Props) {
     return {
       width: Math.max(120, box.clientWidth),
       height: props.height ?? 170,
-      padding: [8, 8, 0, 0],
+      padding: [8, 24, 0, 0],
       legend: { show: false },
       cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
       scales: { x: { range: (_, min, max) => window(min, max) }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
       axes: [
-        { ...axis, space: 76, size: 24, grid: { show: false }, values: (_, ticks) => ticks.map(clock) },
+        { ...axis, space: 60, size: 24, grid: { show: false }, values: (_, ticks) => ticks.map(clock) },
         { ...axis, space: 34, size: 62, incrs: props.binary ? POWERS : undefined, values: (_, ticks) => ticks.map((tick) => props.format(tick)) },
       ],
       series: [

@@ -1,8 +1,8 @@
 // Windows over the page: what is to be done, how it is done as a command, and what came of it.
-import { createEffect, createSignal, createUniqueId, For, Show, type JSX, type ParentProps } from "solid-js";
+import { createEffect, createSignal, createUniqueId, Show, type JSX, type ParentProps } from "solid-js";
 import { ApiError, curl, send, shellWord, type Action } from "../lib/http";
 import { user } from "../lib/session";
-import { Button, Copy, Problem } from "./bits";
+import { Button, Code, Problem } from "./bits";
 import { tell } from "./toast";
 
 interface DialogProps {
@@ -40,20 +40,16 @@ export function Dialog(props: ParentProps<DialogProps>) {
 /** Requests as commands, for a script or a colleague. */
 export function AsCommand(props: { actions: Action[]; secret?: string; file?: string }) {
   // What is secret is not for the clipboard, nor for who looks on.
-  const hide = (text: string) => (props.secret ? text.replaceAll(JSON.stringify(props.secret).slice(1, -1), "PASSWORD") : text);
-  const lines = () => props.actions.slice(0, 50).map((action) => hide(curl(action, user()?.name ?? "guest")) + (props.file ? ` -d @${shellWord(props.file)}` : ""));
-  const ctl = () => props.actions.slice(0, 50).flatMap((action) => action.ctl ?? []);
+  const hide = (action: Action): Action => {
+    if (!props.secret || action.body === undefined) return action;
+    const body: unknown = JSON.parse(JSON.stringify(action.body), (_, value: unknown) => (value === props.secret ? "PASSWORD" : value));
+    return { ...action, body };
+  };
+  const lines = () => props.actions.slice(0, 50).map((action) => curl(hide(action), user()?.name ?? "guest") + (props.file ? ` -d @${shellWord(props.file)}` : ""));
   return (
     <details class="as-command">
       <summary>As a command</summary>
-      <For each={[ctl().join("\n"), lines().join("\n")].filter(Boolean)}>
-        {(text) => (
-          <div class="code">
-            <pre tabindex="0">{text}</pre>
-            <Copy text={text} label="Copy the command" />
-          </div>
-        )}
-      </For>
+      <Code text={lines().join("\n")} label="Copy the command" />
       <Show when={props.actions.length > 50}>
         <p class="muted">The first 50 of {props.actions.length}.</p>
       </Show>

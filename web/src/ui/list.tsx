@@ -149,7 +149,7 @@ export function List<T>(props: Props<T>) {
                   <For each={visible()}>
                     {(column) => (
                       <th classList={{ number: column.number }} title={column.hint} aria-sort={order(column)}>
-                        <Show when={column.sort} fallback={column.label}>
+                        <Show when={column.sort} fallback={column.label || <span class="unseen">What can be done</span>}>
                           <button type="button" class="sort" onClick={() => sortBy(column)}>
                             {column.label}
                             <span aria-hidden="true">{order(column) === "ascending" ? " ↑" : order(column) === "descending" ? " ↓" : ""}</span>
@@ -239,7 +239,7 @@ function ColumnChoice<T>(props: { columns: Column<T>[]; visible: string[]; set: 
     <details class="menu">
       <summary class="button plain">Columns</summary>
       <div class="menu-body">
-        <For each={props.columns.slice(1)}>
+        <For each={props.columns.slice(1).filter((column) => column.label)}>
           {(column) => (
             <label class="check" title={column.hint}>
               <input type="checkbox" checked={props.visible.includes(column.id)} onChange={(event) => change(column.id, event.currentTarget.checked)} />
@@ -257,7 +257,7 @@ function Pager<T>(props: { list: Page<T>; size: number; setSize: (size: number) 
   const last = () => first() + props.list.items.length - 1;
   const turn = (by: number) => setQuery({ page: props.list.page + by === 1 ? undefined : props.list.page + by });
   return (
-    <nav class="pager" aria-label="Pages">
+    <nav class="pager" aria-label="Pages of the list">
       <span>
         {exact(first())}–{exact(last())} of {exact(props.list.filtered_count)}
         {props.list.filtered_count !== props.list.total_count ? ` (${exact(props.list.total_count)} in all)` : ""}

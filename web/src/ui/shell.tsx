@@ -111,9 +111,11 @@ export function Shell() {
 
   return (
     <div class="shell" classList={{ "menu-open": menu() }}>
-      <a class="skip" href="#" onClick={(event) => (event.preventDefault(), document.querySelector("main")?.focus())}>
-        To the content
-      </a>
+      <nav aria-label="Skip">
+        <a class="skip" href="#" onClick={(event) => (event.preventDefault(), document.querySelector("main")?.focus())}>
+          To the content
+        </a>
+      </nav>
       <aside class="side">
         <a class="brand" href={to(["overview"])}>
           <Logo />
@@ -122,7 +124,7 @@ export function Shell() {
             <small title={overview()?.cluster_name}>{overview()?.cluster_name ?? " "}</small>
           </span>
         </a>
-        <nav aria-label="Pages">
+        <nav aria-label="Main">
           <For each={NAVIGATION}>
             {([group, entries]) => (
               <div class="nav-group">
@@ -152,7 +154,7 @@ export function Shell() {
             ☰
           </Button>
           <VhostChoice />
-          <button type="button" class="find" onClick={() => setPalette(true)}>
+          <button type="button" class="find" aria-label="Find or do… Ctrl K" onClick={() => setPalette(true)}>
             <span>Find or do…</span>
             <kbd>Ctrl K</kbd>
           </button>
@@ -166,7 +168,7 @@ export function Shell() {
           <UserMenu turn={turn} help={() => setHelp(true)} />
         </header>
         <Show when={!reachable()}>
-          <div class="gone" role="alert">
+          <div class="no-broker" role="alert">
             The broker does not answer. What is shown is what it said last; it is asked again every few seconds.
           </div>
         </Show>
@@ -244,7 +246,7 @@ function VhostChoice() {
   return (
     <label class="vhost">
       <span>Vhost</span>
-      <select onFocus={() => setOpen(true)} onChange={(event) => setQuery({ vhost: event.currentTarget.value, page: undefined }, false)}>
+      <select aria-label="Vhost" onFocus={() => setOpen(true)} onChange={(event) => setQuery({ vhost: event.currentTarget.value, page: undefined }, false)}>
         <option value="" selected={vhost() === undefined}>
           all
         </option>

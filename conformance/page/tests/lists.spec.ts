@@ -1,0 +1,81 @@
+// Lists: the broker finds, sorts and cuts; the address says what is seen; keys suffice.
+import { expect, login, makeQueue, publish, test, visit } from "../support";
+
+test.beforeAll(async () => {
+  for (let nth = 0; nth < 60; nth += 1) await makeQueue(`list.${String(nth).padStart(3, "0")}`);
+  for (let nth = 0; nth < 3; nth += 1) await publish("list.007", "x");
+});
+
+test("a list is searched, sorted and paged by the broker, and a view can be sent", async ({ page }) => {
+  await login(page);
+  await visit(page, "queues?name=list.&size=25", "Queues");
+  await expect(page.getByRole("navigation", { name: "Pages" }).last()).toContainText("1–25 of 60");
+  await page.getByRole("button", { name: "Next ›" }).click();
+  await expect(page.getByRole("link", { name: "list.025" })).toBeVisible();
+  const asked = page.waitForRequest((request) => request.url().includes("sort=messages_ready"));
+  await page.getByRole("button", { name: "Waiting" }).click();
+  expect((await asked).url()).toContain("sort_reverse=true");
+  await expect(page.locator("tbody tr").first()).toContainText("list.007");
+  await page.getByRole("button", { name: "Regular expression" }).click();
+  await page.getByRole("searchbox").fill("^list\\.0[12]\\d$");
+  await expect(page.getByRole("navigation", { name: "Pages" }).last()).toContainText("1–20 of 20");
+  const address = page.url();
+  await page.getByText("Views", { exact: true }).click();
+  await page.getByRole("button", { name: "Keep this view…" }).click();
+  await page.getByLabel("Its name").fill("twenties");
+  await page.getByRole("button", { name: "Keep", exact: true }).click();
+  await page.goto("about:blank");
+  await page.goto(address);
+  await expect(page.getByRole("navigation", { name: "Pages" }).last()).toContainText("1–20 of 20");
+  await visit(page, "queues", "Queues");
+  await page.getByText("Views", { exact: true }).click();
+  await page.getByRole("link", { name: "twenties" }).click();
+  await expect(page.getByRole("navigation", { name: "Pages" }).last()).toContainText("1–20 of 20");
+});
+
+test("no list is asked for whole", async ({ page }) => {
+  await login(page);
+  const whole: string[] = [];
+  page.on("request", (request) => {
+    const url = new URL(request.url());
+    const isList = /^\/api\/(queues|exchanges|connections|channels|vhosts|users)$/.test(url.pathname);
+    if (isList && request.method() === "GET" && !url.searchParams.has("page")) whole.push(request.url());
+  });
+  for (const [path, heading] of [["queues", "Queues"], ["exchanges", "Exchanges"], ["connections", "Connections"], ["channels", "Channels"], ["vhosts", "Vhosts"], ["users", "Users"], ["overview", "Overview"]]) {
+    await visit(page, path!, heading!);
+    await expect(page.locator(".loading")).toHaveCount(0);
+  }
+  expect(whole).toEqual([]);
+});
+
+test("everything can be reached by keys", async ({ page }) => {
+  await login(page);
+  await page.keyboard.press("g");
+  await page.keyboard.press("q");
+  await expect(page.getByRole("heading", { level: 1, name: "Queues" })).toBeVisible();
+  await page.keyboard.press("/");
+  await page.keyboard.type("list.00");
+  await expect(page.getByRole("navigation", { name: "Pages" }).last()).toContainText("of 10");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await expect(page.getByRole("link", { name: "list.001" })).toBeFocused();
+  await page.keyboard.press("x");
+  await expect(page.getByText("1 row marked")).toBeVisible();
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("heading", { level: 1, name: "list.001" })).toBeVisible();
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: /A page, the name/ }).fill("list.042");
+  await expect(page.getByRole("option", { name: /list.042/ })).toBeVisible();
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("heading", { level: 1, name: "list.042" })).toBeVisible();
+  await page.keyboard.press("?");
+  await expect(page.getByRole("dialog")).toContainText("Search in the list");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("g");
+  await page.keyboard.press("v");
+  await page.keyboard.press("n");
+  await page.keyboard.type("by-keys");
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("heading", { level: 1, name: "by-keys" })).toBeVisible();
+});

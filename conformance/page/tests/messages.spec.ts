@@ -1,0 +1,70 @@
+// What a queue's messages do: looked at without a change, searched, moved, and who holds them.
+import { api, barriers, expect, login, makeQueue, publish, queue, test, visit } from "../support";
+
+test.beforeEach(async ({ page }) => login(page));
+
+test("messages are searched without a change to them, and moved after a trial", async ({ page }) => {
+  await makeQueue("from");
+  await makeQueue("into");
+  for (const nth of [1, 2, 3]) await publish("from", JSON.stringify({ nth }), { headers: { half: nth % 2 } });
+  await visit(page, "queues/%2F/from?tab=messages", "from");
+  await expect(page.locator(".message")).toHaveCount(3);
+  await page.getByLabel("The payload has").fill('"nth":2');
+  await page.getByLabel("The payload has").press("Tab");
+  await expect(page.locator(".message")).toHaveCount(1);
+  await expect(page.locator(".message")).toContainText('"nth": 2');
+  expect(await barriers(page)).toEqual([]);
+  await page.getByLabel("Mark message 1").check();
+  await page.getByRole("button", { name: "Move…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Queue", { exact: true }).fill("nowhere");
+  await dialog.getByRole("button", { name: "Try, without a change" }).click();
+  await expect(dialog.getByRole("alert")).toContainText("nowhere");
+  await expect(dialog.getByRole("button", { name: "Move", exact: true })).toBeDisabled();
+  await dialog.getByLabel("Queue", { exact: true }).fill("into");
+  await dialog.getByRole("button", { name: "Try, without a change" }).click();
+  await expect(dialog.getByRole("status")).toContainText("1 message would move");
+  expect((await queue("into")).messages).toBe(0);
+  await dialog.getByRole("button", { name: "Move", exact: true }).click();
+  await expect(dialog).toBeHidden();
+  expect([(await queue("from")).messages, (await queue("into")).messages]).toEqual([2, 1]);
+  const got = (await api("POST", "/api/queues/%2F/from/get", { count: 1, ackmode: "ack_requeue_true", encoding: "auto" })) as { redelivered: boolean }[];
+  expect(got[0]!.redelivered).toBe(false);
+});
+
+test("a queue says why its messages wait, and who holds them", async ({ page }) => {
+  await makeQueue("waiting");
+  await publish("waiting", "x");
+  await visit(page, "queues/%2F/waiting", "waiting");
+  await expect(page.getByRole("region", { name: "Why messages wait" })).toContainText("nobody consumes");
+  await page.getByRole("button", { name: "Unacknowledged" }).click();
+  await expect(page.getByText("Nobody holds a message of it.")).toBeVisible();
+  expect(await barriers(page)).toEqual([]);
+});
+
+test("an exchange says where a message would go", async ({ page }) => {
+  await makeQueue("traced");
+  await api("POST", "/api/bindings/%2F/e/amq.direct/q/traced", { routing_key: "there" });
+  await visit(page, "exchanges/%2F/amq.direct?tab=route", "amq.direct");
+  await page.getByLabel("Routing key").fill("there");
+  await page.getByRole("button", { name: "Where would it go?" }).click();
+  await expect(page.getByRole("status").filter({ hasText: "It reaches 1 queue" })).toContainText("traced");
+  await page.getByLabel("Routing key").fill("elsewhere");
+  await page.getByRole("button", { name: "Where would it go?" }).click();
+  await expect(page.getByText("It reaches no queue.")).toBeVisible();
+  expect((await queue("traced")).messages).toBe(0);
+  expect(await barriers(page)).toEqual([]);
+});
+
+test("whether a user may do something is asked for", async ({ page }) => {
+  await api("PUT", "/api/users/asked", { password: "asked", tags: "" });
+  await api("PUT", "/api/permissions/%2F/asked", { configure: "", write: "^mine", read: "" });
+  await visit(page, "users/asked", "asked");
+  await page.getByLabel("Named").fill("mine.1");
+  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  await expect(page.getByText("is granted to user 'asked'")).toBeVisible();
+  await page.getByLabel("Named").fill("yours");
+  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  await expect(page.getByText(/refused for user 'asked'/)).toBeVisible();
+  expect(await barriers(page)).toEqual([]);
+});
