@@ -1,7 +1,7 @@
 // Streams: queues that keep what was read.
 import { createSignal, Show } from "solid-js";
 import { rateOf, type Queue } from "../lib/types";
-import { to } from "../lib/route";
+import { query, to } from "../lib/route";
 import { Args, Badge, Button, Code, Empty, Link, Num } from "../ui/bits";
 import { List, type Column } from "../ui/list";
 import { AddQueue } from "./queues";
@@ -25,8 +25,9 @@ export function Streams() {
         <h1>Streams</h1>
         <Button kind="main" data-key="add" onClick={() => setAdding(true)}>Add a stream</Button>
       </header>
+      <p class="lead">Streams come first, other queues after them: the broker has no list of streams alone.</p>
       <List<Queue>
-        name="streams" path="/api/queues" query={{ type: "stream" }} needs={["name", "vhost"]} columns={COLUMNS} row={(one) => `${one.vhost} ${one.name}`}
+        name="streams" path="/api/queues" query={query("sort") ? {} : { sort: "type", sort_reverse: true }} needs={["name", "vhost"]} columns={COLUMNS} row={(one) => `${one.vhost} ${one.name}`}
         empty={<Empty title="There is no stream"><p>With pika:</p><Code text={`channel.queue_declare("log", durable=True, arguments={"x-queue-type": "stream"})`} /></Empty>}
       />
       <AddQueue open={adding()} close={() => setAdding(false)} type="stream" />
