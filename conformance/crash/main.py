@@ -34,7 +34,8 @@ def keep_failed(broker, name, problems):
     kept = CACHE / "failed" / name
     shutil.rmtree(kept, ignore_errors=True)
     kept.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copytree(broker.folder, kept)
+    # Sockets can't be copied.
+    shutil.copytree(broker.folder, kept, ignore=shutil.ignore_patterns("*.sock"))
     print(f"     kept: {kept}: broker.log; data as it is now; at-the-stop: data as the last round left it", flush=True)
 
 

@@ -84,6 +84,8 @@ pub struct NodeFacts {
     pub mechanisms: Vec<String>,
     /// Where it listens.
     pub listeners: Vec<ListenerFacts>,
+    /// The settings that it runs with, without secrets.
+    pub settings: serde_json::Value,
 }
 
 /// Where the broker listens, and for what.

@@ -33,6 +33,7 @@ mod login;
 mod management;
 mod metrics;
 mod open_files;
+mod operator_socket;
 mod peer;
 mod places;
 mod server;

@@ -41,6 +41,7 @@ pub(crate) fn api(
         connections_max: shared.places.most(),
         mechanisms,
         listeners,
+        settings: config.without_secrets(),
     };
     let settings = Settings {
         accounts: Arc::clone(shared.broker.accounts()),

@@ -12,6 +12,7 @@ use crate::inside::{self, NoPlace};
 use crate::listener::{Bound, Inherited};
 use crate::login::Logins;
 use crate::open_files::OpenFiles;
+use crate::operator_socket::{OperatorSocket, SocketFile};
 use crate::places::Places;
 use crate::storage::{self, StopError, StoreFailed};
 use crate::throttle::Throttles;
@@ -115,6 +116,7 @@ pub struct Server {
     checkpoints: storage::Checkpoints,
     gateway: Option<Gateway>,
     shared: Arc<Shared>,
+    _socket: Option<SocketFile>,
     _data_dir: DataDir,
 }
 
@@ -158,6 +160,7 @@ impl Server {
             false => None,
         };
         let data_dir = DataDir::open(&config.data_dir, &*config.disk())?;
+        let socket = OperatorSocket::bind(&config);
         let seed = getrandom::u64().map_err(StartError::Random)?;
         let limits = config.broker_limits();
         let (broker, storage) = storage::open(&config, limits, seed, clock.now_ms())?;
@@ -198,6 +201,7 @@ impl Server {
             let service = HttpService::Metrics(exporter);
             for_metrics.serve(&service, acceptor.as_ref(), open_files, &stopping);
         }
+        let _socket = socket.map(|socket| socket.serve(Arc::clone(&api), stopping.clone()));
         let http_at = http.addresses();
         http.serve(&HttpService::Api(api), acceptor.as_ref(), open_files, &stopping);
         timers::start(&shared.broker, clock, stopping);
@@ -214,6 +218,7 @@ impl Server {
             checkpoints,
             gateway,
             shared,
+            _socket,
             _data_dir,
         })
     }

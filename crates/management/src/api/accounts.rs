@@ -17,6 +17,7 @@ const fn route(method: Verb, pattern: &'static str, handler: Handler, doc: &'sta
 
 pub(crate) const ROUTES: &[Route] = &[
     route(Verb::Put, "/api/users/{user}", put_user, "Makes or replaces a user."),
+    route(Verb::Put, "/api/users/{user}/tags", put_tags, "Gives a user other tags, and no more."),
     route(Verb::Delete, "/api/users/{user}", delete_user, "Deletes a user."),
     route(Verb::Post, "/api/users/bulk-delete", delete_users, "Deletes several users."),
     route(
@@ -116,6 +117,16 @@ fn permissions<'b>(
         }
     };
     rows.iter().map(read).collect()
+}
+
+/// Everything else of the user stays, its password among it.
+fn put_tags(call: &Call) -> Outcome {
+    let name = call.text("user")?;
+    let known = call.admin().accounts().user(name).cloned().ok_or_else(Refusal::not_found)?;
+    refuse_protected(Some(&known))?;
+    let user = User { tags: tags(&call.object()?)?, ..User::clone(&known) };
+    call.admin().put_user(user)?;
+    Ok(Reply::done())
 }
 
 fn password(call: &Call, body: &Map<String, Value>) -> Result<PasswordHash, Refusal> {

@@ -19,6 +19,7 @@ pub(crate) const ROUTES: &[Route] = &[
         audit,
         "The last requests for changes, newest first (count), and what came of them.",
     ),
+    get("/api/config/effective", Needs::Administrator, settings, "The settings, without secrets."),
     get("/api/extensions", Needs::Login, extensions, "Extensions of the web page: there is none."),
 ];
 
@@ -54,6 +55,10 @@ fn audit(call: &Call) -> Outcome {
     let count = count.map_err(|_| Refusal::bad_request(json!(["not_int", "count"])))?;
     let last = call.api.audit.as_ref().map(|audit| audit.last(count.min(AUDIT_LINES_MAX)));
     Ok(Reply::json(&last.transpose().map_err(Refusal::internal)?.unwrap_or_default()))
+}
+
+fn settings(call: &Call) -> Outcome {
+    Ok(Reply::json(&call.api.settings.node.settings))
 }
 
 fn extensions(_: &Call) -> Outcome {

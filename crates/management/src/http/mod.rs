@@ -33,6 +33,10 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
+/// Where the operator of this machine counts as coming from.
+const OPERATOR_ADDRESS: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+
 /// Old addresses of the API's reference.
 const REFERENCES: [&str; 4] = ["/api", "/cli", "/stats", "/doc/stats.html"];
 
@@ -48,12 +52,35 @@ impl Api {
     ) where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
+        self.serve_as(stream, peer, is_tls, false, stopping).await;
+    }
+
+    /// As [`Api::serve`], for a connection that the system vouches for, such as one over a socket of
+    /// its own: requests without credentials are the operator's, who may do everything. Nothing stands
+    /// before their paths.
+    pub async fn serve_operator<S>(self: Arc<Self>, stream: S, stopping: watch::Receiver<bool>)
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        self.serve_as(stream, OPERATOR_ADDRESS, false, true, stopping).await;
+    }
+
+    async fn serve_as<S>(
+        self: Arc<Self>,
+        stream: S,
+        peer: SocketAddr,
+        is_tls: bool,
+        is_operator: bool,
+        stopping: watch::Receiver<bool>,
+    ) where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
         let Some(place) = self.places.take(peer) else {
             tracing::debug!(%peer, "HTTP connection refused: too many");
             return;
         };
         let respond = |request| {
-            let peer = Peer { address: peer, is_tls, keeper: place.keeper() };
+            let peer = Peer { address: peer, is_tls, is_operator, keeper: place.keeper() };
             respond(Arc::clone(&self), peer, request)
         };
         connection::serve(stream, peer, &place, stopping, respond).await;
@@ -75,7 +102,7 @@ async fn answered(
 ) -> (Response<Outgoing>, &str) {
     let method = request.method().clone();
     let not_found = || (answer::refusal(&Refusal::not_found()), "");
-    let prefix = api.settings.web.path_prefix.as_str();
+    let prefix = if peer.is_operator { "" } else { api.settings.web.path_prefix.as_str() };
     let Some(path) = request.uri().path().strip_prefix(prefix) else { return not_found() };
     let is_gzip_wanted = wants_gzip(request.headers());
     let looks = matches!(method, Method::GET | Method::HEAD);

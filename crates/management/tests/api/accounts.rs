@@ -122,3 +122,15 @@ async fn user_limits_are_shown_to_their_user() {
     assert_eq!(broker.send("DELETE", "/api/user-limits/u/all", "").await.status, 204);
     assert_eq!(broker.get("/api/user-limits").await.json(), json!([]));
 }
+
+#[tokio::test]
+async fn tags_are_changed_and_the_password_stays() {
+    let broker = Broker::start().await;
+    broker.add_user("mia", "", &["/"]);
+    let answer = broker.send("PUT", "/api/users/mia/tags", r#"{"tags":["management","x"]}"#).await;
+    assert_eq!(answer.status, 204);
+    let whoami = broker.call("GET", "/api/whoami", Some("mia"), "").await;
+    assert_eq!(whoami.json()["tags"], json!(["management", "x"]));
+    let answer = broker.send("PUT", "/api/users/nobody/tags", r#"{"tags":[]}"#).await;
+    assert_eq!(answer.status, 404);
+}

@@ -136,6 +136,7 @@ async fn what_needs_an_administrator_has_not_become_anybodys() {
     let document = broker.call("GET", "/api/openapi.json", None, "").await.json();
     for (method, pattern, needs) in [
         ("put", "/api/users/{user}", Needs::Administrator),
+        ("put", "/api/users/{user}/tags", Needs::Administrator),
         ("delete", "/api/users/{user}", Needs::Administrator),
         ("get", "/api/users", Needs::Administrator),
         ("put", "/api/permissions/{vhost}/{user}", Needs::Administrator),

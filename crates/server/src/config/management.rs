@@ -36,6 +36,9 @@ pub struct Management {
     pub hsts_seconds: u64,
     /// Minutes after which a session of the web page ends that nobody uses.
     pub session_idle_minutes: u64,
+    /// Serve it without credentials at `ctl.sock` in the data folder, to the user whom the broker runs
+    /// as, and to root.
+    pub local_socket: bool,
 }
 
 impl Default for Management {
@@ -50,6 +53,7 @@ impl Default for Management {
             cors_origins: Vec::new(),
             hsts_seconds: 0,
             session_idle_minutes: 480,
+            local_socket: true,
         }
     }
 }

@@ -9,6 +9,7 @@ mod management;
 mod merge;
 mod metrics;
 mod policies;
+mod shown;
 mod tls;
 
 pub use http::HttpListen;
