@@ -1,9 +1,12 @@
-//! Files that come with the program: the configuration with every default, completions, the manual.
+//! Files that the program makes: the configuration with every default, another broker's as ours,
+//! completions, the manual.
 
 use anyhow::Context;
 use courser::TEMPLATE;
+use courser_ctl::rabbitmq_conf::{Fate, translate};
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
+use std::process::ExitCode;
 
 /// Writes the configuration, to a file that is not there yet.
 pub fn config(path: &Path) -> anyhow::Result<()> {
@@ -12,6 +15,17 @@ pub fn config(path: &Path) -> anyhow::Result<()> {
     written.with_context(|| format!("can't write {}", path.display()))?;
     println!("Wrote {0}. Edit it, then: courser --config {0}", path.display());
     Ok(())
+}
+
+/// Prints the settings of another broker's file as ours, and on standard error what becomes of its lines.
+pub fn from_rabbitmq(path: &Path) -> anyhow::Result<ExitCode> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).with_context(|| format!("can't read {name}"))?;
+    let translated = translate(&text);
+    eprint!("{}", translated.describe(&name));
+    print!("{}", translated.yaml());
+    let is_wrong = translated.told.iter().any(|told| matches!(told.fate, Fate::Wrong(_)));
+    Ok(if is_wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// Prints what a shell reads to complete the command's options.

@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::{CommandFactory, Parser};
 use courser::{Config, ConfigError, Gather, Inherited, Server, banner, raise_open_file_limit};
 use courser_broker::{names_in_log, shards_in_log};
+use courser_ctl::Ctl;
 use courser_journal::tools;
 use logging::Log;
 use sd_notify::NotifyState;
@@ -60,6 +61,11 @@ enum Command {
     /// Look into the journal of a broker that is not running
     #[command(subcommand)]
     Journal(JournalCommand),
+    /// Operate a broker: look at it, change it, check it
+    Ctl(Ctl),
+    /// Take over the settings of another broker
+    #[command(subcommand)]
+    Config(ConfigCommand),
     /// Print the script that completes commands and options in a shell
     #[command(
         after_help = "Examples:\n  courser completions bash > /etc/bash_completion.d/courser\n  \
@@ -86,6 +92,19 @@ enum JournalCommand {
     Repair,
 }
 
+#[derive(Clone, Debug, clap::Subcommand)]
+enum ConfigCommand {
+    /// Print a rabbitmq.conf as settings of this broker, and say what becomes of each of its lines
+    #[command(
+        after_help = "Example:\n  courser config from-rabbitmq /etc/rabbitmq/rabbitmq.conf > courser.yaml\n\n\
+                      What becomes of each line goes to standard error. Ends with 1 if a line can't be read."
+    )]
+    FromRabbitmq {
+        /// The file
+        file: PathBuf,
+    },
+}
+
 fn parse_address(text: &str) -> Result<SocketAddr, String> {
     let help = "an IP address and a port are wanted, such as 127.0.0.1:5672 or 0.0.0.0:5672";
     text.parse().map_err(|_| help.to_owned())
@@ -93,12 +112,29 @@ fn parse_address(text: &str) -> Result<SocketAddr, String> {
 
 fn main() -> ExitCode {
     keep_pages_small();
-    match run(Arguments::parse()) {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return refused(&error),
+    };
+    match run(arguments) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("courser: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Says what is wrong with the command line, or what was asked for instead of a command.
+fn refused(error: &clap::Error) -> ExitCode {
+    let is_ctl = std::env::args_os().skip(1).any(|argument| argument == "ctl");
+    // Nobody may be there to read it.
+    let _ = error.print();
+    match error.exit_code() {
+        0 => ExitCode::SUCCESS,
+        // Scripts for RabbitMQ's tools expect its codes.
+        _ if is_ctl => ExitCode::from(courser_ctl::USAGE),
+        code => ExitCode::from(u8::try_from(code).unwrap_or(1)),
     }
 }
 
@@ -119,6 +155,15 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Journal(_)) if arguments.listen.is_empty() => {}
         Some(Command::Journal(_)) => {
             anyhow::bail!("--listen does not go with 'journal': that is for a broker not running")
+        }
+        Some(Command::Ctl(ctl)) if arguments.listen.is_empty() && arguments.config.is_none() => {
+            return Ok(ExitCode::from(ctl.run(arguments.data_dir)));
+        }
+        Some(Command::Ctl(_)) => {
+            anyhow::bail!("--listen and --config do not go with 'ctl': it asks a broker that runs")
+        }
+        Some(Command::Config(ConfigCommand::FromRabbitmq { file })) => {
+            return generate::from_rabbitmq(file);
         }
         Some(Command::Completions { shell }) => {
             return generate::completions(*shell, Arguments::command()).map(|()| ExitCode::SUCCESS);

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// What each crate is built with, as far as it is ours: all that it may be.
-const ALLOWED: [(&str, &[&str]); 13] = [
+const ALLOWED: [(&str, &[&str]); 14] = [
     ("courser-auth", &[]),
     ("courser-codec", &[]),
     ("courser-connection", &["courser-codec"]),
@@ -21,6 +21,7 @@ const ALLOWED: [(&str, &[&str]); 13] = [
     ("courser-gateway", &["courser-codec", "courser-connection", "courser-client"]),
     ("courser-perftest", &["courser-codec", "courser-connection", "courser-client"]),
     ("courser-codegen", &[]),
+    ("courser-ctl", &[]),
     ("courser-management", &["courser-auth", "courser-broker", "courser-codec", "courser-store"]),
     (
         "courser-sim",

@@ -323,3 +323,21 @@ fn metrics_are_served_where_somebody_says_or_nowhere() {
     // Another address than that of the API is the usual one.
     refused("metrics: {tls_listen: ['127.0.0.1:15692']}\ntls: {certificate: a, key: b}");
 }
+
+#[test]
+fn settings_are_shown_without_their_secrets() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("courser.yaml");
+    let text = "auth: { user: ops, password: PLANTED1, password_hashing: rabbitmq_sha256 }\n\
+                gateway:\n  endpoints:\n    - socket: pull\n      bind: tcp://127.0.0.1:5555\n      queue: q\n      \
+                password: PLANTED2\n      security: { mechanism: plain, users: { alice: PLANTED3 } }\n";
+    std::fs::write(&path, text).expect("written");
+    let config = Config::load(Some(&path), Vec::new()).expect("settings");
+    let shown = config.without_secrets();
+    assert!(!shown.to_string().contains("PLANTED"), "{shown}");
+    assert_eq!(shown["auth"]["user"], "ops");
+    assert_eq!(shown["auth"]["password"], "(removed)");
+    assert_eq!(shown["auth"]["password_hashing"], "rabbitmq_sha256");
+    assert_eq!(shown["gateway"]["endpoints"][0]["security"]["mechanism"], "plain");
+    assert_eq!(shown["management"]["listen"], "default");
+}

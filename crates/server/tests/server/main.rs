@@ -8,6 +8,7 @@ mod command;
 mod config;
 mod confirms;
 mod connections;
+mod ctl;
 mod data_dir;
 // It counts what the kernel was asked to write.
 #[cfg(target_os = "linux")]
@@ -23,6 +24,7 @@ mod open_files;
 mod permissions;
 mod policies;
 mod pressure;
+mod rabbitmq_conf;
 mod slow_readers;
 mod timers;
 mod tls;

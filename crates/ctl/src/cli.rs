@@ -1,0 +1,189 @@
+//! The command line that is made from the table.
+
+use crate::commands::{GROUPS, Group};
+use crate::format::Format;
+use crate::spec::{Argument, Kind, Spec};
+use clap::{Arg, ArgAction, Command, value_parser};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+const ABOUT: &str = "Operate a broker: look at it, change it, check it";
+
+const WHICH: &str = "Which broker: --url, or a context, or the broker on this machine, whose data folder is --data-dir, \
+                     ./courser-data or /var/lib/courser. Its socket there needs no password; it is for the user whom \
+                     the broker runs as, and for root.";
+
+const EXAMPLES: &str = "Examples:\n  courser ctl status\n  courser ctl list_queues -p orders name messages consumers\n  \
+                        courser ctl add_user alice < password.txt\n  courser ctl set_permissions alice '.*' '.*' '.*'\n  \
+                        courser ctl --url https://broker:15671 --user ops --password-file pw list_connections\n  \
+                        courser ctl context add prod --url https://broker:15671 --user ops --password-file pw\n  \
+                        courser ctl --context prod check_alarms";
+
+const CODES: &str = "Exit codes: 64 usage, 65 wrong data or nothing of that name, 67 no such user, 69 unavailable or \
+                     refused, 70 already there, 73 a file can't be written, 75 too late, 77 not permitted, 78 the \
+                     contexts are wrong.";
+
+/// Adds all commands and options to a command.
+pub(crate) fn augment(command: Command) -> Command {
+    let command = command
+        .about(ABOUT)
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .args(connection())
+        .args(style())
+        .help_template(
+            "{about-with-newline}\n{usage-heading} {usage}{after-help}\n\nOptions:\n{options}",
+        )
+        .after_help(format!("{}\n{WHICH}\n\n{CODES}\n\n{EXAMPLES}", summary()))
+        .subcommand(context());
+    GROUPS
+        .iter()
+        .flat_map(|group| group.commands)
+        .fold(command, |command, spec| command.subcommand(subcommand(spec)))
+}
+
+/// The options that say which broker is meant.
+pub(crate) fn connection() -> [Arg; 6] {
+    let path = || value_parser!(PathBuf);
+    [
+        Arg::new("url")
+            .long("url")
+            .value_name("URL")
+            .env("COURSER_CTL_URL")
+            .global(true)
+            .help("The broker's HTTP API, such as https://broker:15671"),
+        Arg::new("login")
+            .long("user")
+            .value_name("USER")
+            .env("COURSER_CTL_USER")
+            .global(true)
+            .help("Who asks"),
+        Arg::new("password-file")
+            .long("password-file")
+            .value_name("FILE")
+            .value_parser(path())
+            .global(true)
+            .help("A file whose first line is the password; or set COURSER_CTL_PASSWORD"),
+        Arg::new("ca")
+            .long("ca")
+            .value_name("FILE")
+            .value_parser(path())
+            .env("COURSER_CTL_CA")
+            .global(true)
+            .help("Authorities of the broker's certificate, in PEM form [default: this machine's]"),
+        Arg::new("context")
+            .long("context")
+            .value_name("NAME")
+            .env("COURSER_CTL_CONTEXT")
+            .global(true)
+            .help("A broker that 'context add' has given a name"),
+        Arg::new("timeout")
+            .short('t')
+            .long("timeout")
+            .value_name("SECONDS")
+            .global(true)
+            .value_parser(parse_seconds)
+            .default_value("60")
+            .help("How long everything may take"),
+    ]
+}
+
+fn parse_seconds(text: &str) -> Result<std::time::Duration, String> {
+    if text == "infinity" {
+        return Ok(std::time::Duration::from_secs(u64::from(u32::MAX)));
+    }
+    let seconds =
+        text.parse::<f64>().ok().filter(|seconds| (0.0..=f64::from(u32::MAX)).contains(seconds));
+    seconds
+        .map(std::time::Duration::from_secs_f64)
+        .ok_or_else(|| "a number of seconds is wanted, or infinity".to_owned())
+}
+
+fn style() -> [Arg; 5] {
+    let flag =
+        |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue).global(true);
+    [
+        Arg::new("vhost")
+            .short('p')
+            .long("vhost")
+            .value_name("VHOST")
+            .global(true)
+            .help("The virtual host [default: /]"),
+        Arg::new("formatter")
+            .long("formatter")
+            .value_name("FORM")
+            .value_parser(value_parser!(Format))
+            .default_value("table")
+            .global(true)
+            .help("How the answer is written"),
+        flag("quiet").short('q').help("Say nothing but the answer"),
+        flag("silent").short('s').help("Nor the names of columns"),
+        flag("no-table-headers").help("Leave out the names of columns"),
+    ]
+}
+
+/// The commands by what they are about, with a line for each.
+fn summary() -> String {
+    let mut text = String::new();
+    for Group { title, commands } in GROUPS {
+        // Writing to a String does not fail.
+        let _ = writeln!(text, "{title}:");
+        for spec in *commands {
+            let _ = writeln!(text, "  {:<36}{}", spec.name, spec.about);
+        }
+        text.push('\n');
+    }
+    let (name, about) = ("context", "Add, use, list and remove contexts");
+    let _ = writeln!(text, "Brokers with names:\n  {name:<36}{about}");
+    text
+}
+
+fn subcommand(spec: &'static Spec) -> Command {
+    let mut command = Command::new(spec.name).about(spec.about);
+    for argument in spec.arguments {
+        command = command.arg(arg(argument));
+    }
+    if spec.examples.is_empty() {
+        return command;
+    }
+    let lines: Vec<String> =
+        spec.examples.iter().map(|example| format!("  courser ctl {example}")).collect();
+    command.after_help(format!("Examples:\n{}", lines.join("\n")))
+}
+
+fn arg(argument: &Argument) -> Arg {
+    let arg = Arg::new(argument.name).help(argument.help);
+    // A negative number or a regular expression may begin with a hyphen.
+    match argument.kind {
+        Kind::Required => arg.required(true),
+        Kind::Optional => arg,
+        Kind::Any => arg.num_args(0..),
+        Kind::Option => arg.long(argument.name).value_name("VALUE"),
+        Kind::Flag => arg.long(argument.name).action(ArgAction::SetTrue),
+    }
+}
+
+fn context() -> Command {
+    let name = || Arg::new("name").required(true).help("Its name");
+    Command::new("context")
+        .about("Brokers with names of one's own, in ~/.config/courser/contexts.yaml")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .after_help(
+            "Examples:\n  courser ctl context add prod --url https://broker:15671 --user ops --password-file ~/.prod\n  \
+             courser ctl context use prod\n  courser ctl context list\n  courser ctl context remove prod",
+        )
+        .subcommand(
+            Command::new("add")
+                .about("Give the broker of --url, --user, --password-file and --ca a name, or that of --data-dir")
+                .arg(name())
+                .arg(
+                    Arg::new("keep-password").long("keep-password").action(ArgAction::SetTrue).help(
+                        "Keep the password itself, from --password-file or COURSER_CTL_PASSWORD, not the file's name",
+                    ),
+                ),
+        )
+        .subcommand(Command::new("use").about("Have it meant where nothing is said").arg(name()))
+        .subcommand(Command::new("list").about("Show them, without passwords"))
+        .subcommand(Command::new("remove").about("Forget it").arg(name()))
+}

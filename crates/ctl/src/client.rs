@@ -1,0 +1,354 @@
+//! Requests to a broker's HTTP API, one after the other, over its socket or over the network.
+
+use crate::failure::{DATA, Failure, NO_PERMISSION, TEMPORARY, UNAVAILABLE};
+use crate::target::{Remote, Target};
+use crate::tls;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::{Method, Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::runtime::Runtime;
+use tokio::time::Instant;
+
+/// Bytes of an answer.
+const ANSWER_BYTES_MAX: usize = 1 << 30;
+
+/// A client of one broker.
+pub struct Client {
+    runtime: Runtime,
+    target: Target,
+    connection: Option<SendRequest<Full<Bytes>>>,
+    timeout: Duration,
+    deadline: Instant,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// The body, whole.
+    pub body: Bytes,
+}
+
+impl Answer {
+    /// The body as JSON.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn json(&self) -> Result<Value, Failure> {
+        serde_json::from_slice(&self.body).map_err(Failure::answer)
+    }
+
+    /// What a refusal gives as its reason.
+    pub fn reason(&self) -> String {
+        let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
+        match &body["reason"] {
+            Value::String(reason) => reason.trim_end().to_owned(),
+            Value::Null => format!("the broker answers with status {}", self.status),
+            other => other.to_string(),
+        }
+    }
+
+    /// Whether it is a success.
+    pub fn is_good(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+}
+
+/// A body that is JSON.
+pub fn body(value: &Value) -> Bytes {
+    Bytes::from(value.to_string())
+}
+
+impl Client {
+    /// A client for a broker; everything that is asked of it together may take this long.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn new(target: Target, timeout: Duration) -> Result<Self, Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Failure::error(UNAVAILABLE, error))?;
+        let deadline = Instant::now() + timeout;
+        Ok(Client { runtime, target, connection: None, timeout, deadline })
+    }
+
+    /// The broker that is asked.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// How long everything may take.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Whether that is over.
+    pub fn is_late(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+
+    /// Begins to count anew.
+    pub fn restart_clock(&mut self) {
+        self.deadline = Instant::now() + self.timeout;
+    }
+
+    /// What is at a path, as JSON.
+    ///
+    /// # Errors
+    /// If it can't be had.
+    pub fn get(&mut self, path: &str) -> Result<Value, Failure> {
+        let answer = self.call(Method::GET, path, Bytes::new())?;
+        good(answer)?.json()
+    }
+
+    /// What is at a path; nothing where that is not there.
+    ///
+    /// # Errors
+    /// If it can't be had.
+    pub fn find(&mut self, path: &str) -> Result<Option<Value>, Failure> {
+        let answer = self.call(Method::GET, path, Bytes::new())?;
+        match answer.status {
+            404 => Ok(None),
+            _ => good(answer)?.json().map(Some),
+        }
+    }
+
+    /// Sends a request and reads the answer, whatever that is.
+    ///
+    /// # Errors
+    /// If there is no answer.
+    pub fn call(&mut self, method: Method, path: &str, body: Bytes) -> Result<Answer, Failure> {
+        self.call_with(method, path, body, &[])
+    }
+
+    /// As [`Client::call`], with headers.
+    ///
+    /// # Errors
+    /// If there is no answer.
+    pub fn call_with(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+        headers: &[(&str, &str)],
+    ) -> Result<Answer, Failure> {
+        let Client { runtime, target, connection, timeout, deadline } = self;
+        let request = || request(target, &method, path, &body, headers);
+        let asked = runtime.block_on(async {
+            tokio::time::timeout_at(*deadline, ask(target, connection, request)).await
+        });
+        asked.unwrap_or_else(|_| {
+            let text = format!(
+                "{target} did not answer in time. Timeout value used: {}",
+                timeout.as_millis()
+            );
+            Err(Failure::new(TEMPORARY, format!("Error: {text}")))
+        })
+    }
+
+    /// Who may log in with these: the answer to a login over the same way.
+    ///
+    /// # Errors
+    /// If there is no answer.
+    pub fn log_in(&mut self, user: &str, password: &str) -> Result<Answer, Failure> {
+        let header = basic(user, password);
+        self.call_with(Method::GET, "/api/whoami", Bytes::new(), &[("authorization", &header)])
+    }
+
+    /// Waits, but not beyond the deadline.
+    pub fn pause(&self, pause: Duration) {
+        self.runtime.block_on(async {
+            tokio::time::sleep_until(self.deadline.min(Instant::now() + pause)).await;
+        });
+    }
+}
+
+/// The answer if it is a success; what it says otherwise.
+///
+/// # Errors
+/// What the broker refuses for.
+pub fn good(answer: Answer) -> Result<Answer, Failure> {
+    if answer.is_good() {
+        return Ok(answer);
+    }
+    let reason = answer.reason();
+    Err(match answer.status {
+        401 if reason == "Not_Authorized" => {
+            Failure::error(NO_PERMISSION, "the user or the password is wrong")
+        }
+        401 => {
+            Failure::error(NO_PERMISSION, format!("this is not permitted to the user: {reason}"))
+        }
+        404 => Failure::error(DATA, format!("there is no such thing: {reason}")),
+        _ => Failure::error(UNAVAILABLE, reason),
+    })
+}
+
+fn basic(user: &str, password: &str) -> String {
+    format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
+}
+
+fn request(
+    target: &Target,
+    method: &Method,
+    path: &str,
+    body: &Bytes,
+    headers: &[(&str, &str)],
+) -> Result<Request<Full<Bytes>>, Failure> {
+    let (prefix, host) = match target {
+        Target::Local(_) => ("", "localhost".to_owned()),
+        Target::Http(remote) => (&*remote.prefix, format!("{}:{}", remote.host, remote.port)),
+    };
+    let mut builder = Request::builder().method(method).uri(format!("{prefix}{path}"));
+    builder = builder.header("host", host).header("accept", "application/json");
+    if !body.is_empty() {
+        builder = builder.header("content-type", "application/json");
+    }
+    let is_said = headers.iter().any(|(name, _)| *name == "authorization");
+    if let Target::Http(remote) = target
+        && !is_said
+    {
+        builder = builder.header("authorization", basic(&remote.user, &remote.password));
+    }
+    for (name, value) in headers {
+        builder = builder.header(*name, *value);
+    }
+    builder.body(Full::new(body.clone())).map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// Asks over the connection that is there, or over a new one. One that was closed while it was idle
+/// does no harm: nothing of the request had been read.
+async fn ask(
+    target: &Target,
+    connection: &mut Option<SendRequest<Full<Bytes>>>,
+    request: impl Fn() -> Result<Request<Full<Bytes>>, Failure>,
+) -> Result<Answer, Failure> {
+    let lost = |error: &dyn Error| {
+        let mut text = error.to_string();
+        let mut source = error.source();
+        while let Some(inner) = source {
+            text = format!("{text}: {inner}");
+            source = inner.source();
+        }
+        Failure::error(UNAVAILABLE, format!("the connection to {target} was lost: {text}"))
+    };
+    let idle = match connection.take() {
+        Some(mut idle) => idle.ready().await.is_ok().then_some(idle),
+        None => None,
+    };
+    let mut sender = match idle {
+        Some(idle) => idle,
+        None => connect(target).await?,
+    };
+    let answer = match sender.send_request(request()?).await {
+        Err(error) if error.is_canceled() => {
+            sender = connect(target).await?;
+            sender.send_request(request()?).await
+        }
+        answered => answered,
+    };
+    let answer = answer.map_err(|error| lost(&error))?;
+    let status: StatusCode = answer.status();
+    let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await;
+    let body = body.map_err(|error| lost(&*error))?.to_bytes();
+    *connection = Some(sender);
+    Ok(Answer { status: status.as_u16(), body })
+}
+
+async fn connect(target: &Target) -> Result<SendRequest<Full<Bytes>>, Failure> {
+    let fail = |error: &dyn std::fmt::Display| {
+        Failure::error(UNAVAILABLE, format!("the broker at {target} can't be reached: {error}"))
+    };
+    match target {
+        Target::Local(path) => match UnixStream::connect(path).await {
+            Ok(stream) => handshake(stream).await.map_err(|error| fail(&error)),
+            Err(error) => Err(local_failure(path, &error)),
+        },
+        Target::Http(remote) => {
+            let stream = dial(remote).await.map_err(|error| fail(&error))?;
+            if !remote.tls {
+                return handshake(stream).await.map_err(|error| fail(&error));
+            }
+            let stream = tls::connect(remote, stream).await?;
+            handshake(stream).await.map_err(|error| fail(&error))
+        }
+    }
+}
+
+fn local_failure(path: &std::path::Path, error: &io::Error) -> Failure {
+    let socket = path.display();
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => Failure::error(
+            NO_PERMISSION,
+            format!("{socket} is for the user whom the broker runs as, and for root"),
+        ),
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+            Failure::error(UNAVAILABLE, format!("no broker runs at {socket}: {error}"))
+        }
+        _ => {
+            Failure::error(UNAVAILABLE, format!("the broker at {socket} can't be reached: {error}"))
+        }
+    }
+}
+
+async fn dial(remote: &Remote) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect((&*remote.host, remote.port)).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+async fn handshake<S>(stream: S) -> hyper::Result<SendRequest<Full<Bytes>>>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    // What goes wrong with it, the sender says.
+    tokio::spawn(connection);
+    Ok(sender)
+}
+
+/// A name as one segment of a path.
+pub fn segment(name: &str) -> String {
+    let mut encoded = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_encoded_as_one_segment() {
+        assert_eq!(segment("/"), "%2F");
+        assert_eq!(segment("a b%ä"), "a%20b%25%C3%A4");
+        assert_eq!(segment("orders.eu-1_~"), "orders.eu-1_~");
+    }
+
+    #[test]
+    fn refusals_have_their_codes() {
+        let refused = |status, body: &'static str| {
+            good(Answer { status, body: body.into() }).expect_err("a refusal").code
+        };
+        assert_eq!(refused(401, r#"{"reason":"Not_Authorized"}"#), NO_PERMISSION);
+        assert_eq!(refused(404, ""), DATA);
+        assert_eq!(refused(400, r#"{"reason":["a",1]}"#), UNAVAILABLE);
+        assert_eq!(refused(503, "not JSON"), UNAVAILABLE);
+    }
+}

@@ -1,0 +1,225 @@
+//! Checks for probes: each succeeds, or fails with 69.
+
+use crate::client::segment;
+use crate::failure::{Failure, UNAVAILABLE};
+use crate::input::Input;
+use crate::session::Session;
+use crate::spec::{Action, Output, Spec, required};
+use bytes::Bytes;
+use hyper::Method;
+use serde_json::Value;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
+use std::time::Duration;
+
+/// How long a listener may take to accept a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+macro_rules! spec {
+    ($name:literal, $about:literal, [$($argument:expr),*], $example:literal, $intent:literal, $run:expr) => {
+        Spec {
+            name: $name,
+            about: $about,
+            arguments: &[$($argument),*],
+            examples: &[$example],
+            intent: $intent,
+            action: Action::Run($run),
+        }
+    };
+}
+
+pub(super) const COMMANDS: &[Spec] = &[
+    spec!(
+        "check_running",
+        "The broker is up and serves clients",
+        [],
+        "-q check_running",
+        "Checking if the broker is running ...",
+        running
+    ),
+    spec!(
+        "check_alarms",
+        "Neither memory nor disk are short",
+        [],
+        "-q check_alarms",
+        "Asking the broker to report any resource alarms ...",
+        alarms
+    ),
+    spec!(
+        "check_local_alarms",
+        "The same: there is one node",
+        [],
+        "-q check_local_alarms",
+        "Asking the broker to report any local resource alarms ...",
+        alarms
+    ),
+    spec!(
+        "check_port_listener",
+        "Something listens on a port",
+        [required("port", "The port")],
+        "check_port_listener 5672",
+        "Asking the broker if there's an active listener on port {port} ...",
+        port
+    ),
+    spec!(
+        "check_protocol_listener",
+        "Something listens for a protocol",
+        [required("protocol", "amqp, amqp/ssl, http or https")],
+        "check_protocol_listener amqp",
+        "Asking the broker if there's an active listener for protocol {protocol} ...",
+        protocol
+    ),
+    spec!(
+        "check_port_connectivity",
+        "Every listener takes connections from here",
+        [],
+        "check_port_connectivity",
+        "Testing TCP connections to all active listeners ...",
+        connectivity
+    ),
+    spec!(
+        "check_virtual_hosts",
+        "All vhosts run",
+        [],
+        "check_virtual_hosts",
+        "Checking if all vhosts are running ...",
+        vhosts
+    ),
+    spec!(
+        "check_if_node_is_quorum_critical",
+        "The node may be stopped: there is only one",
+        [],
+        "check_if_node_is_quorum_critical",
+        "Checking if the node is critical for quorum of any queues/streams ...",
+        quorum
+    ),
+    spec!(
+        "node_health_check",
+        "An old name of check_running",
+        [],
+        "node_health_check",
+        "",
+        running
+    ),
+];
+
+/// What a check answers: nothing if it passes, else what it found.
+fn check(session: &mut Session, path: &str) -> Result<Option<Value>, Failure> {
+    let path = format!("/api/health/checks/{path}");
+    let answer = session.client.call(Method::GET, &path, Bytes::new())?;
+    match answer.status {
+        503 => answer.json().map(Some),
+        _ => crate::client::good(answer).map(|_| None),
+    }
+}
+
+fn failed(text: String) -> Failure {
+    Failure::error(UNAVAILABLE, text)
+}
+
+fn said(text: String) -> Result<Output, Failure> {
+    Ok(Output::Text(text))
+}
+
+fn list(value: &Value) -> String {
+    let items = value.as_array().map_or(&[][..], Vec::as_slice);
+    items.iter().map(crate::format::cell).collect::<Vec<_>>().join(", ")
+}
+
+fn running(session: &mut Session, _: &Input) -> Result<Output, Failure> {
+    match check(session, "ready-to-serve-clients")? {
+        None => said("Courser is fully booted and running".to_owned()),
+        Some(found) => Err(failed(crate::format::cell(&found["reason"]))),
+    }
+}
+
+fn alarms(session: &mut Session, _: &Input) -> Result<Output, Failure> {
+    match check(session, "local-alarms")? {
+        None => said("The broker reported no alarms".to_owned()),
+        Some(found) => {
+            let alarm = |one: &Value| {
+                let what = super::node::capital(one["resource"].as_str().unwrap_or_default());
+                format!("{what} alarm on node {}", crate::format::cell(&one["node"]))
+            };
+            let alarms = found["alarms"].as_array().map_or(&[][..], Vec::as_slice);
+            Err(failed(alarms.iter().map(alarm).collect::<Vec<_>>().join("\n")))
+        }
+    }
+}
+
+fn port(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    let port = input.text("port");
+    if port.parse::<u16>().is_err() {
+        return Err(Failure::usage(format!("'{port}' is no port")));
+    }
+    match check(session, &format!("port-listener/{}", segment(port)))? {
+        None => said(format!("A listener for port {port} is running.")),
+        Some(found) => Err(failed(format!(
+            "No listener for port {port} is active. Found listeners that use the following ports: {}",
+            list(&found["ports"])
+        ))),
+    }
+}
+
+fn protocol(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    let name = input.text("protocol");
+    match check(session, &format!("protocol-listener/{}", segment(name)))? {
+        None => said(format!("A listener for protocol {name} is running.")),
+        Some(found) => Err(failed(format!(
+            "No listener for protocol {name} is active. Found listeners for the following protocols: {}",
+            list(&found["protocols"])
+        ))),
+    }
+}
+
+fn connectivity(session: &mut Session, _: &Input) -> Result<Output, Failure> {
+    let overview = session.client.get("/api/overview?columns=listeners")?;
+    let listeners = overview["listeners"].as_array().cloned().unwrap_or_default();
+    let (mut good, mut bad) = (Vec::new(), Vec::new());
+    for listener in listeners {
+        let port = listener["port"].as_u64().and_then(|port| u16::try_from(port).ok()).unwrap_or(0);
+        match connect(session, listener["ip_address"].as_str().unwrap_or_default(), port) {
+            Ok(()) => good.push(port.to_string()),
+            Err(error) => bad.push(format!("{port} ({error})")),
+        }
+    }
+    match bad.is_empty() {
+        true => said(format!("Successfully connected to ports {}", good.join(", "))),
+        false => Err(failed(format!("Failed to connect to ports {}", bad.join(", ")))),
+    }
+}
+
+/// Connects to a listener: at its own address, or at the broker's where it listens at all.
+fn connect(session: &Session, interface: &str, port: u16) -> std::io::Result<()> {
+    let everywhere = ["0.0.0.0", "::"].contains(&interface);
+    let host = match session.client.target() {
+        crate::target::Target::Http(remote) if everywhere => remote.host.clone(),
+        _ if everywhere => "localhost".to_owned(),
+        _ => interface.to_owned(),
+    };
+    let addresses: Vec<SocketAddr> = (host.as_str(), port).to_socket_addrs()?.collect();
+    let mut last = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+            Ok(_) => return Ok(()),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn vhosts(session: &mut Session, _: &Input) -> Result<Output, Failure> {
+    match check(session, "virtual-hosts")? {
+        None => said("The broker reported all vhosts as running".to_owned()),
+        Some(found) => Err(failed(crate::format::cell(&found["reason"]))),
+    }
+}
+
+fn quorum(session: &mut Session, _: &Input) -> Result<Output, Failure> {
+    match check(session, "node-is-quorum-critical")? {
+        None => said(
+            "The node is the only one in a single node cluster, the check does not apply"
+                .to_owned(),
+        ),
+        Some(found) => Err(failed(crate::format::cell(&found["reason"]))),
+    }
+}

@@ -1,0 +1,118 @@
+//! Everything that the broker is made of, in one document.
+
+use crate::client::{good, segment};
+use crate::failure::{CANT_CREATE, DATA, Failure};
+use crate::input::Input;
+use crate::session::Session;
+use crate::spec::{Action, Output, Spec, optional, required};
+use bytes::Bytes;
+use hyper::Method;
+use serde_json::Value;
+use std::fs::OpenOptions;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+
+/// Bytes of definitions that the broker takes.
+const IMPORT_BYTES_MAX: u64 = 10_000_000;
+
+pub(super) const COMMANDS: &[Spec] = &[
+    Spec {
+        name: "export_definitions",
+        about: "Write users, vhosts, permissions, policies, exchanges, queues and bindings to a file (or -)",
+        arguments: &[required("file", "The file; - is standard output")],
+        examples: &[
+            "export_definitions definitions.json",
+            "export_definitions - -p orders | jq .queues",
+        ],
+        intent: "",
+        action: Action::Run(export),
+    },
+    Spec {
+        name: "import_definitions",
+        about: "Make what a file of definitions describes; what is there stays",
+        arguments: &[optional("file", "The file; standard input if it is left out")],
+        examples: &[
+            "import_definitions definitions.json",
+            "import_definitions -p orders < orders.json",
+        ],
+        intent: "",
+        action: Action::Run(import),
+    },
+];
+
+/// The definitions of the broker, or of the vhost that is named.
+fn path(input: &Input) -> String {
+    match &input.vhost {
+        Some(vhost) => format!("/api/definitions/{}", segment(vhost)),
+        None => "/api/definitions".to_owned(),
+    }
+}
+
+fn export(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    let file = input.text("file");
+    if file != "-" && session.style.says_intent() {
+        println!("Exporting definitions in JSON to a file at \"{file}\" ...");
+    }
+    let answer = session.client.call(Method::GET, &path(input), Bytes::new())?;
+    let document = good(answer)?.body;
+    if file == "-" {
+        return Ok(Output::Raw(document.to_vec()));
+    }
+    // Hashes of passwords are in it.
+    let opened = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(file);
+    let written = opened.and_then(|mut opened| {
+        opened.write_all(&document)?;
+        opened.sync_all()
+    });
+    written.map_err(|error| {
+        Failure::error(CANT_CREATE, format!("{file} can't be written: {error}"))
+    })?;
+    Ok(Output::Nothing)
+}
+
+fn import(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    let from = input.find("file").filter(|file| *file != "-");
+    let document = read(from)?;
+    // A mistake in the file is best said before anything is changed.
+    serde_json::from_slice::<Value>(&document).map_err(|error| {
+        Failure::error(DATA, format!("{} is no JSON: {error}", from.unwrap_or("standard input")))
+    })?;
+    if session.style.says_intent() {
+        match from {
+            Some(file) => println!("Importing definitions in JSON from a file at \"{file}\" ..."),
+            None => println!("Importing definitions in JSON from standard input ..."),
+        }
+    }
+    good(session.client.call(Method::POST, &path(input), document.into())?)?;
+    Ok(Output::Text("Successfully imported definitions.".to_owned()))
+}
+
+fn read(from: Option<&str>) -> Result<Vec<u8>, Failure> {
+    let fail = |error: std::io::Error| match from {
+        Some(file) if error.kind() == std::io::ErrorKind::NotFound => Failure::new(
+            DATA,
+            format!("Error (argument validation): Bad argument: File {file} does not exist"),
+        ),
+        _ => Failure::error(
+            DATA,
+            format!("{} can't be read: {error}", from.unwrap_or("standard input")),
+        ),
+    };
+    let mut document = Vec::new();
+    let read = match from {
+        Some(file) => std::fs::File::open(file)
+            .and_then(|file| file.take(IMPORT_BYTES_MAX + 1).read_to_end(&mut document)),
+        None => std::io::stdin().lock().take(IMPORT_BYTES_MAX + 1).read_to_end(&mut document),
+    };
+    read.map_err(fail)?;
+    match document.len() as u64 > IMPORT_BYTES_MAX {
+        true => Err(Failure::error(
+            DATA,
+            format!(
+                "the definitions have more than {IMPORT_BYTES_MAX} bytes: import them vhost by vhost, or when \
+                 the broker starts (management.load_definitions)"
+            ),
+        )),
+        false => Ok(document),
+    }
+}

@@ -1,0 +1,139 @@
+//! Limits of vhosts and users.
+
+use crate::client::{body, good, segment};
+use crate::failure::{Failure, NO_USER, UNAVAILABLE};
+use crate::input::Input;
+use crate::session::Session;
+use crate::spec::{Action, Output, Spec, optional, required};
+use bytes::Bytes;
+use hyper::Method;
+use serde_json::{Value, json};
+
+const DEFINITION: crate::spec::Argument =
+    required("definition", "Limits by name, as JSON; a negative one lifts a limit");
+
+pub(super) const COMMANDS: &[Spec] = &[
+    Spec {
+        name: "list_vhost_limits",
+        about: "Show the limits of a vhost",
+        arguments: &[],
+        examples: &["list_vhost_limits -p orders"],
+        intent: "Listing limits for vhost \"{vhost}\" ...",
+        action: Action::Run(of_vhost),
+    },
+    Spec {
+        name: "set_vhost_limits",
+        about: "Limit connections (max-connections) or queues (max-queues) of a vhost",
+        arguments: &[DEFINITION],
+        examples: &["set_vhost_limits -p orders '{\"max-connections\": 256}'"],
+        intent: "Setting vhost limits to \"{definition}\" for vhost \"{vhost}\" ...",
+        action: Action::Run(set_vhost),
+    },
+    Spec {
+        name: "clear_vhost_limits",
+        about: "Lift all limits of a vhost",
+        arguments: &[],
+        examples: &["clear_vhost_limits -p orders"],
+        intent: "Clearing vhost \"{vhost}\" limits ...",
+        action: Action::Run(clear_vhost),
+    },
+    Spec {
+        name: "list_user_limits",
+        about: "Show the limits of a user",
+        arguments: &[optional("user", "The user's name; guest if it is left out")],
+        examples: &["list_user_limits alice"],
+        intent: "Listing user limits ...",
+        action: Action::Run(of_user),
+    },
+    Spec {
+        name: "set_user_limits",
+        about: "Limit connections (max-connections) or channels (max-channels) of a user",
+        arguments: &[required("user", "The user's name"), DEFINITION],
+        examples: &["set_user_limits alice '{\"max-channels\": 100}'"],
+        intent: "Setting user limits to \"{definition}\" for user \"{user}\" ...",
+        action: Action::Run(set_user),
+    },
+    Spec {
+        name: "clear_user_limits",
+        about: "Lift a limit of a user, or all",
+        arguments: &[
+            required("user", "The user's name"),
+            required("limit", "max-connections, max-channels or all"),
+        ],
+        examples: &["clear_user_limits alice all"],
+        intent: "Clearing \"{limit}\" limit for user \"{user}\" ...",
+        action: Action::Run(clear_user),
+    },
+];
+
+const VHOST_LIMITS: [&str; 2] = ["max-connections", "max-queues"];
+
+/// The limits at a path, which lists what has some.
+fn shown(session: &mut Session, path: &str) -> Result<Output, Failure> {
+    let found = session.client.find(path)?.unwrap_or_default();
+    let value = found.get(0).map_or_else(|| json!({}), |one| one["value"].clone());
+    Ok(Output::Both(value.to_string(), value))
+}
+
+/// Sets each limit by itself, as the API has it.
+fn set(session: &mut Session, path: &str, definition: &Value) -> Result<(), Failure> {
+    let wrong =
+        || Failure::error(UNAVAILABLE, "limits are an object, such as {\"max-connections\": 10}");
+    for (name, value) in definition.as_object().ok_or_else(wrong)? {
+        let sent = body(&json!({ "value": value }));
+        let answer =
+            session.client.call(Method::PUT, &format!("{path}/{}", segment(name)), sent)?;
+        if answer.reason().contains("no_such_user") {
+            return Err(Failure::error(NO_USER, "the user does not exist"));
+        }
+        good(answer)?;
+    }
+    Ok(())
+}
+
+fn clear(session: &mut Session, path: &str) -> Result<(), Failure> {
+    let answer = session.client.call(Method::DELETE, path, Bytes::new())?;
+    // A limit that there was not is as good as one that was lifted.
+    if answer.status == 404 {
+        return Ok(());
+    }
+    good(answer).map(drop)
+}
+
+fn vhost_path(input: &Input) -> String {
+    format!("/api/vhost-limits/{}", segment(input.vhost()))
+}
+
+fn user_path(name: &str) -> String {
+    format!("/api/user-limits/{}", segment(name))
+}
+
+fn of_vhost(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    shown(session, &vhost_path(input))
+}
+
+fn set_vhost(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    set(session, &vhost_path(input), &input.json("definition")?)?;
+    Ok(Output::Nothing)
+}
+
+fn clear_vhost(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    for name in VHOST_LIMITS {
+        clear(session, &format!("{}/{name}", vhost_path(input)))?;
+    }
+    Ok(Output::Nothing)
+}
+
+fn of_user(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    shown(session, &user_path(input.find("user").unwrap_or("guest")))
+}
+
+fn set_user(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    set(session, &user_path(input.text("user")), &input.json("definition")?)?;
+    Ok(Output::Nothing)
+}
+
+fn clear_user(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    clear(session, &format!("{}/{}", user_path(input.text("user")), segment(input.text("limit"))))?;
+    Ok(Output::Nothing)
+}

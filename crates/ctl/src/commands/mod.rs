@@ -1,0 +1,103 @@
+//! The table of commands, by what they are about.
+
+mod absent;
+mod checks;
+mod columns;
+mod connections;
+mod definitions;
+mod limits;
+mod lists;
+mod node;
+mod parameters;
+mod permissions;
+mod policies;
+mod queues;
+mod report;
+mod users;
+mod vhosts;
+
+use crate::spec::Spec;
+
+/// Commands about one thing.
+pub(crate) struct Group {
+    pub title: &'static str,
+    pub commands: &'static [Spec],
+}
+
+/// All commands.
+pub(crate) const GROUPS: &[Group] = &[
+    Group { title: "The broker", commands: node::COMMANDS },
+    Group { title: "Health checks", commands: checks::COMMANDS },
+    Group { title: "Lists", commands: lists::COMMANDS },
+    Group { title: "Queues", commands: queues::COMMANDS },
+    Group { title: "Connections", commands: connections::COMMANDS },
+    Group { title: "Users", commands: users::COMMANDS },
+    Group { title: "Permissions", commands: permissions::COMMANDS },
+    Group { title: "Virtual hosts", commands: vhosts::COMMANDS },
+    Group { title: "Limits", commands: limits::COMMANDS },
+    Group { title: "Policies", commands: policies::COMMANDS },
+    Group { title: "Parameters", commands: parameters::COMMANDS },
+    Group { title: "Definitions", commands: definitions::COMMANDS },
+    Group { title: "Support", commands: report::COMMANDS },
+    Group { title: "Not here", commands: absent::COMMANDS },
+];
+
+/// The command of this name.
+pub(crate) fn find(name: &str) -> Option<&'static Spec> {
+    GROUPS.iter().flat_map(|group| group.commands).find(|spec| spec.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Action, Kind};
+    use std::collections::BTreeSet;
+
+    fn all() -> impl Iterator<Item = &'static Spec> {
+        GROUPS.iter().flat_map(|group| group.commands)
+    }
+
+    #[test]
+    fn each_command_is_there_once() {
+        let mut names = BTreeSet::new();
+        for spec in all() {
+            assert!(names.insert(spec.name), "{} is there twice", spec.name);
+        }
+    }
+
+    #[test]
+    fn templates_name_arguments_that_there_are() {
+        for spec in all() {
+            let mut templates = vec![spec.intent];
+            match &spec.action {
+                Action::List(list) => templates.push(list.path),
+                Action::Change(change) => templates.extend([change.path, change.done]),
+                _ => {}
+            }
+            for template in templates {
+                for part in template.split('{').skip(1) {
+                    let name = part.split('}').next().expect("a name");
+                    let known =
+                        name == "vhost" || spec.arguments.iter().any(|one| one.name == name);
+                    assert!(known, "{}: {template}", spec.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lists_show_columns_that_they_have() {
+        for spec in all() {
+            let Action::List(list) = &spec.action else { continue };
+            for name in list.default {
+                let known = list.columns.iter().any(|(known, _)| known == name);
+                assert!(known, "{}: {name}", spec.name);
+            }
+            if list.columns.len() > list.default.len() {
+                let names_columns =
+                    |one: &crate::spec::Argument| one.name == "columns" && one.kind == Kind::Any;
+                assert!(spec.arguments.iter().any(names_columns), "{}", spec.name);
+            }
+        }
+    }
+}

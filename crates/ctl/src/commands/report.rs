@@ -1,0 +1,191 @@
+//! A bundle for whoever helps: what the broker is and how it is, without anybody's secrets.
+
+use crate::failure::{CANT_CREATE, DATA, Failure};
+use crate::input::Input;
+use crate::redact::{redacted, redacted_text};
+use crate::session::Session;
+use crate::spec::{Action, Output, Spec, option, optional};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Bytes of the log that are taken.
+const LOG_BYTES_MAX: u64 = 1 << 20;
+/// Files of the journal that are named.
+const FILES_MAX: usize = 10_000;
+/// The folder in the bundle.
+const FOLDER: &str = "courser-report";
+
+/// What is asked, and the file that it goes to. A broker with very many queues has only the first page
+/// of each list in it.
+const PARTS: &[(&str, &str)] = &[
+    ("overview.json", "/api/overview"),
+    ("nodes.json", "/api/nodes"),
+    ("settings.json", "/api/config/effective"),
+    ("alarms.json", "/api/health/checks/local-alarms"),
+    ("vhosts.json", "/api/vhosts"),
+    ("vhost-limits.json", "/api/vhost-limits"),
+    ("queues.json", "/api/queues?page=1&page_size=500&sort=messages&sort_reverse=true"),
+    ("exchanges.json", "/api/exchanges?page=1&page_size=500"),
+    ("connections.json", "/api/connections?page=1&page_size=500"),
+    ("channels.json", "/api/channels?page=1&page_size=500"),
+    ("consumers.json", "/api/consumers"),
+    (
+        "bindings.json",
+        "/api/bindings?columns=source,vhost,destination,destination_type,routing_key",
+    ),
+    ("users.json", "/api/users?columns=name,tags,limits"),
+    ("permissions.json", "/api/permissions"),
+    ("policies.json", "/api/policies"),
+    ("operator-policies.json", "/api/operator-policies"),
+    ("parameters.json", "/api/parameters"),
+    ("global-parameters.json", "/api/global-parameters"),
+];
+
+pub(super) const COMMANDS: &[Spec] = &[Spec {
+    name: "report",
+    about: "Write a support bundle: version, settings, lists, alarms, journal and log, without secrets",
+    arguments: &[
+        optional("file", "The bundle, a .tar.gz [default: courser-report-SECONDS.tar.gz]"),
+        option("log", "A file with the broker's log, whose last part goes into the bundle"),
+    ],
+    examples: &["report", "report /tmp/broker.tar.gz --log /var/log/courser.log"],
+    intent: "Collecting a report ...",
+    action: Action::Run(report),
+}];
+
+fn report(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let usual = format!("courser-report-{now}.tar.gz");
+    let file = input.find("file").unwrap_or(&usual);
+    let log = input.find("log").map(tail).transpose()?;
+    // Before the file is made: a broker that can't be reached leaves none behind.
+    let facts = super::node::facts(session)?;
+    let cant =
+        |error: io::Error| Failure::error(CANT_CREATE, format!("{file} can't be written: {error}"));
+    let opened =
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map_err(cant)?;
+    let mut bundle =
+        Bundle { archive: tar::Builder::new(GzEncoder::new(opened, Compression::default())), now };
+    let (mut parts, mut missing) = (0, String::new());
+    for (name, path) in PARTS {
+        session.client.restart_clock();
+        let answer = session.client.call(hyper::Method::GET, path, bytes::Bytes::new())?;
+        match answer.json() {
+            Ok(found) => {
+                bundle.add(name, pretty(redacted(found)).as_bytes()).map_err(cant)?;
+                parts += 1;
+            }
+            Err(_) => {
+                // Writing to a String does not fail.
+                let _ = writeln!(missing, "{path}: status {}", answer.status);
+            }
+        }
+    }
+    bundle.add("status.json", pretty(redacted(facts.clone())).as_bytes()).map_err(cant)?;
+    let about = format!(
+        "courser ctl {}\nasked {}\n{missing}",
+        env!("CARGO_PKG_VERSION"),
+        session.client.target()
+    );
+    bundle.add("about.txt", about.as_bytes()).map_err(cant)?;
+    bundle.add("journal.txt", survey(&facts["data_directory"]).as_bytes()).map_err(cant)?;
+    if let Some(log) = log {
+        bundle.add("log.txt", redacted_text(&log).as_bytes()).map_err(cant)?;
+    }
+    bundle.finish().map_err(cant)?;
+    Ok(Output::Text(format!(
+        "Wrote {file}: {parts} lists, status and journal{}. It holds names of queues, users and clients, but no \
+         password, hash or message.",
+        if input.find("log").is_some() {
+            ", and the end of the log"
+        } else {
+            "; --log FILE adds the log"
+        }
+    )))
+}
+
+struct Bundle {
+    archive: tar::Builder<GzEncoder<File>>,
+    now: u64,
+}
+
+impl Bundle {
+    fn add(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o600);
+        header.set_mtime(self.now);
+        header.set_cksum();
+        self.archive.append_data(&mut header, format!("{FOLDER}/{name}"), content)
+    }
+
+    fn finish(self) -> io::Result<()> {
+        let mut file = self.archive.into_inner()?.finish()?;
+        file.flush()?;
+        file.sync_all()
+    }
+}
+
+fn pretty(value: Value) -> String {
+    // A value that came as JSON can be written as such.
+    serde_json::to_string_pretty(&value).unwrap_or_default() + "\n"
+}
+
+/// The last part of a log.
+fn tail(path: &str) -> Result<String, Failure> {
+    let read = || {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(LOG_BYTES_MAX)))?;
+        let mut bytes = Vec::new();
+        file.take(LOG_BYTES_MAX).read_to_end(&mut bytes)?;
+        Ok::<_, io::Error>(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    read().map_err(|error| Failure::error(DATA, format!("the log {path} can't be read: {error}")))
+}
+
+/// Names and sizes of what is in the data folder, where that can be looked into from here.
+fn survey(folder: &Value) -> String {
+    let Some(folder) = folder.as_str() else {
+        return "the broker names no data folder\n".to_owned();
+    };
+    let mut text = format!("{folder}\n");
+    let mut lines = Vec::new();
+    match list(Path::new(folder), Path::new(folder), &mut lines) {
+        Ok(()) => {
+            lines.sort();
+            text.push_str(&lines.join("\n"));
+            text.push('\n');
+        }
+        Err(error) => {
+            // Writing to a String does not fail.
+            let _ = writeln!(text, "can't be looked into from here: {error}");
+        }
+    }
+    text
+}
+
+fn list(root: &Path, folder: &Path, lines: &mut Vec<String>) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let found = entry.metadata()?;
+        if lines.len() >= FILES_MAX {
+            return Ok(());
+        }
+        let path = entry.path();
+        let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+        if found.is_dir() {
+            list(root, &path, lines)?;
+        } else {
+            lines.push(format!("{name}\t{} bytes", found.len()));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! Users, their passwords and tags.
+
+use crate::client::{body, good, segment};
+use crate::failure::{DATA, Failure, NO_USER, SOFTWARE};
+use crate::input::Input;
+use crate::session::Session;
+use crate::spec::{
+    Action, Body, Change, Output, Spec, any, flag, harmless, optional, refused, required,
+};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hyper::Method;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+const USER: crate::spec::Argument = required("user", "The user's name");
+const PASSWORD: crate::spec::Argument =
+    optional("password", "The password; read from standard input if it is left out");
+
+pub(super) const COMMANDS: &[Spec] = &[
+    Spec {
+        name: "add_user",
+        about: "Make a user, who may not enter any vhost yet",
+        arguments: &[
+            USER,
+            PASSWORD,
+            flag(
+                "pre-hashed-password",
+                "The password is its salted SHA-256 hash, as hash_password prints it",
+            ),
+        ],
+        examples: &["add_user alice < password.txt", "add_user alice s3cret"],
+        intent: "Adding user \"{user}\" ...",
+        action: Action::Run(add),
+    },
+    Spec {
+        name: "delete_user",
+        about: "Delete a user",
+        arguments: &[USER],
+        examples: &["delete_user alice"],
+        intent: "Deleting user \"{user}\" ...",
+        action: Action::Change(Change {
+            method: "DELETE",
+            path: "/api/users/{user}",
+            body: Body::Nothing,
+            refusals: &[harmless(404)],
+            done: "",
+        }),
+    },
+    Spec {
+        name: "change_password",
+        about: "Give a user another password",
+        arguments: &[USER, PASSWORD],
+        examples: &["change_password alice < password.txt"],
+        intent: "Changing password for user \"{user}\" ...",
+        action: Action::Run(change_password),
+    },
+    Spec {
+        name: "clear_password",
+        about: "Take a user's password away: it can log in with a certificate only",
+        arguments: &[USER],
+        examples: &["clear_password alice"],
+        intent: "Clearing password for user \"{user}\" ...",
+        action: Action::Run(clear_password),
+    },
+    Spec {
+        name: "set_user_tags",
+        about: "Say what a user may do as an operator: administrator, monitoring, policymaker, management",
+        arguments: &[USER, any("tags", "Its tags from now on; none takes all away")],
+        examples: &["set_user_tags alice monitoring", "set_user_tags alice"],
+        intent: "Setting tags for user \"{user}\" to [{tags}] ...",
+        action: Action::Change(Change {
+            method: "PUT",
+            path: "/api/users/{user}/tags",
+            body: Body::Made(|input| Ok(json!({ "tags": input.texts("tags") }))),
+            refusals: &[refused(404, NO_USER, "User \"{user}\" does not exist")],
+            done: "",
+        }),
+    },
+    Spec {
+        name: "authenticate_user",
+        about: "Check a user's password",
+        arguments: &[USER, PASSWORD],
+        examples: &["authenticate_user alice < password.txt"],
+        intent: "Authenticating user \"{user}\" ...",
+        action: Action::Run(authenticate),
+    },
+    Spec {
+        name: "hash_password",
+        about: "Print the salted SHA-256 hash of a password, for definitions",
+        arguments: &[PASSWORD],
+        examples: &["-q hash_password < password.txt"],
+        intent: "",
+        action: Action::Run(hash),
+    },
+];
+
+/// What is at the user's path; a failure if there is no such user.
+fn known(session: &mut Session, input: &Input) -> Result<(String, Value), Failure> {
+    let name = input.text("user");
+    let path = format!("/api/users/{}", segment(name));
+    match session.client.find(&path)? {
+        Some(user) => Ok((path, user)),
+        None => Err(Failure::error(NO_USER, format!("User \"{name}\" does not exist"))),
+    }
+}
+
+fn put(session: &mut Session, path: &str, user: &Value) -> Result<(), Failure> {
+    good(session.client.call(Method::PUT, path, body(user))?).map(drop)
+}
+
+fn add(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    let name = input.text("user");
+    let path = format!("/api/users/{}", segment(name));
+    let password = input.password()?;
+    if session.client.find(&path)?.is_some() {
+        return Err(Failure::error(SOFTWARE, format!("User \"{name}\" already exists")));
+    }
+    let user = match input.has("pre-hashed-password") {
+        true => json!({ "tags": [], "password_hash": password }),
+        false => json!({ "tags": [], "password": password }),
+    };
+    put(session, &path, &user)?;
+    Ok(Output::Text(
+        "Done. Don't forget to grant the user permissions to some virtual hosts! See 'courser ctl help \
+         set_permissions' to learn more."
+            .to_owned(),
+    ))
+}
+
+fn change_password(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    let password = input.password()?;
+    let (path, user) = known(session, input)?;
+    put(session, &path, &json!({ "tags": user["tags"], "password": password }))?;
+    Ok(Output::Nothing)
+}
+
+fn clear_password(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    let (path, user) = known(session, input)?;
+    put(session, &path, &json!({ "tags": user["tags"], "password_hash": "" }))?;
+    Ok(Output::Nothing)
+}
+
+fn authenticate(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    let (name, password) = (input.text("user"), input.password()?);
+    let answer = session.client.log_in(name, &password)?;
+    // A user without a tag has a good password and may still not use the API.
+    if answer.is_good() || answer.status == 401 && answer.reason() != "Not_Authorized" {
+        return Ok(Output::Text("Success".to_owned()));
+    }
+    if answer.status != 401 {
+        return good(answer).map(|_| Output::Nothing);
+    }
+    let text = format!(
+        "Error: failed to authenticate user \"{name}\"\nuser '{name}' - invalid credentials"
+    );
+    Err(Failure::error(DATA, text))
+}
+
+fn hash(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    let password = input.password()?;
+    if session.style.says_intent() {
+        println!("Will hash the password");
+    }
+    let mut salt = [0; 4];
+    getrandom::fill(&mut salt).map_err(|error| {
+        Failure::error(SOFTWARE, format!("the system gives no random numbers: {error}"))
+    })?;
+    let digest = Sha256::new().chain_update(salt).chain_update(password.as_bytes()).finalize();
+    Ok(Output::Text(STANDARD.encode([&salt[..], &digest].concat())))
+}

@@ -1,0 +1,179 @@
+//! Virtual hosts.
+
+use crate::client::{body, good, segment};
+use crate::failure::{DATA, Failure};
+use crate::input::Input;
+use crate::session::Session;
+use crate::spec::{
+    Action, Argument, Body, Change, Output, Refused, Spec, any, option, refused, required,
+};
+use hyper::Method;
+use serde_json::{Map, Value};
+
+const VHOST: Argument = required("name", "The vhost's name");
+const DESCRIPTION: Argument = option("description", "What it is for");
+const TAGS: Argument = option("tags", "Tags, with commas between them");
+const TYPE: Argument = option("default-queue-type", "classic, quorum or stream");
+const GONE: Refused = refused(404, DATA, "Virtual host '{name}' does not exist");
+
+pub(super) const COMMANDS: &[Spec] = &[
+    Spec {
+        name: "add_vhost",
+        about: "Make a vhost; one that is there stays as it is",
+        arguments: &[VHOST, DESCRIPTION, TAGS, TYPE],
+        examples: &["add_vhost orders --description 'Orders and payments'"],
+        intent: "Adding vhost \"{name}\" ...",
+        action: Action::Run(add),
+    },
+    Spec {
+        name: "delete_vhost",
+        about: "Delete a vhost with everything in it",
+        arguments: &[VHOST],
+        examples: &["delete_vhost orders"],
+        intent: "Deleting vhost \"{name}\" ...",
+        action: Action::Change(Change {
+            method: "DELETE",
+            path: "/api/vhosts/{name}",
+            body: Body::Nothing,
+            refusals: &[
+                GONE,
+                refused(
+                    412,
+                    DATA,
+                    "Cannot delete this virtual host: it is protected from deletion. To lift the protection: \
+                     courser ctl disable_vhost_deletion_protection {name}",
+                ),
+            ],
+            done: "",
+        }),
+    },
+    Spec {
+        name: "restart_vhost",
+        about: "Start a vhost that has failed; here they all run as long as the broker does",
+        arguments: &[],
+        examples: &["restart_vhost -p orders"],
+        intent: "Trying to restart vhost '{vhost}' ...",
+        action: Action::Run(restart),
+    },
+    Spec {
+        name: "update_vhost_metadata",
+        about: "Change what is said of a vhost; the rest stays",
+        arguments: &[VHOST, DESCRIPTION, TAGS, TYPE],
+        examples: &["update_vhost_metadata orders --tags production,eu"],
+        intent: "Updating metadata of vhost \"{name}\" ...",
+        action: Action::Run(update),
+    },
+    Spec {
+        name: "set_vhost_tags",
+        about: "Give a vhost other tags",
+        arguments: &[VHOST, any("tags", "Its tags from now on")],
+        examples: &["set_vhost_tags orders production eu"],
+        intent: "Setting tags for virtual host \"{name}\" to [{tags}] ...",
+        action: Action::Run(set_tags),
+    },
+    Spec {
+        name: "enable_vhost_deletion_protection",
+        about: "Keep a vhost from being deleted",
+        arguments: &[VHOST],
+        examples: &["enable_vhost_deletion_protection orders"],
+        intent: "Protecting virtual host \"{name}\" from removal by updating its metadata...",
+        action: Action::Change(Change {
+            method: "POST",
+            path: "/api/vhosts/{name}/deletion/protection",
+            body: Body::Nothing,
+            refusals: &[GONE],
+            done: "",
+        }),
+    },
+    Spec {
+        name: "disable_vhost_deletion_protection",
+        about: "Let a vhost be deleted again",
+        arguments: &[VHOST],
+        examples: &["disable_vhost_deletion_protection orders"],
+        intent: "Removing deletion protection from virtual host \"{name}\" by updating its metadata...",
+        action: Action::Change(Change {
+            method: "DELETE",
+            path: "/api/vhosts/{name}/deletion/protection",
+            body: Body::Nothing,
+            refusals: &[GONE],
+            done: "",
+        }),
+    },
+];
+
+/// The path of a vhost, and what is there.
+fn find(session: &mut Session, name: &str) -> Result<(String, Option<Value>), Failure> {
+    let path = format!("/api/vhosts/{}", segment(name));
+    let found = session.client.find(&path)?;
+    Ok((path, found))
+}
+
+/// Sends what is known of a vhost, with what is said now in its place: what is left out would be cleared.
+fn put(
+    session: &mut Session,
+    path: &str,
+    known: &Value,
+    said: Map<String, Value>,
+) -> Result<(), Failure> {
+    let names = ["description", "tags", "default_queue_type", "tracing"];
+    let kept = names.iter().filter(|name| !known[**name].is_null());
+    let mut members: Map<String, Value> =
+        kept.map(|name| ((*name).to_owned(), known[*name].clone())).collect();
+    members.extend(said);
+    good(session.client.call(Method::PUT, path, body(&Value::Object(members)))?).map(drop)
+}
+
+fn said(input: &Input) -> Map<String, Value> {
+    let mut said = Map::new();
+    if let Some(text) = input.find("description") {
+        said.insert("description".into(), text.into());
+    }
+    if let Some(text) = input.find("tags") {
+        said.insert(
+            "tags".into(),
+            text.split(',').map(str::trim).filter(|tag| !tag.is_empty()).collect(),
+        );
+    }
+    if let Some(text) = input.find("default-queue-type") {
+        said.insert("default_queue_type".into(), text.into());
+    }
+    said
+}
+
+fn add(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    let (path, known) = find(session, input.text("name"))?;
+    if known.is_none() {
+        put(session, &path, &Value::Null, said(input))?;
+    }
+    Ok(Output::Nothing)
+}
+
+fn update(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    change(session, input, said(input))
+}
+
+fn set_tags(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    let tags = input.texts("tags").iter().map(String::as_str).collect();
+    change(session, input, Map::from_iter([("tags".to_owned(), tags)]))
+}
+
+fn change(
+    session: &mut Session,
+    input: &Input,
+    said: Map<String, Value>,
+) -> Result<Output, Failure> {
+    let name = input.text("name");
+    let (path, known) = find(session, name)?;
+    let known = known
+        .ok_or_else(|| Failure::error(DATA, format!("Virtual host '{name}' does not exist")))?;
+    put(session, &path, &known, said)?;
+    Ok(Output::Nothing)
+}
+
+fn restart(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    let name = input.vhost();
+    match find(session, name)?.1 {
+        Some(_) => Ok(Output::Text(format!("Vhost '{name}' is already running"))),
+        None => Err(Failure::error(DATA, format!("Virtual host '{name}' does not exist"))),
+    }
+}

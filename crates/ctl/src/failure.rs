@@ -1,0 +1,62 @@
+//! Why a command failed, and the code that the program ends with: those of `sysexits.h`, as RabbitMQ's
+//! tools use them.
+
+use std::fmt;
+
+/// The command line is wrong.
+pub const USAGE: u8 = 64;
+/// What was given is wrong: a password, a file, the name of something that is not there.
+pub const DATA: u8 = 65;
+/// There is no such user.
+pub const NO_USER: u8 = 67;
+/// The broker can't be reached, refuses, or does not do this.
+pub const UNAVAILABLE: u8 = 69;
+/// Something that should be new is there already.
+pub const SOFTWARE: u8 = 70;
+/// A file can't be written.
+pub const CANT_CREATE: u8 = 73;
+/// It took too long.
+pub const TEMPORARY: u8 = 75;
+/// The user may not do this.
+pub const NO_PERMISSION: u8 = 77;
+/// The file of contexts is wrong.
+pub const CONFIG: u8 = 78;
+
+/// Why a command failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What the program ends with.
+    pub code: u8,
+    /// What is said on standard error.
+    pub text: String,
+}
+
+impl Failure {
+    /// A failure with this code and text.
+    pub fn new(code: u8, text: impl Into<String>) -> Self {
+        Failure { code, text: text.into() }
+    }
+
+    /// A mistake on the command line.
+    pub fn usage(text: impl fmt::Display) -> Self {
+        Failure::new(USAGE, format!("Error (argument validation): {text}"))
+    }
+
+    /// Anything else, with the word that others look for.
+    pub fn error(code: u8, text: impl fmt::Display) -> Self {
+        Failure::new(code, format!("Error:\n{text}"))
+    }
+
+    /// The broker answered something that it never should.
+    pub fn answer(what: impl fmt::Display) -> Self {
+        Failure::error(UNAVAILABLE, format!("the broker's answer can't be understood: {what}"))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,201 @@
+//! How what a command shows is written: as a table, or for programs.
+
+mod csv;
+mod json;
+mod pretty;
+mod table;
+
+use crate::failure::{DATA, Failure};
+use crate::spec::Output;
+use serde_json::{Value, json};
+use std::io::{self, ErrorKind, Write};
+
+/// The forms that there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum Format {
+    /// Cells with a tab between them
+    #[default]
+    Table,
+    /// A table with a frame
+    PrettyTable,
+    /// A JSON document
+    Json,
+    /// A JSON object on each line
+    JsonStream,
+    /// Comma-separated values, all in quotes
+    Csv,
+}
+
+/// A form, and what is left out of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Style {
+    pub format: Format,
+    pub is_quiet: bool,
+    pub is_silent: bool,
+    pub without_headers: bool,
+}
+
+impl Style {
+    /// Whether it is said what is going to be done. Programs want the answer alone.
+    pub fn says_intent(self) -> bool {
+        let is_for_people = matches!(self.format, Format::Table | Format::PrettyTable);
+        is_for_people && !self.is_quiet && !self.is_silent
+    }
+
+    fn has_header(self) -> bool {
+        !self.is_silent && !self.without_headers
+    }
+
+    /// Writes what a command shows. A reader that has seen enough is no failure.
+    pub fn write(self, output: Output, to: &mut dyn Write) -> Result<(), Failure> {
+        let written = match output {
+            Output::Nothing => Ok(()),
+            Output::Raw(bytes) => to.write_all(&bytes),
+            Output::Rows { columns, rows } => self.rows(&columns, &rows, to),
+            Output::Text(text) => self.text(&text, None, to),
+            Output::Both(text, value) => self.text(&text, Some(value), to),
+        };
+        match written.and_then(|()| to.flush()) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                Err(Failure::error(DATA, format!("the answer can't be written: {error}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn rows(self, columns: &[String], rows: &[Vec<Value>], to: &mut dyn Write) -> io::Result<()> {
+        let header = self.has_header();
+        match self.format {
+            Format::Table => table::write(columns, rows, header, to),
+            Format::PrettyTable => pretty::write(columns, rows, header, to),
+            Format::Json => json::array(columns, rows, to),
+            Format::JsonStream => json::stream(columns, rows, to),
+            Format::Csv => csv::write(columns, rows, header, to),
+        }
+    }
+
+    fn text(self, text: &str, value: Option<Value>, to: &mut dyn Write) -> io::Result<()> {
+        match self.format {
+            Format::Json | Format::JsonStream => {
+                let value = value.unwrap_or_else(|| json!({ "status": "ok", "message": text }));
+                writeln!(to, "{value}")
+            }
+            Format::Csv => writeln!(to, "{}", csv::quoted(text)),
+            Format::Table | Format::PrettyTable => writeln!(to, "{text}"),
+        }
+    }
+}
+
+/// A value as a cell of a table. Names may hold anything: a control character must neither move the
+/// cursor nor begin a new row.
+pub(crate) fn cell(value: &Value) -> String {
+    let text = match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(list) => {
+            let items: Vec<String> = list.iter().map(cell).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(members) => {
+            let pairs: Vec<String> = members
+                .iter()
+                .map(|(name, value)| format!("{{\"{name}\",{}}}", inner(value)))
+                .collect();
+            format!("[{}]", pairs.join(", "))
+        }
+        other => other.to_string(),
+    };
+    plain(&text)
+}
+
+/// A value in a list of pairs: texts in quotes.
+fn inner(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("\"{text}\""),
+        other => cell(other),
+    }
+}
+
+/// A text with its control characters escaped.
+pub(crate) fn plain(text: &str) -> String {
+    if !text.chars().any(char::is_control) {
+        return text.to_owned();
+    }
+    let escape =
+        |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escape).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(style: Style, output: Output) -> String {
+        let mut bytes = Vec::new();
+        style.write(output, &mut bytes).expect("written");
+        String::from_utf8(bytes).expect("text")
+    }
+
+    fn rows() -> Output {
+        Output::Rows {
+            columns: vec!["user".into(), "tags".into(), "on".into()],
+            rows: vec![
+                vec![json!("guest"), json!(["a", "b"]), json!(true)],
+                vec![json!("ä\u{1b}[31m\n\""), json!([]), Value::Null],
+            ],
+        }
+    }
+
+    fn style(format: Format) -> Style {
+        Style { format, ..Style::default() }
+    }
+
+    #[test]
+    fn a_table_has_tabs_and_no_padding() {
+        let table = written(style(Format::Table), rows());
+        assert_eq!(table, "user\ttags\ton\nguest\t[a, b]\ttrue\nä\\u{1b}[31m\\n\"\t[]\t\n");
+        let silent = Style { is_silent: true, ..Style::default() };
+        assert!(written(silent, rows()).starts_with("guest\t"));
+        let empty = Output::Rows { columns: vec!["name".into()], rows: Vec::new() };
+        assert_eq!(written(Style::default(), empty), "", "without rows there is no header");
+    }
+
+    #[test]
+    fn json_is_an_array_with_an_object_on_each_line() {
+        let text = written(style(Format::Json), rows());
+        assert!(
+            text.starts_with("[\n{\"user\":\"guest\",\"tags\":[\"a\",\"b\"],\"on\":true}\n,{"),
+            "{text}"
+        );
+        let read: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(read[1]["user"], "ä\u{1b}[31m\n\"");
+        let lines = written(style(Format::JsonStream), rows());
+        assert_eq!(lines.lines().count(), 2);
+        let done = written(style(Format::Json), Output::Text("Done".into()));
+        let done: Value = serde_json::from_str(&done).expect("JSON");
+        assert_eq!(done, json!({ "status": "ok", "message": "Done" }));
+    }
+
+    #[test]
+    fn csv_quotes_everything() {
+        let text = written(style(Format::Csv), rows());
+        assert_eq!(text.lines().next(), Some("\"user\",\"tags\",\"on\""));
+        assert!(text.contains("\"guest\",\"[a, b]\",\"true\"\n"), "{text}");
+        assert!(text.contains("\\n\"\"\",\"[]\",\"\"\n"), "{text}");
+    }
+
+    #[test]
+    fn a_pretty_table_has_a_frame_whose_lines_are_equally_long() {
+        let text = written(style(Format::PrettyTable), rows());
+        let widths: Vec<usize> = text.lines().map(unicode_width::UnicodeWidthStr::width).collect();
+        assert!(widths.iter().all(|width| *width == widths[0]), "{text}");
+        assert!(text.starts_with('┌') && text.contains("│ user"), "{text}");
+    }
+
+    #[test]
+    fn arguments_are_pairs() {
+        assert_eq!(cell(&json!({ "x-priority": 5 })), "[{\"x-priority\",5}]");
+        assert_eq!(cell(&json!({ "k": "v" })), "[{\"k\",\"v\"}]");
+    }
+}

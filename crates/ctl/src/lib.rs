@@ -1,0 +1,122 @@
+//! The command line for whoever operates a broker: `courser ctl` and `courser top`.
+//!
+//! Everything is asked over the broker's HTTP API, at its socket on the same machine or over the
+//! network. A table says what commands there are (`commands`), what each of them asks, and what it
+//! shows; completions, the manual and the help are made from it. Names, columns, texts and exit codes
+//! are those of RabbitMQ's `rabbitmqctl`, so that scripts for that work.
+
+mod cli;
+mod client;
+mod commands;
+mod context_command;
+mod contexts;
+mod failure;
+mod format;
+mod input;
+pub mod rabbitmq_conf;
+mod redact;
+mod session;
+mod spec;
+mod target;
+mod tls;
+
+pub use failure::{Failure, USAGE};
+
+use clap::{ArgMatches, Command};
+use client::Client;
+use format::{Format, Style};
+use input::Input;
+use session::Session;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+use target::Wanted;
+
+/// What stands behind `courser ctl`.
+#[derive(Clone, Debug)]
+pub struct Ctl(ArgMatches);
+
+impl clap::FromArgMatches for Ctl {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Ctl(matches.clone()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0 = matches.clone();
+        Ok(())
+    }
+}
+
+impl clap::Args for Ctl {
+    fn augment_args(command: Command) -> Command {
+        cli::augment(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        cli::augment(command)
+    }
+}
+
+impl Ctl {
+    /// Does what the command line says, for the broker of this data folder if nothing else is named.
+    /// Returns what the program is to end with.
+    pub fn run(&self, data_dir: Option<PathBuf>) -> u8 {
+        match self.answer(data_dir) {
+            Ok(()) => 0,
+            Err(failure) => {
+                eprintln!("{failure}");
+                failure.code
+            }
+        }
+    }
+
+    fn answer(&self, data_dir: Option<PathBuf>) -> Result<(), Failure> {
+        let Some((name, matches)) = self.0.subcommand() else { return Ok(()) };
+        let style = style(matches);
+        let wanted = wanted(matches, data_dir);
+        let mut out = io::stdout().lock();
+        if name == "context" {
+            return style.write(context_command::run(matches, wanted)?, &mut out);
+        }
+        let spec = commands::find(name)
+            .ok_or_else(|| Failure::usage(format!("there is no command {name}")))?;
+        let timeout = matches.get_one::<Duration>("timeout").copied().unwrap_or_default();
+        let input = Input::new(spec, matches);
+        // What asks no broker needs none.
+        let asks = !matches!(spec.name, "version" | "hash_password")
+            && !matches!(spec.action, spec::Action::NotHere(_));
+        let target = match asks {
+            true => wanted.resolve()?,
+            false => target::Target::Local(PathBuf::new()),
+        };
+        drop(out);
+        let client = Client::new(target, timeout)?;
+        let shown = Session { client, style }.run(spec, &input)?;
+        out = io::stdout().lock();
+        style.write(shown, &mut out)
+    }
+}
+
+fn style(matches: &ArgMatches) -> Style {
+    Style {
+        format: matches.get_one::<Format>("formatter").copied().unwrap_or_default(),
+        is_quiet: matches.get_flag("quiet"),
+        is_silent: matches.get_flag("silent"),
+        without_headers: matches.get_flag("no-table-headers"),
+    }
+}
+
+fn wanted(matches: &ArgMatches, data_dir: Option<PathBuf>) -> Wanted {
+    let text =
+        |name: &str| matches.get_one::<String>(name).filter(|text| !text.is_empty()).cloned();
+    let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
+    Wanted {
+        url: text("url"),
+        user: text("login"),
+        password_file: path("password-file"),
+        password: std::env::var("COURSER_CTL_PASSWORD").ok().filter(|text| !text.is_empty()),
+        ca: path("ca"),
+        context: text("context"),
+        data_dir,
+    }
+}

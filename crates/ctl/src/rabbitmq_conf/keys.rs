@@ -1,0 +1,219 @@
+//! The keys of RabbitMQ 4.3, and what each is here. The first pattern that fits counts.
+
+use super::Fate;
+use super::lines::Line;
+use super::values::{
+    authorities, backend, level, limit, login_from, loopback, management, management_tls,
+    mechanism, number, origin, peer_cert, queue_type, size, ssl, tcp, text, verify, version, vhost,
+};
+use serde_json::Value;
+
+/// A key, or several that are alike.
+pub(super) struct Key {
+    pub pattern: &'static str,
+    pub what: Use,
+}
+
+/// What a key is here.
+#[derive(Clone, Copy)]
+pub(super) enum Use {
+    /// A setting of this name, with this value.
+    Is(&'static str, fn(&str) -> Result<Option<Value>, String>),
+    /// Something that more than one key has to do with.
+    Made(fn(&str, &str, &[Line], &mut Value) -> Fate),
+    NotNeeded(&'static str),
+    NotThere(&'static str),
+}
+
+use Use::{Is, Made, NotNeeded, NotThere};
+
+const fn key(pattern: &'static str, what: Use) -> Key {
+    Key { pattern, what }
+}
+
+const CLUSTER: &str = "a broker is a node by itself";
+const STATISTICS: &str = "nothing is sampled while nobody asks";
+const DISK: &str = "the journal has bounds of its own";
+const SOCKET: &str = "sockets are set up by the broker and the system";
+const LOG: &str = "the log goes to standard error, and the system keeps it";
+const ERLANG: &str = "there is no Erlang machine";
+const PLUGIN: &str = "this protocol or plugin is not there: its clients can't connect";
+const OAUTH: &str = "no tokens: make users here";
+
+pub(super) const KEYS: &[Key] = &[
+    key("listeners.tcp.*", Made(tcp)),
+    key("listeners.tcp", Made(tcp)),
+    key("listeners.ssl.*", Made(ssl)),
+    key("listeners.ssl", Made(ssl)),
+    key("ssl_options.certfile", Is("tls.certificate", text)),
+    key("ssl_options.keyfile", Is("tls.key", text)),
+    key("ssl_options.cacertfile", Made(authorities)),
+    key("ssl_options.verify", Made(verify)),
+    key("ssl_options.fail_if_no_peer_cert", Made(peer_cert)),
+    key("ssl_options.versions.*", Made(version)),
+    key(
+        "ssl_options.password",
+        NotThere("keys must not be encrypted: decrypt the file of tls.key"),
+    ),
+    key("ssl_options.ciphers.*", NotNeeded("only good ones are offered")),
+    key("ssl_options.*", NotNeeded("TLS is set up with what is good today")),
+    key("ssl_handshake_timeout", Is("tls.handshake_timeout_ms", number)),
+    key("ssl_cert_login_from", Is("tls.external_name", login_from)),
+    key("ssl_cert_login_san_index", Is("tls.external_name_index", number)),
+    key(
+        "ssl_cert_login_san_type",
+        NotThere("say it with tls.external_name: san_dns, san_ip, san_email or san_uri"),
+    ),
+    key("default_user", Is("auth.user", text)),
+    key("default_pass", Is("auth.password", text)),
+    key("default_vhost", Made(vhost)),
+    key(
+        "default_permissions.*",
+        NotThere("the user of auth.user may do everything in every vhost"),
+    ),
+    key("default_user_tags.*", NotThere("the user of auth.user is an administrator")),
+    key(
+        "default_users.*",
+        NotThere("make these users with courser ctl add_user, or by definitions"),
+    ),
+    key("loopback_users", Made(loopback)),
+    key("loopback_users.*", Made(loopback)),
+    key("anonymous_login_user", NotNeeded("nobody gets in without credentials")),
+    key("anonymous_login_pass", NotNeeded("nobody gets in without credentials")),
+    key("auth_mechanisms.*", Made(mechanism)),
+    key("auth_backends.*", Made(backend)),
+    key(
+        "password_hashing_module",
+        NotThere("say it with auth.password_hashing: argon2id or rabbitmq_sha256"),
+    ),
+    key("credential_validator.*", NotThere("passwords of any form are taken")),
+    key("heartbeat", Is("amqp.heartbeat_s", number)),
+    key("handshake_timeout", Is("amqp.handshake_timeout_ms", number)),
+    key("frame_max", Is("amqp.frame_max", number)),
+    key("initial_frame_max", NotNeeded("frames before the login are small")),
+    key("max_channels_per_connection", Is("amqp.channel_max", number)),
+    key("channel_max", Is("amqp.channel_max", number)),
+    key("max_message_size", Is("amqp.max_message_bytes", number)),
+    key("max_connections", Is("limits.connections_max", limit)),
+    key("connection_max", Is("limits.connections_max", limit)),
+    key("consumer_max_per_channel", Is("limits.consumers_per_channel_max", limit)),
+    key("cluster_queue_limit", Is("limits.queues_max", limit)),
+    key("cluster_exchange_limit", Is("limits.exchanges_max", limit)),
+    key(
+        "channel_max_per_node",
+        NotThere("channels are bounded for each connection (amqp.channel_max) and user"),
+    ),
+    key("vhost_max", NotThere("only an administrator makes vhosts")),
+    key("vm_memory_high_watermark.absolute", Is("limits.memory_high_bytes", size)),
+    key(
+        "vm_memory_high_watermark.relative",
+        NotThere(
+            "a part of the memory: say bytes in limits.memory_high_bytes; without it 40 % count",
+        ),
+    ),
+    key("total_memory_available_override_value", NotThere("say bytes in limits.memory_high_bytes")),
+    key("vm_memory_calculation_strategy", NotNeeded(ERLANG)),
+    key(
+        "disk_free_limit.*",
+        NotNeeded("the journal keeps a reserve of its own (journal.spare_segments)"),
+    ),
+    key(
+        "consumer_timeout",
+        NotThere("set it for queues by the policy consumer-timeout, in milliseconds"),
+    ),
+    key("default_queue_type", Made(queue_type)),
+    key(
+        "default_policies.*",
+        NotThere("make them with courser ctl set_operator_policy, or in operator_policies"),
+    ),
+    key(
+        "default_limits.*",
+        NotThere("set limits of each vhost with courser ctl set_vhost_limits, or in vhosts"),
+    ),
+    key("load_definitions", Is("management.load_definitions", text)),
+    key("definitions.local.path", Is("management.load_definitions", text)),
+    key(
+        "definitions.import_backend",
+        NotNeeded("definitions come from the path of management.load_definitions"),
+    ),
+    key("definitions.skip_if_unchanged", NotNeeded("what is there already stays as it is")),
+    key("definitions.https.*", NotThere("definitions come from a file: fetch it before the start")),
+    key(
+        "definitions.*",
+        NotNeeded("definitions come from the path of management.load_definitions"),
+    ),
+    key("management.load_definitions", Is("management.load_definitions", text)),
+    key("management.tcp.port", Made(management)),
+    key("management.tcp.ip", Made(management)),
+    key("management.listener.port", NotThere("an old key: say management.listen")),
+    key("management.ssl.port", Made(management_tls)),
+    key("management.ssl.ip", Made(management_tls)),
+    key("management.ssl.*", NotThere("HTTPS has the certificates of tls")),
+    key("management.path_prefix", Is("management.path_prefix", text)),
+    key("management.cors.allow_origins.*", Made(origin)),
+    key("management.cors.max_age", NotNeeded("browsers keep what they are told for half an hour")),
+    key("management.login_session_timeout", Is("management.session_idle_minutes", number)),
+    key("management.rates_mode", NotNeeded(STATISTICS)),
+    key("management.sample_retention_policies.*", NotNeeded(STATISTICS)),
+    key("management.disable_stats", NotNeeded(STATISTICS)),
+    key("management.enable_queue_totals", NotNeeded(STATISTICS)),
+    key("management.http.max_body_size", NotNeeded("it is 10,000,000 bytes")),
+    key("management.http_log_dir", NotThere("requests are not logged")),
+    key("management.disable_basic_auth", NotThere("Basic is how users log in")),
+    key("management.oauth_*", NotThere(OAUTH)),
+    key("management.*", NotNeeded("the HTTP API has no such setting")),
+    key("collect_statistics", NotNeeded(STATISTICS)),
+    key("collect_statistics_interval", NotNeeded(STATISTICS)),
+    key("prometheus.*", NotThere("see docs/running.md for what the broker measures")),
+    key("log.console.level", Is("log.level", level)),
+    key("log.file.level", Is("log.level", level)),
+    key("log.default.level", Is("log.level", level)),
+    key("log.exchange", NotThere("the log is not published")),
+    key("log.exchange.*", NotThere("the log is not published")),
+    key("log.syslog", NotThere("pass standard error on to syslog")),
+    key("log.syslog.*", NotThere("pass standard error on to syslog")),
+    key("log.*", NotNeeded(LOG)),
+    key("proxy_protocol", NotThere("the address of a proxy is taken for that of its clients")),
+    key("tcp_listen_options.*", NotNeeded(SOCKET)),
+    key("num_acceptors.*", NotNeeded(SOCKET)),
+    key("socket_writer.*", NotNeeded(SOCKET)),
+    key("reverse_dns_lookups", NotNeeded("addresses stay addresses")),
+    key("cluster_name", NotThere("give it with courser ctl set_cluster_name")),
+    key("cluster_formation.*", NotNeeded(CLUSTER)),
+    key("cluster_partition_handling", NotNeeded(CLUSTER)),
+    key("cluster_partition_handling.*", NotNeeded(CLUSTER)),
+    key("cluster_keepalive_interval", NotNeeded(CLUSTER)),
+    key("cluster_tags.*", NotNeeded(CLUSTER)),
+    key("node_tags.*", NotNeeded(CLUSTER)),
+    key("distribution.*", NotNeeded(CLUSTER)),
+    key("net_ticktime", NotNeeded(CLUSTER)),
+    key("queue_leader_locator", NotNeeded(CLUSTER)),
+    key("queue_master_locator", NotNeeded(CLUSTER)),
+    key("mirroring_sync_batch_size", NotNeeded(CLUSTER)),
+    key("quorum_queue.*", NotNeeded(CLUSTER)),
+    key("quorum_cluster_size", NotNeeded(CLUSTER)),
+    key("raft.*", NotNeeded(DISK)),
+    key("classic_queue.*", NotNeeded(DISK)),
+    key("queue_index_embed_msgs_below", NotNeeded(DISK)),
+    key("msg_store_file_size_limit", NotNeeded(DISK)),
+    key("lazy_queue_explicit_gc_run_operation_threshold", NotNeeded(ERLANG)),
+    key("background_gc_enabled", NotNeeded(ERLANG)),
+    key("background_gc_target_interval", NotNeeded(ERLANG)),
+    key("hipe_compile", NotNeeded(ERLANG)),
+    key("erlang.*", NotNeeded(ERLANG)),
+    key("deprecated_features.*", NotNeeded("what is there is there")),
+    key("feature_flags.*", NotNeeded("every feature is on")),
+    key("default_consumer_prefetch", NotThere("clients say their prefetch themselves (basic.qos)")),
+    key("mqtt.*", NotThere(PLUGIN)),
+    key("stomp.*", NotThere(PLUGIN)),
+    key("stream.*", NotThere(PLUGIN)),
+    key("amqp1_0.*", NotThere(PLUGIN)),
+    key("web_mqtt.*", NotThere(PLUGIN)),
+    key("web_stomp.*", NotThere(PLUGIN)),
+    key("shovel.*", NotThere(PLUGIN)),
+    key("federation.*", NotThere(PLUGIN)),
+    key("auth_ldap.*", NotThere("no LDAP: make users here")),
+    key("auth_http.*", NotThere("no other program is asked: make users here")),
+    key("auth_cache.*", NotThere("no other program is asked: make users here")),
+    key("auth_oauth2.*", NotThere(OAUTH)),
+];

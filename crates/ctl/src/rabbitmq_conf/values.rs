@@ -1,0 +1,234 @@
+//! What values are here: sizes, times, addresses, and settings that are made of several keys.
+
+use super::lines::{Line, value};
+use super::{Fate, set};
+use serde_json::{Value, json};
+
+/// A value here; nothing where it is what would be anyway.
+type Read = Result<Option<Value>, String>;
+
+pub(super) fn number(text: &str) -> Read {
+    let read = text.parse::<u64>();
+    read.map(|number| Some(number.into()))
+        .map_err(|_| format!("'{text}' is no whole number from 0 on"))
+}
+
+/// A number, or `infinity`.
+pub(super) fn limit(text: &str) -> Read {
+    if text == "infinity" { Ok(None) } else { number(text) }
+}
+
+pub(super) fn text(text: &str) -> Read {
+    Ok(Some(text.into()))
+}
+
+/// A number of bytes, with a unit or without.
+pub(super) fn size(text: &str) -> Read {
+    let lower = text.to_lowercase();
+    let digits = lower.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let factor: u64 = match lower[digits.len()..].trim() {
+        "" | "b" => 1,
+        "k" | "kb" => 1000,
+        "m" | "mb" => 1_000_000,
+        "g" | "gb" => 1_000_000_000,
+        "kib" | "ki" => 1 << 10,
+        "mib" | "mi" => 1 << 20,
+        "gib" | "gi" => 1 << 30,
+        "tb" | "t" => 1_000_000_000_000,
+        _ => return Err(format!("'{text}' is no number of bytes such as 2GB")),
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    bytes
+        .map(|bytes| Some(bytes.into()))
+        .ok_or_else(|| format!("'{text}' is no number of bytes such as 2GB"))
+}
+
+pub(super) fn level(text: &str) -> Read {
+    match text {
+        "debug" | "info" | "error" => Ok(Some(text.into())),
+        "notice" => Ok(Some("info".into())),
+        "warning" => Ok(Some("warn".into())),
+        "critical" | "alert" | "emergency" => Ok(Some("error".into())),
+        "none" => Ok(Some("off".into())),
+        other => Err(format!("there is no level '{other}'")),
+    }
+}
+
+/// Which name of a certificate is the user's.
+pub(super) fn login_from(text: &str) -> Read {
+    match text {
+        "distinguished_name" => Ok(None),
+        "common_name" => Ok(Some("common_name".into())),
+        "subject_alternative_name" | "subject_alt_name" => Ok(Some("san_dns".into())),
+        other => Err(format!("there is no '{other}'")),
+    }
+}
+
+/// An address as it is listened on: a port alone means all addresses.
+fn address(text: &str) -> Result<String, String> {
+    if text.parse::<u16>().is_ok() {
+        return Ok(format!("0.0.0.0:{text}"));
+    }
+    let named = text.replace("localhost:", "127.0.0.1:");
+    let read = named.parse::<std::net::SocketAddr>();
+    read.map(|address| address.to_string()).map_err(|_| format!("'{text}' is no address and port"))
+}
+
+fn push(settings: &mut Value, path: &str, item: Value) {
+    let (section, name) = path.split_once('.').unwrap_or(("", path));
+    let place = if section.is_empty() { &mut settings[name] } else { &mut settings[section][name] };
+    match place {
+        Value::Array(list) => list.push(item),
+        other => *other = json!([item]),
+    }
+}
+
+fn listener(path: &'static str, text: &str, settings: &mut Value) -> Fate {
+    if text == "none" {
+        set(settings, path, json!([]));
+        return Fate::Taken(path.to_owned());
+    }
+    match address(text) {
+        Ok(address) => {
+            push(settings, path, address.into());
+            Fate::Taken(path.to_owned())
+        }
+        Err(why) => Fate::Wrong(why),
+    }
+}
+
+pub(super) fn tcp(_: &str, text: &str, _: &[Line], settings: &mut Value) -> Fate {
+    listener("listen", text, settings)
+}
+
+pub(super) fn ssl(_: &str, text: &str, _: &[Line], settings: &mut Value) -> Fate {
+    listener("tls.listen", text, settings)
+}
+
+/// Port and address are two keys there.
+fn http(kind: &str, path: &'static str, usual: &str, lines: &[Line], settings: &mut Value) -> Fate {
+    let port = value(lines, &format!("management.{kind}.port")).unwrap_or(usual);
+    let ip = value(lines, &format!("management.{kind}.ip")).unwrap_or("0.0.0.0");
+    let ip = if ip.contains(':') { format!("[{ip}]") } else { ip.to_owned() };
+    match address(&format!("{ip}:{port}")) {
+        Ok(address) => {
+            set(settings, path, json!([address]));
+            Fate::Taken(path.to_owned())
+        }
+        Err(why) => Fate::Wrong(why),
+    }
+}
+
+pub(super) fn management(_: &str, _: &str, lines: &[Line], settings: &mut Value) -> Fate {
+    http("tcp", "management.listen", "15672", lines, settings)
+}
+
+pub(super) fn management_tls(_: &str, _: &str, lines: &[Line], settings: &mut Value) -> Fate {
+    http("ssl", "management.tls_listen", "15671", lines, settings)
+}
+
+/// Clients are asked for certificates if they are checked, and have to have one if that is said, too.
+pub(super) fn verify(_: &str, text: &str, lines: &[Line], settings: &mut Value) -> Fate {
+    if text != "verify_peer" {
+        return Fate::NotNeeded(
+            "clients are not asked for certificates unless that is said".to_owned(),
+        );
+    }
+    let is_required = value(lines, "ssl_options.fail_if_no_peer_cert") == Some("true");
+    let asked = if is_required { "required" } else { "optional" };
+    set(settings, "tls.client_certificates", asked.into());
+    Fate::Taken("tls.client_certificates".to_owned())
+}
+
+pub(super) fn peer_cert(_: &str, _: &str, lines: &[Line], _: &mut Value) -> Fate {
+    match value(lines, "ssl_options.verify") {
+        Some("verify_peer") => Fate::Taken("tls.client_certificates".to_owned()),
+        _ => Fate::NotNeeded("without verify = verify_peer it means nothing".to_owned()),
+    }
+}
+
+pub(super) fn authorities(_: &str, text: &str, lines: &[Line], settings: &mut Value) -> Fate {
+    if value(lines, "ssl_options.verify") != Some("verify_peer") {
+        return Fate::NotNeeded(
+            "clients' certificates are not checked; chains go into tls.certificate".to_owned(),
+        );
+    }
+    set(settings, "tls.client_ca", text.into());
+    Fate::Taken("tls.client_ca".to_owned())
+}
+
+/// TLS 1.2 is the oldest that there is.
+pub(super) fn version(_: &str, text: &str, lines: &[Line], settings: &mut Value) -> Fate {
+    if text == "tlsv1" || text == "tlsv1.1" {
+        return Fate::NotThere(format!("{text}: clients have to speak TLS 1.2 at least"));
+    }
+    let all = lines.iter().filter_map(|line| match line {
+        Line::Set { key, value, .. } if key.starts_with("ssl_options.versions.") => Some(&**value),
+        _ => None,
+    });
+    let oldest = if all.into_iter().all(|one| one == "tlsv1.3") { "1.3" } else { "1.2" };
+    set(settings, "tls.min_version", oldest.into());
+    Fate::Taken("tls.min_version".to_owned())
+}
+
+pub(super) fn loopback(key: &str, text: &str, _: &[Line], settings: &mut Value) -> Fate {
+    let name = key.strip_prefix("loopback_users.");
+    match (name, text) {
+        (None, "none") | (Some("guest"), "false") => {
+            set(settings, "auth.loopback_only", false.into());
+            set(settings, "auth.loopback_users", json!([]));
+        }
+        (Some(name), "true") => push(settings, "auth.loopback_users", name.into()),
+        (Some(_), "false") => return Fate::NotNeeded("users may come from anywhere".to_owned()),
+        _ => return Fate::Wrong(format!("'{text}' means nothing here")),
+    }
+    Fate::Taken("auth.loopback_users".to_owned())
+}
+
+pub(super) fn origin(_: &str, text: &str, _: &[Line], settings: &mut Value) -> Fate {
+    push(settings, "management.cors_origins", text.into());
+    Fate::Taken("management.cors_origins".to_owned())
+}
+
+pub(super) fn backend(_: &str, text: &str, _: &[Line], _: &mut Value) -> Fate {
+    match text {
+        "internal" | "rabbit_auth_backend_internal" => {
+            Fate::NotNeeded("users and permissions are the broker's own".to_owned())
+        }
+        other => Fate::NotThere(format!("{other}: nobody else is asked for users; make them here")),
+    }
+}
+
+pub(super) fn mechanism(_: &str, text: &str, _: &[Line], _: &mut Value) -> Fate {
+    match text {
+        "PLAIN" | "AMQPLAIN" => Fate::NotNeeded("it is always offered".to_owned()),
+        "EXTERNAL" => {
+            Fate::NotNeeded("it is offered where clients are asked for certificates".to_owned())
+        }
+        other => Fate::NotThere(format!("{other}: clients have to log in with PLAIN or EXTERNAL")),
+    }
+}
+
+pub(super) fn queue_type(_: &str, text: &str, _: &[Line], _: &mut Value) -> Fate {
+    match text {
+        "classic" => Fate::NotNeeded("it is what queues are".to_owned()),
+        other => Fate::NotThere(format!(
+            "{other}: set the type of each vhost (update_vhost_metadata --default-queue-type)"
+        )),
+    }
+}
+
+pub(super) fn vhost(_: &str, text: &str, _: &[Line], settings: &mut Value) -> Fate {
+    if text == "/" {
+        return Fate::NotNeeded("it is always there".to_owned());
+    }
+    push(settings, "vhosts", json!({ "name": text }));
+    Fate::Taken("vhosts".to_owned())
+}
+
+/// What follows from keys that are not there: RabbitMQ listens everywhere.
+pub(super) fn finish(settings: &mut Value) {
+    if settings.get("listen").is_none() {
+        settings["listen"] = json!(["0.0.0.0:5672"]);
+    }
+}

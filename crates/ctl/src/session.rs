@@ -1,0 +1,156 @@
+//! A command on its way: the broker that it asks, and what is shown of it.
+
+use crate::client::{Client, body, good, segment};
+use crate::failure::{Failure, TEMPORARY, UNAVAILABLE};
+use crate::format::Style;
+use crate::input::Input;
+use crate::spec::{Action, Body, Change, From, List, Output, Spec};
+use bytes::Bytes;
+use hyper::Method;
+use serde_json::Value;
+
+/// A broker that is asked for one command.
+pub(crate) struct Session {
+    pub client: Client,
+    pub style: Style,
+}
+
+impl Session {
+    /// Does what a command says.
+    pub fn run(&mut self, spec: &Spec, input: &Input) -> Result<Output, Failure> {
+        if let Action::NotHere(why) = spec.action {
+            return Err(Failure::error(UNAVAILABLE, why));
+        }
+        let columns = match &spec.action {
+            Action::List(list) => chosen(list, input)?,
+            _ => Vec::new(),
+        };
+        self.say_intent(spec, input);
+        if self.client.timeout().is_zero() {
+            let text = format!("Error: operation {} timed out. Timeout value used: 0", spec.name);
+            return Err(Failure::new(TEMPORARY, text));
+        }
+        match &spec.action {
+            Action::List(list) => self.list(list, &columns, input),
+            Action::Change(change) => self.change(change, input),
+            Action::Run(run) => run(self, input),
+            Action::NotHere(why) => Err(Failure::error(UNAVAILABLE, *why)),
+        }
+    }
+
+    fn say_intent(&self, spec: &Spec, input: &Input) {
+        if !self.style.says_intent() || spec.intent.is_empty() {
+            return;
+        }
+        if let Action::List(List { is_long: true, .. }) = spec.action {
+            println!("Timeout: {:.1} seconds ...", self.client.timeout().as_secs_f64());
+        }
+        println!("{}", input.fill(spec.intent, str::to_owned));
+    }
+
+    fn list(
+        &mut self,
+        list: &List,
+        columns: &[(&'static str, From)],
+        input: &Input,
+    ) -> Result<Output, Failure> {
+        let path = format!("{}?columns={}", input.fill(list.path, segment), members(columns));
+        let found = match (self.client.find(&path)?, list.missing) {
+            (Some(found), _) => found,
+            (None, None) => Value::Array(Vec::new()),
+            (None, Some((code, text))) => {
+                return Err(Failure::error(code, input.fill(text, str::to_owned)));
+            }
+        };
+        let Value::Array(found) = found else { return Err(Failure::answer("it is no list")) };
+        let row = |one: &Value| columns.iter().map(|(_, from)| value(one, *from)).collect();
+        Ok(Output::Rows {
+            columns: columns.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            rows: found.iter().map(row).collect(),
+        })
+    }
+
+    fn change(&mut self, change: &Change, input: &Input) -> Result<Output, Failure> {
+        let sent = match change.body {
+            Body::Nothing => Bytes::new(),
+            Body::Made(made) => body(&made(input)?),
+        };
+        let method = Method::from_bytes(change.method.as_bytes()).unwrap_or_default();
+        let answer = self.client.call(method, &input.fill(change.path, segment), sent)?;
+        if !answer.is_good() {
+            let reason = answer.reason();
+            let fits = change
+                .refusals
+                .iter()
+                .find(|one| one.status == answer.status && reason.contains(one.reason));
+            match fits.map(|one| one.failure) {
+                Some(None) => {}
+                Some(Some((code, text))) => {
+                    return Err(Failure::error(code, input.fill(text, str::to_owned)));
+                }
+                None => return good(answer).map(|_| Output::Nothing),
+            }
+        }
+        Ok(match change.done {
+            "" => Output::Nothing,
+            done => Output::Text(input.fill(done, str::to_owned)),
+        })
+    }
+}
+
+/// The members that columns need: no more has to be sent.
+fn members(columns: &[(&'static str, From)]) -> String {
+    let member = |from: &From| match *from {
+        From::Member(path) | From::Json(path) => path.split('.').next(),
+        From::Always(_) => None,
+    };
+    columns.iter().filter_map(|(_, from)| member(from)).collect::<Vec<_>>().join(",")
+}
+
+/// The columns that are asked for.
+fn chosen(list: &List, input: &Input) -> Result<Vec<(&'static str, From)>, Failure> {
+    let known = |name: &str| list.columns.iter().find(|(known, _)| *known == name).copied();
+    // `list_queues name messages` and `list_queues name,messages` are the same.
+    let asked = input.texts("columns").iter().flat_map(|text| text.split([',', ' ']));
+    let asked: Vec<&str> = asked.filter(|name| !name.is_empty()).collect();
+    if asked.is_empty() {
+        return Ok(list.default.iter().filter_map(|name| known(name)).collect());
+    }
+    let unknown: Vec<&str> = asked.iter().filter(|name| known(name).is_none()).copied().collect();
+    if unknown.is_empty() {
+        return Ok(asked.iter().filter_map(|name| known(name)).collect());
+    }
+    let names: Vec<&str> = list.columns.iter().map(|(name, _)| *name).collect();
+    Err(Failure::usage(format!(
+        "Info key(s) {} are not supported. There are: {}",
+        unknown.join(", "),
+        names.join(", ")
+    )))
+}
+
+/// What a column shows of an object.
+fn value(object: &Value, from: From) -> Value {
+    let member = |path: &str| {
+        path.split('.').try_fold(object, |value, name| value.get(name)).cloned().unwrap_or_default()
+    };
+    match from {
+        From::Member(path) => member(path),
+        From::Json(path) => member(path).to_string().into(),
+        From::Always(text) => text.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn columns_are_members_of_members_and_missing_ones_are_null() {
+        let object = json!({ "a": { "b": 1 }, "c": { "d": [true] } });
+        assert_eq!(value(&object, From::Member("a.b")), json!(1));
+        assert_eq!(value(&object, From::Member("a.x.y")), Value::Null);
+        assert_eq!(value(&object, From::Json("c")), json!("{\"d\":[true]}"));
+        assert_eq!(value(&object, From::Always("queue")), json!("queue"));
+    }
+}

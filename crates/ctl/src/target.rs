@@ -1,0 +1,262 @@
+//! Which broker is meant: by options, by the environment, by a context, or the one on this machine.
+
+use crate::contexts::{Context, Contexts};
+use crate::failure::{CONFIG, DATA, Failure, UNAVAILABLE};
+use hyper::Uri;
+use std::io::Read as _;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+
+/// The name of the socket in a broker's data folder.
+pub const SOCKET: &str = "ctl.sock";
+/// Where the package's broker keeps its data.
+const PACKAGED_DATA: &str = "/var/lib/courser";
+/// Where a broker keeps its data that is told nothing.
+const USUAL_DATA: &str = "courser-data";
+/// Bytes of a file with a password.
+const PASSWORD_FILE_BYTES_MAX: u64 = 4096;
+
+/// A broker, and how to get at it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The socket of a broker on this machine; no credentials are needed.
+    Local(PathBuf),
+    /// Its HTTP API.
+    Http(Remote),
+}
+
+/// An HTTP API somewhere.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Remote {
+    /// Whether TLS is spoken.
+    pub tls: bool,
+    /// The host's name or address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// What stands before `/api`; empty or with a slash in front.
+    pub prefix: String,
+    /// Who asks.
+    pub user: String,
+    /// The user's password.
+    pub password: String,
+    /// The authorities that the broker's certificate may come from; the machine's own if not said.
+    pub ca: Option<PathBuf>,
+}
+
+impl std::fmt::Debug for Remote {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Remote({self})")
+    }
+}
+
+impl std::fmt::Display for Remote {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let scheme = if self.tls { "https" } else { "http" };
+        let host = &self.host;
+        let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+        write!(f, "{scheme}://{host}:{}{}", self.port, self.prefix)
+    }
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Target::Local(path) => write!(f, "{}", path.display()),
+            Target::Http(remote) => remote.fmt(f),
+        }
+    }
+}
+
+/// What the command line and the environment say of the broker.
+#[derive(Clone, Default)]
+pub struct Wanted {
+    /// `http://HOST:PORT`, or `https`.
+    pub url: Option<String>,
+    /// Who asks.
+    pub user: Option<String>,
+    /// A file whose first line is the password.
+    pub password_file: Option<PathBuf>,
+    /// The password, from the environment.
+    pub password: Option<String>,
+    /// Authorities in PEM form.
+    pub ca: Option<PathBuf>,
+    /// The name of a context.
+    pub context: Option<String>,
+    /// The data folder of a broker on this machine.
+    pub data_dir: Option<PathBuf>,
+}
+
+impl Wanted {
+    /// The broker that is meant.
+    ///
+    /// # Errors
+    /// If what is said is wrong, or says nothing and no broker is found.
+    pub fn resolve(self) -> Result<Target, Failure> {
+        if let Some(url) = &self.url {
+            return self.remote(url, None).map(Target::Http);
+        }
+        if self.context.is_none()
+            && let Some(folder) = &self.data_dir
+        {
+            return Ok(Target::Local(folder.join(SOCKET)));
+        }
+        let contexts = Contexts::load()?;
+        if let Some(context) = contexts.chosen(self.context.as_deref())? {
+            return match &context.socket {
+                Some(socket) => Ok(Target::Local(socket.clone())),
+                None => self.remote(&context.url, Some(context)).map(Target::Http),
+            };
+        }
+        self.refuse_credentials()?;
+        local()
+    }
+
+    /// Credentials for nowhere would be passed over in silence.
+    fn refuse_credentials(&self) -> Result<(), Failure> {
+        if self.user.is_none() && self.password_file.is_none() && self.ca.is_none() {
+            return Ok(());
+        }
+        Err(Failure::usage(
+            "--user, --password-file and --ca need --url, which says where the broker is",
+        ))
+    }
+
+    fn remote(&self, url: &str, context: Option<&Context>) -> Result<Remote, Failure> {
+        let mut remote = parse(url)?;
+        let of_context = |pick: fn(&Context) -> Option<String>| context.and_then(pick);
+        let user = self.user.clone().or_else(|| of_context(|context| context.user.clone()));
+        remote.user = user.ok_or_else(|| {
+            Failure::usage(format!("say with --user who asks {url}, and with --password-file or COURSER_CTL_PASSWORD the password"))
+        })?;
+        let file = self.password_file.clone();
+        remote.password = match (file, &self.password) {
+            (Some(file), _) => password_of(&file)?,
+            (None, Some(password)) => password.clone(),
+            (None, None) => match context {
+                Some(context) => context.secret()?,
+                None => None,
+            }
+            .ok_or_else(|| {
+                let user = &remote.user;
+                Failure::usage(format!("the password of {user} is missing: name a file with --password-file, or set COURSER_CTL_PASSWORD"))
+            })?,
+        };
+        remote.ca = self.ca.clone().or_else(|| context.and_then(|context| context.ca.clone()));
+        if remote.ca.is_some() && !remote.tls {
+            return Err(Failure::usage(format!(
+                "--ca does not go with {url}: only https has certificates"
+            )));
+        }
+        Ok(remote)
+    }
+}
+
+/// The parts of a URL, without credentials.
+pub fn parse(url: &str) -> Result<Remote, Failure> {
+    let wrong = |why: &str| Failure::usage(format!("'{url}' is no address of a broker: {why}"));
+    let uri: Uri = url.parse().map_err(|_| wrong("such as http://127.0.0.1:15672 is wanted"))?;
+    let tls = match uri.scheme_str() {
+        Some("http") => false,
+        Some("https") => true,
+        _ => return Err(wrong("it has to begin with http:// or https://")),
+    };
+    let authority = uri.authority().ok_or_else(|| wrong("the host is missing"))?;
+    if authority.as_str().contains('@') {
+        // Everybody on the machine sees the arguments of a program.
+        return Err(Failure::usage(
+            "a URL must not hold a password: use --user and --password-file, or COURSER_CTL_PASSWORD",
+        ));
+    }
+    let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
+    let port = authority.port_u16().unwrap_or(if tls { 15671 } else { 15672 });
+    let path = uri.path().trim_end_matches('/');
+    let prefix = path.strip_suffix("/api").unwrap_or(path).to_owned();
+    if uri.query().is_some() {
+        return Err(wrong("nothing may come behind a question mark"));
+    }
+    Ok(Remote { tls, host, port, prefix, user: String::new(), password: String::new(), ca: None })
+}
+
+/// The first line of a file.
+pub fn password_of(file: &Path) -> Result<String, Failure> {
+    let fail = |why: &dyn std::fmt::Display| {
+        Failure::error(DATA, format!("the password can't be read from {}: {why}", file.display()))
+    };
+    let opened = std::fs::File::open(file).map_err(|error| fail(&error))?;
+    let mut text = String::new();
+    opened.take(PASSWORD_FILE_BYTES_MAX).read_to_string(&mut text).map_err(|error| fail(&error))?;
+    match text.lines().next() {
+        Some(line) if !line.is_empty() => Ok(line.to_owned()),
+        _ => Err(fail(&"its first line is empty")),
+    }
+}
+
+/// The broker on this machine.
+fn local() -> Result<Target, Failure> {
+    let named = std::env::var_os("COURSER_DATA_DIR").map(PathBuf::from);
+    let folders: Vec<PathBuf> = match named {
+        Some(folder) => vec![folder],
+        None => vec![PathBuf::from(USUAL_DATA), PathBuf::from(PACKAGED_DATA)],
+    };
+    let sockets: Vec<PathBuf> = folders.iter().map(|folder| folder.join(SOCKET)).collect();
+    for socket in &sockets {
+        match std::fs::metadata(socket) {
+            Ok(found) if found.file_type().is_socket() => return Ok(Target::Local(socket.clone())),
+            Ok(_) => {
+                let text = format!("{} is no socket", socket.display());
+                return Err(Failure::error(CONFIG, text));
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                let text = format!(
+                    "{} belongs to the user whom the broker runs as: be that user or root, or name an \
+                     HTTP API with --url",
+                    socket.display()
+                );
+                return Err(Failure::error(crate::failure::NO_PERMISSION, text));
+            }
+            Err(_) => {}
+        }
+    }
+    let looked: Vec<String> = sockets.iter().map(|socket| socket.display().to_string()).collect();
+    Err(Failure::error(
+        UNAVAILABLE,
+        format!(
+            "no broker was found on this machine: there is no {}. Name its data folder with --data-dir, or \
+             its HTTP API with --url",
+            looked.join(", and no ")
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_taken_apart() {
+        let remote = parse("https://broker.example.com/mq/api/").expect("a URL");
+        assert_eq!((remote.tls, &*remote.host, remote.port), (true, "broker.example.com", 15671));
+        assert_eq!(remote.prefix, "/mq");
+        let remote = parse("http://[::1]:8080").expect("a URL");
+        assert_eq!((&*remote.host, remote.port, &*remote.prefix), ("::1", 8080, ""));
+        assert_eq!(remote.to_string(), "http://[::1]:8080");
+    }
+
+    #[test]
+    fn a_url_that_says_too_much_or_too_little_is_refused() {
+        for url in
+            ["broker", "ftp://broker", "http://me:secret@broker", "http://broker/?a=b", "http://"]
+        {
+            let failure = parse(url).expect_err(url);
+            assert_eq!(failure.code, crate::failure::USAGE, "{url}");
+            assert!(!failure.text.contains("secret"), "{failure}");
+        }
+    }
+
+    #[test]
+    fn credentials_without_an_address_are_refused() {
+        let wanted = Wanted { user: Some("me".into()), ..Wanted::default() };
+        assert!(wanted.refuse_credentials().is_err());
+    }
+}

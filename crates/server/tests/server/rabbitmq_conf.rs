@@ -1,0 +1,89 @@
+//! `courser config from-rabbitmq`: what becomes of another broker's settings.
+
+use crate::support::Process;
+use courser::{Config, HttpListen};
+
+/// The settings that a file becomes, what is said of its lines, and whether all of them could be read.
+fn translated(text: &str) -> (Config, String, bool) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("rabbitmq.conf");
+    std::fs::write(&file, text).expect("written");
+    let output = Process::run(&["config", "from-rabbitmq", file.to_str().expect("text")]);
+    let said = String::from_utf8(output.stderr).expect("text");
+    let ours = folder.path().join("courser.yaml");
+    std::fs::write(&ours, &output.stdout).expect("written");
+    let config = Config::load(Some(&ours), Vec::new());
+    (config.unwrap_or_else(|error| panic!("{error}")), said, output.status.success())
+}
+
+#[test]
+fn what_is_here_is_taken_over() {
+    let text = "# ours\n\
+                listeners.tcp.default = 5673\n\
+                listeners.tcp.other = 127.0.0.1:5674\n\
+                listeners.ssl.1 = 5671\n\
+                ssl_options.certfile = /etc/cert.pem # the chain\n\
+                ssl_options.keyfile = '/etc/key.pem'\n\
+                ssl_options.cacertfile = /etc/ca.pem\n\
+                ssl_options.verify = verify_peer\n\
+                ssl_options.fail_if_no_peer_cert = true\n\
+                ssl_cert_login_from = common_name\n\
+                default_user = ops\n\
+                default_pass = s3'cret\n\
+                loopback_users = none\n\
+                heartbeat = 30\n\
+                max_message_size = 1000000\n\
+                channel_max = 100\n\
+                vm_memory_high_watermark.absolute = 2GiB\n\
+                management.tcp.port = 8080\n\
+                management.tcp.ip = 127.0.0.1\n\
+                log.console.level = warning\n\
+                default_vhost = orders\n";
+    let (config, said, is_good) = translated(text);
+    assert!(is_good, "{said}");
+    let addresses: Vec<String> = config.listen.iter().map(ToString::to_string).collect();
+    assert_eq!(addresses, ["0.0.0.0:5673", "127.0.0.1:5674"]);
+    assert_eq!(config.tls.listen[0].to_string(), "0.0.0.0:5671");
+    assert_eq!(config.tls.certificate.to_str(), Some("/etc/cert.pem"));
+    assert_eq!(config.tls.client_certificates, courser::ClientCertificates::Required);
+    assert_eq!((&*config.auth.user, &*config.auth.password), ("ops", "s3'cret"));
+    assert!(!config.auth.loopback_only && config.auth.loopback_users.is_empty());
+    assert_eq!((config.amqp.heartbeat_s, config.amqp.channel_max), (30, 100));
+    assert_eq!(config.limits.memory_high_bytes, 2 << 30);
+    let http = HttpListen::At(vec!["127.0.0.1:8080".parse().expect("an address")]);
+    assert_eq!(config.management.listen, http);
+    assert_eq!((&*config.log.level, &*config.vhosts[0].name), ("warn", "orders"));
+    assert!(said.lines().all(|line| line.contains(": taken over: ")), "{said}");
+    assert!(said.contains("rabbitmq.conf:14: heartbeat: taken over: amqp.heartbeat_s"), "{said}");
+}
+
+#[test]
+fn what_becomes_of_each_line_is_said_with_its_number() {
+    let text = "heartbeat = 10\nheartbeat = 20\nhearbeat = 30\nnet_ticktime = 60\nmqtt.listeners.tcp.1 = 1883\n\
+                default_pass = $(PASSWORD)\ncluster_formation.k8s.host = x\n";
+    let (config, said, is_good) = translated(text);
+    assert!(is_good, "{said}");
+    let lines: Vec<&str> = said.lines().collect();
+    let wanted = [
+        ":1: heartbeat: no effect: line 2",
+        ":2: heartbeat: taken over",
+        ":3: hearbeat: UNKNOWN: did you mean heartbeat?",
+        ":4: net_ticktime: not needed",
+        ":5: mqtt.listeners.tcp.1: NOT THERE",
+        ":6: default_pass: NOT THERE: its value comes from elsewhere",
+        ":7: cluster_formation.k8s.host: not needed",
+    ];
+    assert_eq!(lines.len(), wanted.len(), "{said}");
+    for (line, wanted) in lines.iter().zip(wanted) {
+        assert!(line.contains(wanted), "{line}: {wanted}");
+    }
+    assert_eq!(config.amqp.heartbeat_s, 20);
+    assert_eq!(config.listen[0].to_string(), "0.0.0.0:5672", "RabbitMQ listens everywhere");
+}
+
+#[test]
+fn lines_that_can_not_be_read_are_a_failure() {
+    let (_, said, is_good) = translated("heartbeat = soon\nnonsense\nlisteners.tcp.1 = here\n");
+    assert!(!is_good);
+    assert_eq!(said.matches(": WRONG: ").count(), 3, "{said}");
+}
