@@ -187,6 +187,7 @@ fn every_key_can_be_set_by_its_variable() {
             "/auth/password",
             "/auth/loopback_users",
             "/management/load_definitions",
+            "/management/audit_log",
         ];
         let loaded = load(None, &[(&name, "\u{1}")]);
         assert_eq!(loaded.is_ok(), takes_text.contains(&&*path), "{name}");
