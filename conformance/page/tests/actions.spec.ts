@@ -143,6 +143,8 @@ test("a policy is added with a preview, changed and deleted", async ({ page }) =
   await expect(dialog.locator(".preview")).toContainText("policed-1");
   await expect(dialog.locator(".preview")).toContainText("max-length: none → 12");
   await dialog.getByText("As a command").click();
+  await expect(dialog.locator("pre").first()).toContainText("courser ctl set_policy -p / ");
+  await expect(dialog.locator("pre").first()).toContainText("short '^policed-' '{\"max-length\":12}'");
   await dialog.getByRole("button", { name: "Add", exact: true }).click();
   await done(page);
   const effective = async () => ((await api("GET", "/api/queues/%2F/policed-1")) as { effective_policy_definition: object }).effective_policy_definition;

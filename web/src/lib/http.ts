@@ -9,6 +9,8 @@ export interface Action {
   path: string;
   body?: unknown;
   headers?: Record<string, string>;
+  /** The same on the command line of the broker, where it has it. */
+  ctl?: string;
 }
 
 export type Problem = "gone" | "login" | "forbidden" | "missing" | "refused" | "broken";

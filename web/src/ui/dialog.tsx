@@ -46,9 +46,13 @@ export function AsCommand(props: { actions: Action[]; secret?: string; file?: st
     return { ...action, body };
   };
   const lines = () => props.actions.slice(0, 50).map((action) => curl(hide(action), user()?.name ?? "guest") + (props.file ? ` -d @${shellWord(props.file)}` : ""));
+  const ctl = () => props.actions.slice(0, 50).flatMap((action) => action.ctl ?? []);
   return (
     <details class="as-command">
       <summary>As a command</summary>
+      <Show when={ctl().length > 0}>
+        <Code text={ctl().join("\n")} label="Copy the courser ctl command" />
+      </Show>
       <Code text={lines().join("\n")} label="Copy the command" />
       <Show when={props.actions.length > 50}>
         <p class="muted">The first 50 of {props.actions.length}.</p>

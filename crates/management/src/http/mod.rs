@@ -42,7 +42,7 @@ const REFERENCES: [&str; 4] = ["/api", "/cli", "/stats", "/doc/stats.html"];
 
 impl Api {
     /// Answers the requests of one connection until its end, or until `stopping` says so. Where too
-    /// many are open, one that waits is closed, or this one if none does (see [`places`]).
+    /// many are open, one that waits is closed, or this one if none does.
     pub async fn serve<S>(
         self: Arc<Self>,
         stream: S,
