@@ -40,6 +40,7 @@ impl fmt::Display for FrameSnippet<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let which = if self.payload_len > SNIPPET_LEN { "first 16" } else { "all" };
         let shown = &self.payload[..self.payload.len().min(SNIPPET_LEN)];
-        write!(f, "type {}, {which} bytes = {}", self.frame_type, ErlangBinary(shown))
+        // "octets" is RabbitMQ's word: the text is the same, for those who look for it.
+        write!(f, "type {}, {which} octets = {}", self.frame_type, ErlangBinary(shown))
     }
 }

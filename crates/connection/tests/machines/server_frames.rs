@@ -34,15 +34,18 @@ fn connection_error(code: u16, text: &str, ids: (u16, u16)) -> (u16, u16, String
 
 #[test]
 fn a_heartbeat_on_a_channel_is_505() {
-    let expected = connection_error(505, "UNEXPECTED_FRAME - type 8, all bytes = <<>>", (0, 0));
+    let expected = connection_error(505, "UNEXPECTED_FRAME - type 8, all octets = <<>>", (0, 0));
     assert_eq!(answer_to(&raw_frame(8, 1, b"")), expected);
     assert_eq!(answer_to(&raw_frame(8, 7, b"")), expected);
 }
 
 #[test]
 fn a_heartbeat_with_a_payload_is_501() {
-    let expected =
-        connection_error(501, "FRAME_ERROR - type 8, all bytes = <<\"x\">>: unknown_frame", (0, 0));
+    let expected = connection_error(
+        501,
+        "FRAME_ERROR - type 8, all octets = <<\"x\">>: unknown_frame",
+        (0, 0),
+    );
     assert_eq!(answer_to(&raw_frame(8, 0, b"x")), expected);
     assert_eq!(answer_to(&raw_frame(8, 1, b"x")), expected);
 }
@@ -50,16 +53,16 @@ fn a_heartbeat_with_a_payload_is_501() {
 #[test]
 fn an_unknown_frame_type_is_501() {
     let error = |text: &str| connection_error(501, &format!("FRAME_ERROR - {text}"), (0, 0));
-    assert_eq!(answer_to(&raw_frame(9, 1, b"")), error("type 9, all bytes = <<>>: unknown_frame"));
+    assert_eq!(answer_to(&raw_frame(9, 1, b"")), error("type 9, all octets = <<>>: unknown_frame"));
     assert_eq!(
         answer_to(&raw_frame(9, 1, b"abc")),
-        error("type 9, all bytes = <<\"abc\">>: unknown_frame")
+        error("type 9, all octets = <<\"abc\">>: unknown_frame")
     );
     assert_eq!(
         answer_to(&raw_frame(0, 0, b"0123456789abcdef")),
-        error("type 0, all bytes = <<\"0123456789abcdef\">>: unknown_frame")
+        error("type 0, all octets = <<\"0123456789abcdef\">>: unknown_frame")
     );
-    let long = "type 9, first 16 bytes = <<\"0123456789abcdef\">>: unknown_frame";
+    let long = "type 9, first 16 octets = <<\"0123456789abcdef\">>: unknown_frame";
     let frame = raw_frame(9, 1, b"0123456789abcdefghi");
     assert_eq!(answer_to(&frame), error(long));
     assert_eq!(answer_to(&frame[..23]), error(long), "the rest is not waited for");
@@ -69,15 +72,15 @@ fn an_unknown_frame_type_is_501() {
 fn a_frame_of_an_unknown_type_that_is_wrong_otherwise_is_501() {
     let mut frame = raw_frame(9, 1, b"abc");
     *frame.last_mut().unwrap() = 7;
-    let text = "FRAME_ERROR - type 9, all bytes = <<\"abc\">>: {invalid_frame_end_marker,7}";
+    let text = "FRAME_ERROR - type 9, all octets = <<\"abc\">>: {invalid_frame_end_marker,7}";
     assert_eq!(answer_to(&frame), connection_error(501, text, (0, 0)));
-    let text = "FRAME_ERROR - type 71, all bytes = <<>>: {frame_too_large,539959368,131064}";
+    let text = "FRAME_ERROR - type 71, all octets = <<>>: {frame_too_large,539959368,131064}";
     assert_eq!(answer_to(b"GET / HTTP/1.1"), connection_error(501, text, (0, 0)));
 }
 
 #[test]
 fn a_frame_above_frame_max_is_501_before_it_has_come() {
-    let text = "FRAME_ERROR - type 3, all bytes = <<>>: {frame_too_large,131073,131064}";
+    let text = "FRAME_ERROR - type 3, all octets = <<>>: {frame_too_large,131073,131064}";
     assert_eq!(answer_to(&[3, 0, 1, 0, 2, 0, 1]), connection_error(501, text, (0, 0)));
 }
 
@@ -99,7 +102,7 @@ fn the_agreed_frame_max_counts() {
     server.feed(&open_channel(1));
     server.sent.clear();
     server.feed(&publish_cut(1, "q", &[0; 5000], 5000));
-    let text = "FRAME_ERROR - type 3, all bytes = <<>>: {frame_too_large,5000,4088}";
+    let text = "FRAME_ERROR - type 3, all octets = <<>>: {frame_too_large,5000,4088}";
     assert_eq!(server.sent_close(), connection_error(501, text, (0, 0)));
 }
 
@@ -107,7 +110,7 @@ fn the_agreed_frame_max_counts() {
 fn a_wrong_end_marker_is_501() {
     let mut bytes = frame(1, Method::BasicAck(basic::Ack { delivery_tag: 1, multiple: false }));
     *bytes.last_mut().unwrap() = 0;
-    let text = "FRAME_ERROR - type 1, all bytes = <<0,60,0,80,0,0,0,0,0,0,0,1,0>>: {invalid_frame_end_marker,0}";
+    let text = "FRAME_ERROR - type 1, all octets = <<0,60,0,80,0,0,0,0,0,0,0,1,0>>: {invalid_frame_end_marker,0}";
     assert_eq!(answer_to(&bytes), connection_error(501, text, (0, 0)));
 }
 
@@ -116,7 +119,7 @@ fn a_wrong_end_marker_of_a_large_body_is_501_whole_or_in_pieces() {
     let body = b"0123456789".repeat(5000);
     let mut bytes = publish(1, "q", &body);
     *bytes.last_mut().unwrap() = b'!';
-    let text = "FRAME_ERROR - type 3, first 16 bytes = <<\"0123456789012345\">>: {invalid_frame_end_marker,33}";
+    let text = "FRAME_ERROR - type 3, first 16 octets = <<\"0123456789012345\">>: {invalid_frame_end_marker,33}";
     let expected = connection_error(501, text, (0, 0));
     assert_eq!(answer_to(&bytes), expected);
 
@@ -143,9 +146,9 @@ fn content_frames_without_a_publish_are_505() {
 
 #[test]
 fn content_frames_on_channel_0_are_505() {
-    let text = "UNEXPECTED_FRAME - type 3, all bytes = <<\"abc\">>";
+    let text = "UNEXPECTED_FRAME - type 3, all octets = <<\"abc\">>";
     assert_eq!(answer_to(&body_frame(0, b"abc")), connection_error(505, text, (0, 0)));
-    let text = "UNEXPECTED_FRAME - type 2, all bytes = <<0,60,0,0,0,0,0,0,0,0,0,3,16,0,2>>";
+    let text = "UNEXPECTED_FRAME - type 2, all octets = <<0,60,0,0,0,0,0,0,0,0,0,3,16,0,2>>";
     assert_eq!(answer_to(&content_header(0, 60, 3)), connection_error(505, text, (0, 0)));
 }
 
@@ -196,7 +199,7 @@ fn a_body_over_the_announced_size_is_501() {
 #[test]
 fn a_content_header_that_is_cut_short_is_501() {
     let bytes = [publish_method(1, "q"), raw_frame(2, 1, b"\x00\x3c")].concat();
-    let text = "FRAME_ERROR - type 2, all bytes = <<0,60>>: unknown_frame";
+    let text = "FRAME_ERROR - type 2, all octets = <<0,60>>: unknown_frame";
     assert_eq!(answer_to(&bytes), connection_error(501, text, (0, 0)));
 }
 
@@ -239,7 +242,7 @@ fn malformed_arguments_are_501() {
         panic!()
     };
     assert!(got.starts_with(text), "{got}");
-    let text = "FRAME_ERROR - type 1, all bytes = <<0,60>>: unknown_frame";
+    let text = "FRAME_ERROR - type 1, all octets = <<0,60>>: unknown_frame";
     assert_eq!(answer_to(&raw_frame(1, 1, &[0, 60])), connection_error(501, text, (0, 0)));
 }
 

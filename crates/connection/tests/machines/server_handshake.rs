@@ -268,7 +268,7 @@ fn a_start_ok_larger_than_4096_bytes_is_501() {
     let payload_len = start_ok.len() - 8;
     assert!(matches!(&server.feed(&start_ok)[..], [Seen::Closed { code: 501, .. }]));
     let text =
-        format!("FRAME_ERROR - type 1, all bytes = <<>>: {{frame_too_large,{payload_len},4088}}");
+        format!("FRAME_ERROR - type 1, all octets = <<>>: {{frame_too_large,{payload_len},4088}}");
     assert_eq!(server.sent_close(), (0, 501, text, (0, 0)));
     // Nothing behind such a frame can be trusted.
     assert_eq!(server.feed(&frame(0, Method::ConnectionCloseOk(connection::CloseOk {}))), []);
@@ -297,7 +297,7 @@ fn a_method_out_of_turn_is_504_and_names_the_state() {
 fn a_channel_before_the_connection_is_open_is_505() {
     let mut server = tuning(Config::default());
     server.feed(&open_channel(1));
-    let text = "UNEXPECTED_FRAME - type 1, all bytes = <<0,20,0,10,0>>";
+    let text = "UNEXPECTED_FRAME - type 1, all octets = <<0,20,0,10,0>>";
     assert_eq!(server.sent_close(), (0, 505, text.to_owned(), (0, 0)));
 }
 
