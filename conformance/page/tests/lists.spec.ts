@@ -79,3 +79,11 @@ test("everything can be reached by keys", async ({ page }) => {
   await page.keyboard.press("Enter");
   await expect(page.getByRole("heading", { level: 1, name: "by-keys" })).toBeVisible();
 });
+
+test("keys that come at once reach the page that the first of them opened", async ({ page }) => {
+  await login(page);
+  await page.evaluate(() => {
+    for (const key of ["g", "v", "n"]) document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  });
+  await expect(page.getByRole("dialog")).toContainText("Add a vhost");
+});

@@ -45,6 +45,8 @@ export const to = (path: string[], values: Values = {}): string => hash(path, { 
 
 export function go(address: string): void {
   location.hash = address;
+  // The event of the change comes later; a key that is pressed at once is meant for the new page.
+  setPlace(parse(location.hash));
 }
 
 /** Changes some of the query; what becomes empty is dropped. */
