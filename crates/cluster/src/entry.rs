@@ -1,11 +1,14 @@
 //! Entries of a group's log, and what names them.
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A node of the cluster. A number is never used again, also not by a node that has lost its disk: what it has said
 /// would be forgotten. 0 is none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct NodeId(pub u64);
 
 impl fmt::Display for NodeId {

@@ -15,11 +15,14 @@
 //! copies are equal byte for byte. The log itself is behind [`ReplicaLog`]; [`JournalLog`] is a journal as one. Why this
 //! engine, what has to be known of it, and what is left to do, is in `docs/decisions/0007-consensus-engine.md`.
 //!
+//! [`transport`] has the connections between processes, [`forming`] how processes become a cluster.
+//!
 //! Nothing uses this crate yet. Not here: copies that begin with a checkpoint instead of the first entry, the
-//! transport between processes, the placement of groups, and the shards that a broker opens.
+//! placement of groups, and the shards that a broker opens.
 
 mod entry;
 mod error;
+pub mod forming;
 mod group;
 mod journal;
 mod log;
@@ -27,6 +30,7 @@ mod members;
 mod options;
 mod packet;
 mod storage;
+pub mod transport;
 
 pub use entry::{Entry, EntryId, EntryKind, NodeId};
 pub use error::{GroupError, ProposeError};

@@ -76,6 +76,14 @@ impl Packet {
             && message.entries.iter().all(|entry| from_engine(entry).is_some())
     }
 
+    /// How many bytes it has.
+    pub fn encoded_len(&self) -> usize {
+        let frames = |entry: &raft::eraftpb::Entry| ENTRY_HEAD_LEN + entry.data.len();
+        HEAD_LEN
+            + self.message.context.len()
+            + self.message.entries.iter().map(frames).sum::<usize>()
+    }
+
     /// Appends its bytes.
     pub fn encode(&self, out: &mut BytesMut) {
         let message = &self.message;

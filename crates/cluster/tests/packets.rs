@@ -25,6 +25,7 @@ fn a_packet_is_written_as_it_was_read() {
     let mut out = BytesMut::new();
     packet.encode(&mut out);
     assert_eq!(out, append());
+    assert_eq!(packet.encoded_len(), out.len());
 }
 
 #[test]

@@ -1,0 +1,265 @@
+//! What a node keeps of itself and of its cluster in its data folder.
+
+use crate::NodeId;
+use crate::transport::{Formation, Node};
+use courser_journal::{Disk, OpenMode};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The file, and what it is written as before it takes its place.
+const NAME: &str = "cluster.json";
+const NEW_NAME: &str = "cluster.json.new";
+/// The folder of a broker's journal that is in no cluster.
+const STANDALONE: &str = "journal";
+/// Bytes of the file.
+const BYTES_MAX: u64 = 64 << 10;
+/// Nodes that are remembered.
+const KNOWN_MAX: usize = 64;
+
+/// Why a data folder is none of a node.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// It can't be read or written.
+    #[error("{path}: {error}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The file is damaged.
+    #[error(
+        "{path}: {why}. It says which node this is: restore it, or move the data folder away and add the node anew"
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The folder belongs to another cluster.
+    #[error(
+        "data folder {path} belongs to cluster '{found}', not to '{wanted}': check cluster.name and data_dir"
+    )]
+    OtherCluster {
+        /// The folder.
+        path: PathBuf,
+        /// The cluster that it belongs to.
+        found: String,
+        /// The cluster that the settings name.
+        wanted: String,
+    },
+    /// The folder is that of a broker by itself.
+    #[error(
+        "data folder {0} has the journal of a broker without a cluster, which can't become a node's: choose another \
+         folder, and bring definitions and messages over (docs/cluster.md)"
+    )]
+    Standalone(PathBuf),
+    /// The folder is a node's, and the settings name no cluster.
+    #[error(
+        "data folder {path} is that of node '{node}' of cluster '{cluster}': start it with its cluster's settings \
+         (--cluster-name, --cluster-listen), or choose another folder"
+    )]
+    OfNode {
+        /// The folder.
+        path: PathBuf,
+        /// The node.
+        node: String,
+        /// The cluster.
+        cluster: String,
+    },
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers: {0}")]
+    Random(getrandom::Error),
+}
+
+/// What is in the file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Kept {
+    cluster: String,
+    name: String,
+    node: NodeId,
+    formation: Option<Formation>,
+    known: Vec<Node>,
+}
+
+/// The part of a data folder that says which node this is, and what it knows of others.
+pub struct Folder {
+    dir: PathBuf,
+    disk: Arc<dyn Disk>,
+    kept: Mutex<Kept>,
+}
+
+impl Folder {
+    /// Reads what there is, or draws a number and keeps it.
+    ///
+    /// # Errors
+    /// When the folder can't be that of a node of this cluster.
+    pub fn open(
+        dir: &Path,
+        disk: Arc<dyn Disk>,
+        cluster: &str,
+        name: &str,
+    ) -> Result<Self, FolderError> {
+        let mut kept = match read(dir, &*disk)? {
+            Some(kept) => kept,
+            None => fresh(dir, &*disk, cluster, name)?,
+        };
+        if kept.cluster != cluster {
+            let (found, wanted) = (kept.cluster, cluster.to_owned());
+            return Err(FolderError::OtherCluster { path: dir.to_owned(), found, wanted });
+        }
+        name.clone_into(&mut kept.name);
+        write(dir, &*disk, &kept)?;
+        Ok(Folder { dir: dir.to_owned(), disk, kept: Mutex::new(kept) })
+    }
+
+    /// Refuses a folder that belongs to a node of a cluster.
+    ///
+    /// # Errors
+    /// When it does, or when that can't be said.
+    pub fn refuse(dir: &Path, disk: &dyn Disk) -> Result<(), FolderError> {
+        match read(dir, disk)? {
+            None => Ok(()),
+            Some(kept) => {
+                let (node, cluster) = (kept.name, kept.cluster);
+                Err(FolderError::OfNode { path: dir.to_owned(), node, cluster })
+            }
+        }
+    }
+
+    /// The number of this node.
+    pub fn node(&self) -> NodeId {
+        self.kept.lock().node
+    }
+
+    /// What this node belongs to.
+    pub fn formation(&self) -> Option<Formation> {
+        self.kept.lock().formation.clone()
+    }
+
+    /// The others that it knows of.
+    pub fn known(&self) -> Vec<Node> {
+        self.kept.lock().known.clone()
+    }
+
+    /// Keeps what this node belongs to. Blocks until it is on the disk.
+    ///
+    /// # Errors
+    /// When it can't be kept.
+    pub fn set_formation(&self, formation: &Formation) -> Result<(), FolderError> {
+        self.change(|kept| kept.formation = Some(formation.clone()))
+    }
+
+    /// Keeps where a node is. What a node says of itself (`is_first_hand`) counts more than what others say.
+    /// Returns whether it is new. Blocks until it is on the disk.
+    ///
+    /// # Errors
+    /// When it can't be kept.
+    pub fn learn(&self, node: &Node, is_first_hand: bool) -> Result<bool, FolderError> {
+        {
+            let kept = self.kept.lock();
+            let known = kept.known.iter().find(|one| one.id == node.id);
+            let is_known = known.is_some_and(|known| known == node || !is_first_hand);
+            if is_known || node.id == kept.node {
+                return Ok(false);
+            }
+        }
+        self.change(|kept| {
+            kept.known.retain(|one| one.id != node.id);
+            if kept.known.len() >= KNOWN_MAX {
+                kept.known.remove(0);
+            }
+            kept.known.push(node.clone());
+        })?;
+        Ok(true)
+    }
+
+    /// Forgets a node that was removed. Blocks until that is on the disk.
+    ///
+    /// # Errors
+    /// When it can't be kept.
+    pub fn forget(&self, node: NodeId) -> Result<(), FolderError> {
+        self.change(|kept| kept.known.retain(|one| one.id != node))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Kept)) -> Result<(), FolderError> {
+        let mut kept = self.kept.lock();
+        let mut changed = kept.clone();
+        change(&mut changed);
+        if changed != *kept {
+            write(&self.dir, &*self.disk, &changed)?;
+            *kept = changed;
+        }
+        Ok(())
+    }
+}
+
+fn fresh(dir: &Path, disk: &dyn Disk, cluster: &str, name: &str) -> Result<Kept, FolderError> {
+    let folders = match disk.folders(dir) {
+        Ok(folders) => folders,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(FolderError::Io { path: dir.to_owned(), error }),
+    };
+    if folders.iter().any(|folder| folder == STANDALONE) {
+        return Err(FolderError::Standalone(dir.to_owned()));
+    }
+    let number = getrandom::u64().map_err(FolderError::Random)?;
+    Ok(Kept {
+        cluster: cluster.to_owned(),
+        name: name.to_owned(),
+        node: NodeId(number.max(1)),
+        formation: None,
+        known: Vec::new(),
+    })
+}
+
+fn read(dir: &Path, disk: &dyn Disk) -> Result<Option<Kept>, FolderError> {
+    let path = dir.join(NAME);
+    let file = match disk.open(&path, OpenMode::Read) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(FolderError::Io { path, error }),
+    };
+    let reading = || {
+        let len = file.size_bytes()?.min(BYTES_MAX);
+        let mut bytes = vec![0; len as usize];
+        let mut done = 0;
+        while done < bytes.len() {
+            match file.read_at(&mut bytes[done..], done as u64)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                count => done += count,
+            }
+        }
+        Ok(bytes)
+    };
+    let bytes = reading().map_err(|error| FolderError::Io { path: path.clone(), error })?;
+    match serde_json::from_slice::<Kept>(&bytes) {
+        Ok(kept) if kept.node.0 != 0 => Ok(Some(kept)),
+        Ok(_) => Err(FolderError::Damaged { path, why: "the number of the node is 0".into() }),
+        Err(error) => Err(FolderError::Damaged { path, why: error.to_string() }),
+    }
+}
+
+/// Writes the file anew, and has it take the place of the old one when all of it is on the disk.
+fn write(dir: &Path, disk: &dyn Disk, kept: &Kept) -> Result<(), FolderError> {
+    let path = dir.join(NEW_NAME);
+    let writing = || {
+        let bytes = serde_json::to_vec_pretty(kept).map_err(io::Error::other)?;
+        let file = disk.open(&path, OpenMode::Create)?;
+        let mut done = 0;
+        while done < bytes.len() {
+            match file.write_at(&bytes[done..], done as u64)? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                count => done += count,
+            }
+        }
+        file.sync_data()?;
+        disk.rename(&path, &dir.join(NAME))?;
+        disk.sync_dir(dir)
+    };
+    writing().map_err(|error| FolderError::Io { path: path.clone(), error })
+}

@@ -1,0 +1,104 @@
+//! What a new node makes of those that it was told of.
+
+use crate::NodeId;
+use crate::transport::{About, Formation};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// Who is at an address, or why nobody answers there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The address.
+    pub address: String,
+    /// Who answered.
+    pub met: Result<About, String>,
+}
+
+/// What follows from what was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// This is the cluster that the node is in.
+    Formed(Formation),
+    /// Some do not answer yet; each with the reason.
+    Waits(Vec<(String, String)>),
+    /// There is a cluster without this node: an operator has to add it, at one of these nodes.
+    NotAdded(Vec<String>),
+    /// The settings of the nodes contradict each other.
+    Wrong(String),
+}
+
+/// What `own`, which belongs to nothing yet, makes of what it has seen at the addresses that it was given.
+pub fn judge(own: &About, seen: &[Seen]) -> Verdict {
+    let mut nodes = BTreeMap::from([(own.node, own)]);
+    nodes.extend(
+        seen.iter().filter_map(|one| one.met.as_ref().ok()).map(|about| (about.node, about)),
+    );
+    // What the network has told of this node itself may be older than what it knows.
+    nodes.insert(own.node, own);
+    if let Some(wrong) = contradiction(nodes.values().copied()) {
+        return Verdict::Wrong(wrong);
+    }
+    let mut formed = nodes.values().filter_map(|about| Some((*about, about.formation.as_ref()?)));
+    if let Some((_, formation)) = formed.next() {
+        return join(own, &nodes, formation);
+    }
+    let missing = seen.iter().filter_map(|one| {
+        let why = one.met.as_ref().err()?;
+        Some((one.address.clone(), why.clone()))
+    });
+    let missing: Vec<_> = missing.collect();
+    if !missing.is_empty() {
+        return Verdict::Waits(missing);
+    }
+    let founders: Vec<NodeId> = nodes.keys().copied().collect();
+    let group = identity(&own.cluster, &founders);
+    // All have to choose the same size: that of the one with the least number counts.
+    let segment_bytes =
+        nodes.values().next().map_or(own.segment_bytes, |first| first.segment_bytes);
+    Verdict::Formed(Formation { group, segment_bytes, founders })
+}
+
+fn join(own: &About, nodes: &BTreeMap<NodeId, &About>, formation: &Formation) -> Verdict {
+    let members = || nodes.values().filter(|about| about.formation.is_some());
+    if members().any(|about| about.formation.as_ref() != Some(formation)) {
+        return Verdict::Wrong(
+            "the addresses to join lead to different clusters: name those of one".into(),
+        );
+    }
+    if !formation.founders.contains(&own.node) {
+        return Verdict::NotAdded(members().map(|about| about.name.clone()).collect());
+    }
+    match nodes.values().find(|about| !formation.founders.contains(&about.node)) {
+        None => Verdict::Formed(formation.clone()),
+        Some(other) => Verdict::Wrong(format!(
+            "the nodes were given different lists of addresses to join: node '{}' is not in that of the others; give \
+             all the same list",
+            other.name
+        )),
+    }
+}
+
+/// What two nodes have in common that they must not, or the other way round.
+fn contradiction<'a>(nodes: impl Iterator<Item = &'a About>) -> Option<String> {
+    let mut names = BTreeMap::new();
+    for about in nodes {
+        if let Some(other) = names.insert(&about.name, about) {
+            return Some(format!(
+                "two nodes have the name '{}': {} and {}; give each a name of its own (cluster.node)",
+                about.name, other.address, about.address
+            ));
+        }
+    }
+    None
+}
+
+/// The number of a group that these nodes make: the same on each of them.
+fn identity(cluster: &str, founders: &[NodeId]) -> u64 {
+    let mut hash = Sha256::new();
+    hash.update((cluster.len() as u64).to_le_bytes());
+    hash.update(cluster);
+    founders.iter().for_each(|node| hash.update(node.0.to_le_bytes()));
+    let hash = hash.finalize();
+    let first = hash.first_chunk::<8>().map_or(1, |bytes| u64::from_le_bytes(*bytes));
+    first.max(1)
+}

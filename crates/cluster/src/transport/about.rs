@@ -1,0 +1,84 @@
+//! Who a node is, as it says in handshakes.
+
+use crate::NodeId;
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a cluster's or a node's name.
+const NAME_BYTES_MAX: usize = 64;
+/// Bytes of an address: a host name, a colon and a port.
+const ADDRESS_BYTES_MAX: usize = 262;
+/// Nodes that one knows of. More than a group has members: those that were removed are forgotten late.
+const KNOWN_MAX: usize = 64;
+
+/// What a node says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// The cluster that it belongs to, or wants to.
+    pub cluster: String,
+    /// Its number.
+    pub node: NodeId,
+    /// Its name.
+    pub name: String,
+    /// Where others reach it, as `host:port`.
+    pub address: String,
+    /// The version of its build.
+    pub version: String,
+    /// Bytes of a segment of the log, if this node is to choose.
+    pub segment_bytes: u64,
+    /// What it belongs to; none before it belongs to anything.
+    pub formation: Option<Formation>,
+    /// Others that it knows of.
+    #[serde(default)]
+    pub known: Vec<Node>,
+}
+
+/// What a cluster is, from its beginning on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Formation {
+    /// The identity of its group.
+    pub group: u64,
+    /// Bytes of a segment of its log.
+    pub segment_bytes: u64,
+    /// The nodes that have made it, by their numbers.
+    pub founders: Vec<NodeId>,
+}
+
+/// A node, and where it is reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// Its number.
+    pub id: NodeId,
+    /// Its name.
+    pub name: String,
+    /// Where others reach it, as `host:port`.
+    pub address: String,
+}
+
+impl About {
+    /// The node, without what it belongs to.
+    pub fn node(&self) -> Node {
+        Node { id: self.node, name: self.name.clone(), address: self.address.clone() }
+    }
+
+    /// What is wrong with it, if something is.
+    pub(super) fn refuses(&self) -> Option<&'static str> {
+        let is_node = |node: &Node| {
+            node.id.0 != 0
+                && (1..=NAME_BYTES_MAX).contains(&node.name.len())
+                && (1..=ADDRESS_BYTES_MAX).contains(&node.address.len())
+        };
+        match () {
+            () if !(1..=NAME_BYTES_MAX).contains(&self.cluster.len()) => {
+                Some("the name of the cluster has to have 1 to 64 bytes")
+            }
+            () if !is_node(&self.node()) => Some("it does not say who it is and where"),
+            () if self.version.len() > NAME_BYTES_MAX => Some("its version is too long"),
+            () if self.known.len() > KNOWN_MAX => Some("it knows too many nodes"),
+            () if !self.known.iter().all(is_node) => Some("a node that it knows is none"),
+            () if self.formation.as_ref().is_some_and(|one| one.founders.len() > KNOWN_MAX) => {
+                Some("its cluster has too many founders")
+            }
+            () => None,
+        }
+    }
+}

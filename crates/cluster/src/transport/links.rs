@@ -1,0 +1,269 @@
+//! Connections on which packets go to other nodes.
+
+use super::about::About;
+use super::frames::{self, PING};
+use super::handshake::{Endpoint, Purpose};
+use super::stream::Stream;
+use crate::NodeId;
+use crate::packet::Packet;
+use bytes::BytesMut;
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, watch};
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, MissedTickBehavior};
+
+/// Bytes that wait for one node; what comes beyond is dropped, as if it had been lost, and said again later. One packet
+/// may always wait.
+const WAITING_BYTES_MAX: usize = 64 << 20;
+/// Bytes that are put together for one write.
+const WRITE_BYTES: usize = 256 << 10;
+/// How long to wait before the first and the last of many attempts to connect.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+/// How often the other end is asked whether it is there.
+const PING_INTERVAL: Duration = Duration::from_secs(1);
+/// How long it may leave that unanswered.
+const SILENCE_MAX: Duration = Duration::from_secs(5);
+
+/// Is told who has been met.
+type Met = dyn Fn(&About) + Send + Sync;
+
+/// Connections to the other nodes of a cluster, one for each, made and kept in the background.
+pub struct Links {
+    endpoint: Arc<Endpoint>,
+    met: Arc<Met>,
+    runtime: Handle,
+    links: Mutex<BTreeMap<NodeId, Link>>,
+}
+
+struct Link {
+    queue: Arc<Queue>,
+    address: watch::Sender<String>,
+    task: AbortHandle,
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Links {
+    /// No connection yet. They are made on the current tokio runtime; `met` is told who is at their other ends, and must not
+    /// block.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    pub fn new(endpoint: Arc<Endpoint>, met: impl Fn(&About) + Send + Sync + 'static) -> Arc<Self> {
+        let (met, runtime) = (Arc::new(met), Handle::current());
+        Arc::new(Links { endpoint, met, runtime, links: Mutex::default() })
+    }
+
+    /// Says where a node is; there is a connection to it from now on.
+    pub fn set_address(&self, node: NodeId, address: &str) {
+        let mut links = self.links.lock();
+        if let Some(link) = links.get(&node) {
+            link.address.send_if_modified(|known| {
+                let is_new = known != address;
+                address.clone_into(known);
+                is_new
+            });
+            return;
+        }
+        let (sender, addresses) = watch::channel(address.to_owned());
+        let queue = Arc::<Queue>::default();
+        let (endpoint, met) = (Arc::clone(&self.endpoint), Arc::clone(&self.met));
+        let task = keep(endpoint, met, node, addresses, Arc::clone(&queue));
+        let task = self.runtime.spawn(task).abort_handle();
+        links.insert(node, Link { queue, address: sender, task });
+    }
+
+    /// Ends the connections to all nodes but these.
+    pub fn retain(&self, wanted: impl Fn(NodeId) -> bool) {
+        self.links.lock().retain(|node, _| wanted(*node));
+    }
+
+    /// Sends packets to a node, as far as there is a connection and room. Does not block.
+    pub fn send(&self, to: NodeId, packets: Vec<Packet>) {
+        let queue = self.links.lock().get(&to).map(|link| Arc::clone(&link.queue));
+        if let Some(queue) = queue {
+            queue.push(packets);
+        }
+    }
+
+    /// Whether there is a connection to the node.
+    pub fn is_connected(&self, node: NodeId) -> bool {
+        self.links.lock().get(&node).is_some_and(|link| link.queue.waiting.lock().is_open)
+    }
+}
+
+/// What waits for one node.
+#[derive(Default)]
+struct Queue {
+    waiting: Mutex<Waiting>,
+    wake: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    packets: VecDeque<Packet>,
+    bytes: usize,
+    /// There is a connection. Otherwise nothing waits: what is old when it arrives helps nobody.
+    is_open: bool,
+}
+
+impl Queue {
+    fn push(&self, packets: Vec<Packet>) {
+        let mut waiting = self.waiting.lock();
+        if !waiting.is_open {
+            return;
+        }
+        for packet in packets {
+            let bytes = packet.encoded_len();
+            if waiting.bytes > 0 && waiting.bytes + bytes > WAITING_BYTES_MAX {
+                break;
+            }
+            waiting.bytes += bytes;
+            waiting.packets.push_back(packet);
+        }
+        drop(waiting);
+        self.wake.notify_one();
+    }
+
+    fn set_open(&self, is_open: bool) {
+        let mut waiting = self.waiting.lock();
+        let old = std::mem::replace(&mut *waiting, Waiting { is_open, ..Waiting::default() });
+        drop(waiting);
+        drop(old);
+    }
+
+    /// Takes what makes up one write.
+    fn pop(&self, out: &mut BytesMut) {
+        while out.len() < WRITE_BYTES {
+            let mut waiting = self.waiting.lock();
+            let Some(packet) = waiting.packets.pop_front() else { return };
+            waiting.bytes -= packet.encoded_len();
+            drop(waiting);
+            frames::encode(&packet, out);
+        }
+    }
+}
+
+/// Keeps a connection to one node, for ever.
+async fn keep(
+    endpoint: Arc<Endpoint>,
+    met: Arc<Met>,
+    node: NodeId,
+    mut addresses: watch::Receiver<String>,
+    queue: Arc<Queue>,
+) {
+    let mut backoff = BACKOFF.0;
+    let mut said = None;
+    loop {
+        let address = addresses.borrow_and_update().clone();
+        let failed = match endpoint.dial(&address, Purpose::Packets, "").await {
+            Ok(dialled) if dialled.about.node != node => {
+                format!("another node is there: '{}'", dialled.about.name)
+            }
+            Ok(dialled) => {
+                tracing::info!(
+                    node = dialled.about.name,
+                    address,
+                    "connected to a node of the cluster"
+                );
+                (backoff, said) = (BACKOFF.0, None);
+                met(&dialled.about);
+                queue.set_open(true);
+                let ended = carry(dialled.stream, &queue).await;
+                queue.set_open(false);
+                tracing::info!(node = dialled.about.name, address, error = %ended, "connection to a node lost");
+                continue_after(&mut addresses, BACKOFF.0).await;
+                continue;
+            }
+            Err(error) => error.to_string(),
+        };
+        if said.as_ref() != Some(&failed) {
+            tracing::warn!(node = %node, address, error = failed, "no connection to a node of the cluster");
+            said = Some(failed);
+        }
+        continue_after(&mut addresses, backoff).await;
+        backoff = (backoff * 2).min(BACKOFF.1);
+    }
+}
+
+/// Waits for some time, or until the node is somewhere else.
+async fn continue_after(addresses: &mut watch::Receiver<String>, pause: Duration) {
+    tokio::select! {
+        () = tokio::time::sleep(pause) => {}
+        Ok(()) = addresses.changed() => {}
+    }
+}
+
+/// Sends what waits until the connection ends, and says why it did.
+async fn carry(stream: Stream, queue: &Queue) -> io::Error {
+    let (mut incoming, mut outgoing) = tokio::io::split(stream);
+    let (heard, hearing) = watch::channel(Instant::now());
+    let listening = async {
+        let mut answer = [0; 64];
+        loop {
+            match incoming.read(&mut answer).await {
+                Ok(0) => return io::Error::from(io::ErrorKind::UnexpectedEof),
+                Ok(_) => drop(heard.send_replace(Instant::now())),
+                Err(error) => return error,
+            }
+        }
+    };
+    let sending = async {
+        let mut pings = tokio::time::interval(PING_INTERVAL);
+        pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut out = BytesMut::new();
+        loop {
+            tokio::select! {
+                () = queue.wake.notified() => {}
+                _ = pings.tick() => out.extend_from_slice(&PING),
+            }
+            loop {
+                queue.pop(&mut out);
+                if out.is_empty() {
+                    break;
+                }
+                for part in out.chunks(WRITE_BYTES) {
+                    if let Err(error) = outgoing.write_all(part).await {
+                        return error;
+                    }
+                    // Whoever takes this much is there, though it answers only behind it.
+                    if part.len() == WRITE_BYTES {
+                        heard.send_replace(Instant::now());
+                    }
+                }
+                out.clear();
+            }
+            if let Err(error) = outgoing.flush().await {
+                return error;
+            }
+            // One large packet should not keep its room.
+            if out.capacity() > 4 * WRITE_BYTES {
+                out = BytesMut::new();
+            }
+        }
+    };
+    let silence = async {
+        loop {
+            let until = *hearing.borrow() + SILENCE_MAX;
+            tokio::time::sleep_until(until).await;
+            if *hearing.borrow() + SILENCE_MAX <= Instant::now() {
+                return io::Error::new(io::ErrorKind::TimedOut, "the node is silent");
+            }
+        }
+    };
+    tokio::select! {
+        error = listening => error,
+        error = sending => error,
+        error = silence => error,
+    }
+}

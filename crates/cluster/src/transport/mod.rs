@@ -1,0 +1,22 @@
+//! How nodes reach each other: one TCP listener on each node, and connections that say what they are for.
+//!
+//! A connection begins with a [handshake](Endpoint): both ends prove that they know the cluster's secret and say who they
+//! are. What follows depends on its [`Purpose`]: nothing, packets of a group in one direction, a question and its answer, or
+//! the bytes of a client's connection. [`Links`] keeps one connection for packets to each other node and never blocks
+//! whoever sends; [`listen`] takes what comes.
+
+mod about;
+mod ask;
+mod frames;
+mod handshake;
+mod links;
+mod listener;
+mod proof;
+mod stream;
+
+pub use about::{About, Formation, Node};
+pub use handshake::{DialError, Dialled, Endpoint, HandshakeError, Purpose};
+pub use links::Links;
+pub use listener::{Answer, Incoming, listen};
+pub use proof::{SECRET_BYTES_MIN, Secret, WeakSecret};
+pub use stream::{ByteStream, Security, Stream};

@@ -1,0 +1,80 @@
+//! What a node keeps of itself.
+
+use crate::support::formation;
+use courser_cluster::NodeId;
+use courser_cluster::forming::{Folder, FolderError};
+use courser_cluster::transport::Node;
+use courser_journal::RealDisk;
+use std::path::Path;
+use std::sync::Arc;
+
+fn open(dir: &Path) -> Result<Folder, FolderError> {
+    Folder::open(dir, Arc::new(RealDisk), "prod", "a")
+}
+
+fn node(number: u64, address: &str) -> Node {
+    Node { id: NodeId(number), name: format!("n{number}"), address: address.into() }
+}
+
+#[test]
+fn a_node_keeps_its_number_and_what_it_has_learned() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let folder = open(dir.path()).expect("a node");
+    let number = folder.node();
+    folder.set_formation(&formation(&[1, 2])).expect("kept");
+    assert!(folder.learn(&node(2, "b:1"), false).expect("kept"));
+    drop(folder);
+    let folder = open(dir.path()).expect("a node");
+    assert_eq!(folder.node(), number);
+    assert_eq!(folder.formation(), Some(formation(&[1, 2])));
+    assert_eq!(folder.known(), [node(2, "b:1")]);
+}
+
+#[test]
+fn two_folders_are_two_nodes() {
+    let (one, other) = (tempfile::tempdir().expect("one"), tempfile::tempdir().expect("one"));
+    let numbers = [one, other].map(|dir| open(dir.path()).expect("a node").node());
+    assert_ne!(numbers[0], numbers[1]);
+}
+
+#[test]
+fn what_a_node_says_of_itself_counts_more_than_what_others_say() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let folder = open(dir.path()).expect("a node");
+    folder.learn(&node(2, "b:1"), true).expect("kept");
+    assert!(!folder.learn(&node(2, "b:2"), false).expect("nothing to keep"));
+    assert_eq!(folder.known(), [node(2, "b:1")]);
+    assert!(folder.learn(&node(2, "b:3"), true).expect("kept"));
+    assert_eq!(folder.known(), [node(2, "b:3")]);
+    // A node knows best where it is itself.
+    assert!(!folder.learn(&node(folder.node().0, "c:9"), true).expect("nothing to keep"));
+    folder.forget(NodeId(2)).expect("kept");
+    assert_eq!(folder.known(), []);
+}
+
+#[test]
+fn folders_of_others_are_refused() {
+    let dir = tempfile::tempdir().expect("a folder");
+    drop(open(dir.path()).expect("a node"));
+    let other = Folder::open(dir.path(), Arc::new(RealDisk), "test", "a");
+    assert!(matches!(other.err(), Some(FolderError::OtherCluster { .. })));
+    let alone = Folder::refuse(dir.path(), &RealDisk);
+    assert!(matches!(alone.err(), Some(FolderError::OfNode { .. })));
+
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(dir.path().join("journal")).expect("a journal");
+    Folder::refuse(dir.path(), &RealDisk).expect("no node's");
+    assert!(matches!(open(dir.path()).err(), Some(FolderError::Standalone(_))));
+}
+
+#[test]
+fn a_damaged_file_is_no_new_node() {
+    let dir = tempfile::tempdir().expect("a folder");
+    drop(open(dir.path()).expect("a node"));
+    let path = dir.path().join("cluster.json");
+    let text = std::fs::read_to_string(&path).expect("a file");
+    for damaged in ["", &text[..text.len() / 2], &text.replace("node", "n\u{f8}de")] {
+        std::fs::write(&path, damaged).expect("written");
+        assert!(matches!(open(dir.path()).err(), Some(FolderError::Damaged { .. })), "{damaged}");
+    }
+}

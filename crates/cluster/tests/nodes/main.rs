@@ -1,0 +1,9 @@
+//! Nodes that meet: handshakes, packets on sockets, and how a cluster comes to be.
+
+#![allow(clippy::disallowed_methods, reason = "nodes that are tested have tasks of their own")]
+
+mod folder;
+mod forming;
+mod packets;
+mod support;
+mod welcome;

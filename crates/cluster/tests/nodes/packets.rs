@@ -1,0 +1,117 @@
+//! Packets on sockets.
+
+use crate::support::{Listening, PATIENCE, about, endpoint, formation, packet};
+use bytes::BytesMut;
+use courser_cluster::NodeId;
+use courser_cluster::transport::{Endpoint, Links, Purpose};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+fn member(number: u64, name: &str) -> Arc<Endpoint> {
+    let mut about = about(number, name);
+    about.formation = Some(formation(&[1, 2]));
+    endpoint(about)
+}
+
+async fn connected(links: &Links, node: NodeId, wanted: bool) {
+    let waiting = async {
+        while links.is_connected(node) != wanted {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.expect("a connection, or none");
+}
+
+#[tokio::test]
+async fn packets_arrive_whole_and_in_order() {
+    let mut node = Listening::start(&member(1, "a")).await;
+    let links = Links::new(member(2, "b"), |_| {});
+    links.set_address(NodeId(1), &node.address);
+    connected(&links, NodeId(1), true).await;
+    let sizes = [1, 100, 3 << 20, 70_000, 1];
+    links.send(NodeId(1), sizes.iter().map(|size| packet(2, 1, *size)).collect());
+    for size in sizes {
+        let (from, heard) = node.packet().await;
+        assert_eq!(from, NodeId(2));
+        assert!(heard == packet(2, 1, size), "a packet with {size} bytes differs");
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_comes_back_is_connected_again() {
+    let mut node = Listening::start(&member(1, "a")).await;
+    let links = Links::new(member(2, "b"), |_| {});
+    links.set_address(NodeId(1), &node.address);
+    connected(&links, NodeId(1), true).await;
+    node.task.abort();
+    connected(&links, NodeId(1), false).await;
+    // What is sent to nobody is lost, and takes no memory.
+    links.send(NodeId(1), vec![packet(2, 1, 1)]);
+    node = Listening::start_at(&Arc::clone(&node.endpoint), &node.address.clone()).await;
+    connected(&links, NodeId(1), true).await;
+    links.send(NodeId(1), vec![packet(2, 1, 9)]);
+    assert!(node.packet().await.1 == packet(2, 1, 9));
+}
+
+#[tokio::test]
+async fn a_node_that_moves_is_found_at_its_new_address() {
+    let old = Listening::start(&member(1, "a")).await;
+    let links = Links::new(member(2, "b"), |_| {});
+    links.set_address(NodeId(1), &old.address);
+    connected(&links, NodeId(1), true).await;
+    let mut new = Listening::start(&member(1, "a")).await;
+    links.set_address(NodeId(1), &new.address);
+    drop(old);
+    // What is sent before it is found is lost.
+    let sending = async {
+        loop {
+            links.send(NodeId(1), vec![packet(2, 1, 5)]);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::select! {
+        () = sending => {}
+        (_, heard) = new.packet() => assert!(heard == packet(2, 1, 5)),
+    }
+}
+
+#[tokio::test]
+async fn a_connection_ends_with_a_damaged_packet_one_of_another_node_and_one_that_is_too_long() {
+    let mut node = Listening::start(&member(1, "a")).await;
+    let encoded = |from, to| {
+        let mut body = BytesMut::new();
+        packet(from, to, 50).encode(&mut body);
+        let mut bytes = (body.len() as u32).to_le_bytes().to_vec();
+        bytes.extend_from_slice(&crc32c::crc32c(&body).to_le_bytes());
+        bytes.extend_from_slice(&body);
+        bytes
+    };
+    let mut damaged = encoded(2, 1);
+    damaged[12] ^= 1;
+    let too_long = u32::MAX.to_le_bytes().to_vec();
+    for bytes in [damaged, encoded(3, 1), encoded(2, 9), too_long] {
+        let dialled = member(2, "b").dial(&node.address, Purpose::Packets, "").await;
+        let mut stream = dialled.expect("let in").stream;
+        stream.write_all(&bytes).await.expect("a listener");
+        let answered = tokio::time::timeout(PATIENCE, stream.read(&mut [0; 10])).await;
+        assert_eq!(answered.expect("an end").unwrap_or(0), 0);
+    }
+    // None of them has come through, and the next good one does.
+    let dialled = member(2, "b").dial(&node.address, Purpose::Packets, "").await;
+    let mut stream = dialled.expect("let in").stream;
+    stream.write_all(&encoded(2, 1)).await.expect("a listener");
+    assert!(node.packet().await.1 == packet(2, 1, 50));
+}
+
+#[tokio::test]
+async fn whoever_asks_whether_a_node_is_there_hears_that_it_is() {
+    let node = Listening::start(&member(1, "a")).await;
+    let dialled = member(2, "b").dial(&node.address, Purpose::Packets, "").await;
+    let mut stream = dialled.expect("let in").stream;
+    stream.write_all(&[0; 8]).await.expect("a listener");
+    let mut answers = [0; 2];
+    let answered = tokio::time::timeout(PATIENCE, stream.read_exact(&mut answers)).await;
+    answered.expect("in time").expect("answers");
+    assert_eq!(answers, [1, 1]);
+}
