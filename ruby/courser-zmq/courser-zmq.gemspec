@@ -11,8 +11,10 @@ Gem::Specification.new do |spec|
                      'hangs, and one with blocks, exceptions and timeouts beside it.'
   spec.license = 'MIT'
   spec.required_ruby_version = '>= 3.0'
-  spec.files = Dir['lib/**/*.rb', 'examples/*.rb', 'README.md']
+  spec.files = Dir['lib/**/*.rb', 'ext/**/*', 'examples/*.rb', 'README.md']
+  spec.extensions = ['ext/Rakefile'] # compiles what it can, and never fails
   spec.require_paths = ['lib']
   spec.add_dependency 'ffi', '~> 1.15'
+  spec.add_dependency 'rake', '>= 12' # runs ext/Rakefile; every Ruby brings it
   spec.metadata['rubygems_mfa_required'] = 'true'
 end

@@ -2,7 +2,7 @@
 
 # The receiving end of the throughput test: binds a PULL socket, counts messages and prints their rate.
 #
-#   ruby -I lib examples/local_thr.rb tcp://127.0.0.1:5555 100 1000000 [WARMUP_COUNT] [--zero-copy]
+#   ruby -I lib examples/local_thr.rb tcp://127.0.0.1:5555 100 1000000 [WARMUP_COUNT] [--zero-copy | --batch]
 
 require_relative 'perf'
 
@@ -18,10 +18,18 @@ def drain_into_string(perf, socket, string, rounds)
   end
 end
 
+def drain_in_batches(socket, rounds)
+  socket.each_message { break if (rounds -= 1).zero? } if rounds.positive?
+end
+
 Perf.run(ZMQ::PULL, :bind) do |perf, socket|
   into = perf.zero_copy? ? :drain_into_message : :drain_into_string
   content = perf.zero_copy? ? ZMQ::Message.new : +''
-  drain = ->(rounds) { perf.in_slices(rounds) { |slice| send(into, perf, socket, content, slice) } }
+  drain = lambda do |rounds|
+    next drain_in_batches(socket, rounds) if perf.batch?
+
+    perf.in_slices(rounds) { |slice| send(into, perf, socket, content, slice) }
+  end
   drain.call(perf.warmup + 1)
   elapsed_us, objects = perf.measure { drain.call(perf.count - 1) }
 

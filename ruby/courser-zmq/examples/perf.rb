@@ -2,32 +2,37 @@
 
 require 'ffi-rzmq'
 
-# What the four measuring programs share. They use nothing but the interface of ffi-rzmq, so that they run with either
-# gem: `ruby -I lib examples/local_lat.rb ...` with this one.
+# What the four measuring programs share. Without `--batch` they use nothing but the interface of ffi-rzmq, so that they
+# run with either gem: `ruby -I lib examples/local_lat.rb ...` with this one.
 class Perf
-  USAGE = "usage: #{$PROGRAM_NAME} ENDPOINT SIZE_BYTES COUNT [WARMUP_COUNT] [--zero-copy]".freeze
+  USAGE = "usage: #{$PROGRAM_NAME} ENDPOINT SIZE_BYTES COUNT [WARMUP_COUNT] [--zero-copy | --batch]".freeze
+  MODES = %w[--zero-copy --batch].freeze
   SLICE = 100
 
   attr_reader :size_bytes, :count, :warmup
 
   # Parses the arguments, opens the socket and yields it with them; closes everything afterwards.
   def self.run(type, attach)
-    arguments = ARGV - ['--zero-copy']
+    arguments = ARGV - MODES
     abort USAGE unless arguments.size.between?(3, 4)
 
-    perf = new(*arguments.drop(1).map { |text| Integer(text) }, zero_copy: ARGV.include?('--zero-copy'))
+    perf = new(*arguments.drop(1).map { |text| Integer(text) }, modes: ARGV & MODES)
     perf.with_socket(type, attach, arguments.first) { |socket| yield perf, socket }
   end
 
-  def initialize(size_bytes, count, warmup = 0, zero_copy: false)
+  def initialize(size_bytes, count, warmup = 0, modes: [])
     @size_bytes = size_bytes
     @count = count
     @warmup = warmup
-    @zero_copy = zero_copy
+    @modes = modes
   end
 
   def zero_copy?
-    @zero_copy
+    @modes.include?('--zero-copy')
+  end
+
+  def batch?
+    @modes.include?('--batch')
   end
 
   def with_socket(type, attach, endpoint)

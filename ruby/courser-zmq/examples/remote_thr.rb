@@ -2,7 +2,7 @@
 
 # The sending end of the throughput test: connects a PUSH socket and sends as fast as it is let.
 #
-#   ruby -I lib examples/remote_thr.rb tcp://127.0.0.1:5555 100 1000000 [WARMUP_COUNT] [--zero-copy]
+#   ruby -I lib examples/remote_thr.rb tcp://127.0.0.1:5555 100 1000000 [WARMUP_COUNT] [--zero-copy | --batch]
 #
 # Zero-copy stands here for messages that are written where libzmq keeps them: with strings, each send copies.
 
@@ -21,8 +21,17 @@ def send_strings(perf, socket, string, rounds)
   end
 end
 
+def send_batch(_perf, socket, batch, rounds)
+  socket.send_messages(rounds == batch.size ? batch : batch.first(rounds))
+end
+
 Perf.run(ZMQ::PUSH, :connect) do |perf, socket|
-  post = perf.zero_copy? ? :send_messages : :send_strings
-  content = perf.zero_copy? ? [ZMQ::Message.new(perf.payload), ZMQ::Message.new] : perf.payload
+  post, content = if perf.batch?
+                    [:send_batch, [perf.payload] * Perf::SLICE]
+                  elsif perf.zero_copy?
+                    [:send_messages, [ZMQ::Message.new(perf.payload), ZMQ::Message.new]]
+                  else
+                    [:send_strings, perf.payload]
+                  end
   perf.in_slices(perf.warmup + perf.count) { |rounds| send(post, perf, socket, content, rounds) }
 end

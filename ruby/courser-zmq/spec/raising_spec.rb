@@ -134,39 +134,6 @@ RSpec.describe ZMQ::Socket::Raising do
     end
   end
 
-  describe '#each_message' do
-    it 'gives the parts of each message until none comes in time' do
-      [%w[a 1], %w[b 2], %w[c]].each { |parts| first << parts }
-      seen = []
-      expect(second.each_message(timeout: 0.05) { |name, value| seen << [name, value] }).to equal(second)
-      expect(seen).to eq([%w[a 1], %w[b 2], ['c', nil]])
-    end
-
-    it 'ends with the context' do
-      worker = Thread.new do
-        socket = context.socket(ZMQ::PULL)
-        seen = socket.each_message.to_a
-        socket.close
-        seen
-      end
-      sleep 0.2
-      context.terminate
-      expect(worker.value).to eq([])
-    end
-
-    it 'is an enumerator without a block' do
-      3.times { |number| first << number.to_s }
-      expect(second.each_message.first(2)).to eq(%w[0 1])
-      expect(second.each_message(timeout: 0.05).map(&:to_i)).to eq([2])
-    end
-
-    it 'lets errors of the block through' do
-      first << 'a'
-      failing = proc { raise ZMQ::TimeoutError.new('mine', -1, 0, '') }
-      expect { second.each_message(&failing) }.to raise_error(ZMQ::TimeoutError, /error code \[0\]/)
-    end
-  end
-
   describe '#request' do
     it 'sends and waits for the reply' do
       replier = new_socket(ZMQ::REP)

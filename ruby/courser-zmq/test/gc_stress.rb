@@ -16,6 +16,7 @@ def exercise(round)
     second = context.open(:pair, connect: "inproc://stress#{round}")
     exercise_strings(first, second)
     exercise_messages(first, second)
+    exercise_batches(first, second)
     exercise_watching(first, second)
     context.socket(ZMQ::PUSH) # is left to the collector
   end
@@ -40,6 +41,15 @@ def exercise_messages(first, second)
 
     [sent, received].each(&:close) if kind == ZMQ::Message
   end
+end
+
+def exercise_batches(first, second)
+  messages = ['a', ['b', '', 'c' * 5000], '']
+  2.times { first.send_messages(messages) }
+  raise 'wrong batch' unless second.receive_messages(3, timeout: 5) == [['a'], messages[1], ['']]
+
+  looped = second.each_message(timeout: 0).map { |*parts| parts }
+  raise 'wrong messages' unless looped == [['a'], messages[1], ['']]
 end
 
 def exercise_watching(first, second)

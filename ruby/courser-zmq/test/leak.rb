@@ -12,6 +12,7 @@ require 'ffi-rzmq'
 
 GROWTH_MAX_KB = RUBY_ENGINE == 'jruby' ? 131_072 : 8_192
 SIZE_BYTES = 500
+LARGE = ('x' * 100_000).freeze
 
 # One way to bring a message from one socket to the other.
 class Way
@@ -62,6 +63,9 @@ WAYS = [
     check(first.sendmsg(ZMQ::ManagedMessage.new(string))) || check(second.recvmsg(ZMQ::ManagedMessage.new))
   end,
   Way.new('exceptions and timeouts') { (first << string) && second.receive(timeout: 1) },
+  Way.new('batches') { first.send_messages([string, [string, string]]) && second.receive_messages(timeout: 1) },
+  Way.new('loop') { first.send_messages([string, [string, string]]) && second.each_message(timeout: 0) { |*parts| parts } },
+  Way.new('large') { first.send_messages([LARGE]) && second.receive_messages(timeout: 1) },
   Way.new('poll') { (first << string) && check(poller.poll(1000)) || check(second.recv_string(received)) },
   Way.new('refused') { second.recv_string(received, ZMQ::DONTWAIT) }
 ].freeze

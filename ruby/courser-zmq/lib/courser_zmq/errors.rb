@@ -11,6 +11,8 @@ module ZMQ
     attr_reader :error_code
     # @return [String]
     attr_reader :message
+    # @return [Integer, nil] how many messages of a batch had gone ({Socket::Batches#send_messages})
+    attr_accessor :messages_sent
 
     def initialize(source, result_code, error_code, message)
       @source = source

@@ -15,6 +15,9 @@ module ZMQ
     include Fetching
     include Receiving
     include Raising
+    include Batches
+    include InterpretedLoops
+    include Compiled if CompiledLoops.available?
     prepend HeldOnJvm::BySocket if Lifecycle::JRUBY
 
     # @return [String] its type, such as "REQ"

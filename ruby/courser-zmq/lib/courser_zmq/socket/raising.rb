@@ -44,9 +44,7 @@ module ZMQ
         raise ArgumentError, 'a message has at least one part' if parts.empty?
 
         check_strings(parts.grep_v(Message))
-        deadline = timeout && Deadline.after(timeout)
-        last = parts.size - 1
-        parts.each_with_index { |part, index| send_part(part, index == last ? 0 : SNDMORE, deadline) }
+        send_parts_within(parts, timeout && Deadline.after(timeout))
         self
       end
 
@@ -93,26 +91,6 @@ module ZMQ
         message
       end
 
-      # Receives messages until the context is terminated or, given a timeout, none came in time.
-      #
-      # @param timeout [Numeric, nil] seconds to wait for each; nil waits for ever
-      # @yieldparam parts [Array<String>] as one argument for each part
-      # @return [self, Enumerator] without a block, an enumerator
-      # @raise [SocketError]
-      def each_message(timeout: nil)
-        return enum_for(:each_message, timeout: timeout) unless block_given?
-
-        loop do
-          parts = begin
-            receive_message(timeout: timeout)
-          rescue TerminatedError, TimeoutError
-            break
-          end
-          yield(*parts)
-        end
-        self
-      end
-
       # Sends a request and waits for its reply, as a REQ socket does.
       #
       # @param parts [Array<String, Message>]
@@ -126,6 +104,11 @@ module ZMQ
       end
 
       private
+
+      def send_parts_within(parts, deadline)
+        last = parts.size - 1
+        parts.each_with_index { |part, index| send_part(part, index == last ? 0 : SNDMORE, deadline) }
+      end
 
       def send_part(part, flags, deadline)
         return dispatch_message(part, flags, deadline) if part.is_a?(Message)
