@@ -3,6 +3,8 @@ import { defineConfig } from "@playwright/test";
 export default defineConfig({
   testDir: "tests",
   outputDir: "../.cache/page/results",
+  // One picture for all systems: the tests bring their font.
+  snapshotPathTemplate: "looks/{arg}{ext}",
   timeout: 120_000,
   expect: { timeout: 30_000 },
   workers: 2,
@@ -10,6 +12,6 @@ export default defineConfig({
   reporter: [["line"], ["json", { outputFile: "../.cache/page/report.json" }]],
   use: {
     viewport: { width: 1280, height: 800 },
-    launchOptions: { executablePath: process.env.COURSER_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] },
+    launchOptions: { executablePath: process.env.COURSER_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--font-render-hinting=none", "--disable-lcd-text", "--force-color-profile=srgb"] },
   },
 });

@@ -38,9 +38,18 @@ export async function login(page: Page, user = "guest", password = user): Promis
   await expect(page.getByRole("heading", { level: 1, name: "Overview" })).toBeVisible();
 }
 
-/** Goes to an address inside of the page. */
+/** Goes to an address inside of the page, and waits until the page has heard of it: its heading may stay the same. */
 export async function visit(page: Page, path: string, heading: string | RegExp): Promise<void> {
-  await page.evaluate((hash) => (location.hash = hash), `#/${path}`);
+  await page.evaluate(
+    (hash) =>
+      new Promise<void>((done) => {
+        const before = location.href;
+        addEventListener("hashchange", () => done(), { once: true });
+        location.hash = hash;
+        if (location.href === before) done();
+      }),
+    `#/${path}`,
+  );
   await expect(page.getByRole("heading", { level: 1, name: heading })).toBeVisible();
 }
 

@@ -80,6 +80,61 @@ test("everything can be reached by keys", async ({ page }) => {
   await expect(page.getByRole("heading", { level: 1, name: "by-keys" })).toBeVisible();
 });
 
+test("what is typed into a search stays with its list", async ({ page }) => {
+  await login(page);
+  await visit(page, "queues", "Queues");
+  await page.evaluate(() => {
+    const search = document.querySelector<HTMLInputElement>("[data-key=search]")!;
+    search.value = "meant for queues";
+    search.dispatchEvent(new InputEvent("input", { bubbles: true }));
+    for (const key of ["g", "e"]) document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  });
+  await expect(page.getByRole("heading", { level: 1, name: "Exchanges" })).toBeVisible();
+  await expect(page.getByRole("link", { name: "amq.topic" }).first()).toBeVisible();
+  // Longer than a search waits for the next letter.
+  await page.evaluate(() => new Promise((done) => setTimeout(done, 600)));
+  expect(page.url()).not.toContain("meant");
+  await expect(page.getByRole("searchbox")).toHaveValue("");
+});
+
+test("Enter that comes before the broker's answer opens what the broker finds", async ({ page }) => {
+  await login(page);
+  await page.keyboard.press("Control+k");
+  await page.route("**/api/queues?**", async (route) => {
+    await new Promise((done) => setTimeout(done, 500));
+    await route.continue();
+  });
+  await page.keyboard.type("list.051");
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("heading", { level: 1, name: "list.051" })).toBeVisible();
+  await expect(page.getByRole("dialog")).toBeHidden();
+});
+
+test("what the palette adds takes the keys that follow at once", async ({ page }) => {
+  await login(page);
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("add a vhost");
+  await page.keyboard.press("Enter");
+  await page.keyboard.type("typed-at-once");
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("heading", { level: 1, name: "typed-at-once" })).toBeVisible();
+});
+
+test("a dialog that is closed and opened again at once is open", async ({ page }) => {
+  await login(page);
+  await visit(page, "queues", "Queues");
+  await page.evaluate(() => {
+    const press = (key: string) => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    press("n");
+    document.querySelector<HTMLElement>("dialog[open] .x")!.click();
+    press("n");
+  });
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50))));
+  await expect(page.getByRole("dialog")).toContainText("Add a queue");
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("dialog")).toBeHidden();
+});
+
 test("keys that come at once reach the page that the first of them opened", async ({ page }) => {
   await login(page);
   await page.evaluate(() => {

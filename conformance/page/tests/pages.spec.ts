@@ -32,6 +32,9 @@ const PAGES: [string, string | RegExp][] = [
   ["limits", "Limits"],
   ["definitions", "Definitions"],
   ["node", "Node"],
+  ["trace", "Trace"],
+  ["events", "Events"],
+  ["audit", "Audit log"],
   ["queues/%2F/not-there", "not-there"],
 ];
 
@@ -79,6 +82,7 @@ test("dialogs, the palette and the help have no barriers", async ({ page }) => {
     await expect(page.getByRole("dialog")).toBeVisible();
     expect(await barriers(page), key).toEqual([]);
     await page.keyboard.press("Escape");
+    await expect(page.getByRole("dialog")).toBeHidden();
   }
 });
 

@@ -12,10 +12,11 @@ export const deleteQueue = (vhost: string, name: string, only: { empty?: boolean
   ctl: ctl("delete_queue", "-p", vhost, name, ...(only.empty ? ["--if-empty"] : []), ...(only.unused ? ["--if-unused"] : [])),
 });
 
-export const purgeQueue = (vhost: string, name: string): Action => ({
+/** All that waits, or the first `count`. */
+export const purgeQueue = (vhost: string, name: string, count?: number): Action => ({
   method: "DELETE",
-  path: `/api/queues/${seg(vhost)}/${seg(name)}/contents`,
-  ctl: ctl("purge_queue", "-p", vhost, name),
+  path: withQuery(`/api/queues/${seg(vhost)}/${seg(name)}/contents`, { count }),
+  ctl: count === undefined ? ctl("purge_queue", "-p", vhost, name) : undefined,
 });
 
 export const getMessages = (vhost: string, name: string, body: unknown): Action => ({ method: "POST", path: `/api/queues/${seg(vhost)}/${seg(name)}/get`, body });

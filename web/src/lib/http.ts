@@ -72,6 +72,14 @@ export async function send<T = unknown>(action: Action, sending: Sending = {}): 
   }
 }
 
+/** An answer that goes on and on. */
+export async function open(path: string, signal: AbortSignal, headers: Record<string, string> = {}): Promise<ReadableStream<Uint8Array>> {
+  const response = await answered({ method: "GET", path, headers }, { signal });
+  if (!response.ok) throw failure(response.status, await response.text().catch(() => ""), true);
+  if (!response.body) throw new ApiError("broken", response.status, "The answer is empty.");
+  return response.body;
+}
+
 export const get = <T>(path: string, sending: Sending = {}): Promise<T> =>
   send<T>({ method: "GET", path }, sending);
 

@@ -20,6 +20,10 @@ export const PLACES: Record<string, [string, string]> = {
   l: ["limits", "Limits"],
   d: ["definitions", "Definitions"],
   n: ["node", "Node"],
+  y: ["topology", "Topology"],
+  t: ["trace", "Trace"],
+  a: ["events", "Events"],
+  i: ["audit", "Audit log"],
 };
 
 export const KEYS: Key[] = [
@@ -41,7 +45,9 @@ interface Commands {
   theme: () => void;
 }
 
-let goingSince = 0;
+/** How long a `g` waits for its letter. */
+const GOING_MS = 5000;
+let goingSince = -Infinity;
 
 export function listen(commands: Commands): () => void {
   const press = (event: KeyboardEvent) => {
@@ -52,11 +58,17 @@ export function listen(commands: Commands): () => void {
     const target = event.target as HTMLElement;
     const types = target.matches("input:not([type=checkbox]), textarea, select, [contenteditable]");
     if (types || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) {
-      if (types && event.key === "Escape") target.blur();
+      if (types && event.key === "Escape" && !document.querySelector("dialog[open]")) {
+        // The browser would empty a search, after the keys that come next.
+        event.preventDefault();
+        target.blur();
+      }
       return;
     }
-    if (Date.now() - goingSince < 1500 && PLACES[event.key]) {
-      goingSince = 0;
+    // When keys were pressed counts, not when the page came to them.
+    const isGoing = event.timeStamp - goingSince < GOING_MS;
+    goingSince = event.key === "g" ? event.timeStamp : -Infinity;
+    if (isGoing && PLACES[event.key]) {
       event.preventDefault();
       return go(to([PLACES[event.key]![0]]));
     }
@@ -70,7 +82,6 @@ function act(key: string, commands: Commands): boolean {
   const press = (name: string) => document.querySelector<HTMLElement>(`[data-key="${name}"]:not([disabled])`);
   switch (key) {
     case "g":
-      goingSince = Date.now();
       return true;
     case ":":
       return commands.palette(), true;

@@ -1,12 +1,13 @@
 // What the broker is made of: as a file, and from one.
 import { createSignal, For, Show } from "solid-js";
 import { exact, bytes } from "../lib/format";
-import { ApiError, get, seg, type Action } from "../lib/http";
+import { ApiError, get, seg, withQuery, type Action } from "../lib/http";
 import { vhost } from "../lib/route";
+import { download } from "../lib/save";
 import { Button, Panel, Problem } from "../ui/bits";
 import { AsCommand, Do } from "../ui/dialog";
+import { Difference } from "./difference";
 import { tell } from "../ui/toast";
-import { download } from "./messages";
 
 const PARTS = ["users", "vhosts", "permissions", "topic_permissions", "parameters", "global_parameters", "policies", "queues", "exchanges", "bindings"];
 
@@ -64,9 +65,10 @@ export function Definitions() {
           </label>
         </Panel>
       </div>
-      <Do title="Load definitions" open={file() !== undefined} close={() => setFile(undefined)} verb="Load" told="Loaded." actions={file() ? [importAction()] : []} hideCommand>
+      <Do title="Load definitions" open={file() !== undefined} close={() => setFile(undefined)} wide verb="Load" told="Loaded." actions={file() ? [importAction()] : []} hideCommand>
         <p><b>{file()!.name}</b>, {bytes(file()!.size)}, into {of()}:</p>
         <ul class="preview"><For each={counts()} fallback={<li class="muted">nothing that this broker knows</li>}>{([part, count]) => <li>{part} <b>{exact(count)}</b></li>}</For></ul>
+        <Difference trial={{ ...importAction(), path: withQuery(where(), { dry_run: true }) }} />
         <p class="muted small">It is no transaction: what comes before a mistake stays.</p>
         <AsCommand actions={[{ ...importAction(), body: undefined, headers: { "content-type": "application/json" } }]} file={file()!.name} />
       </Do>

@@ -5,6 +5,7 @@ import * as format from "../lib/format";
 import { ApiError, get, seg, send, withQuery } from "../lib/http";
 import { poll } from "../lib/poll";
 import { query, setQuery } from "../lib/route";
+import { download } from "../lib/save";
 import type { Message, Queue } from "../lib/types";
 import { Badge, Button, Empty, Facts, literal, Num, Panel, Problem, Time } from "../ui/bits";
 import { Ask, AsCommand } from "../ui/dialog";
@@ -12,9 +13,9 @@ import { Check, Select, Text } from "../ui/fields";
 
 const SHOWN = 20;
 const TAKEN_MAX = 100;
-const SHOWN_BYTES = 50_000;
+export const SHOWN_BYTES = 50_000;
 
-interface Peeked extends Message {
+export interface Peeked extends Message {
   offset: number;
   number: string;
   published_ms?: number;
@@ -189,6 +190,8 @@ interface CardProps {
   at?: number;
   /** Where its payload is as a file. */
   file?: string;
+  /** Bytes of the payload that were asked for. */
+  shownBytes?: number;
   marked?: boolean;
   mark?: (on: boolean) => void;
 }
@@ -232,7 +235,7 @@ export function MessageCard(props: CardProps) {
         </Show>
       </header>
       <pre tabindex="0">{text() || " "}</pre>
-      <Show when={props.message.payload_bytes > SHOWN_BYTES}><p class="muted small pad">Only the first {format.bytes(SHOWN_BYTES)} are shown.</p></Show>
+      <Show when={props.message.payload_bytes > (props.shownBytes ?? SHOWN_BYTES)}><p class="muted small pad">Only the first {format.bytes(props.shownBytes ?? SHOWN_BYTES)} are shown.</p></Show>
       <Show when={facts().length > 0}><Facts of={facts()} /></Show>
     </li>
   );
@@ -241,13 +244,4 @@ export function MessageCard(props: CardProps) {
 function bytes(message: Message): BlobPart {
   if (message.payload_encoding === "string") return message.payload;
   return Uint8Array.from(atob(message.payload), (char) => char.charCodeAt(0));
-}
-
-export function download(name: string, content: BlobPart): void {
-  const address = URL.createObjectURL(new Blob([content]));
-  const link = document.createElement("a");
-  link.href = address;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }

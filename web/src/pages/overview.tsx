@@ -110,7 +110,7 @@ function Totals() {
   return (
     <div class="tiles">
       <Tile label="waiting" to={to(["queues"], { sort: "messages_ready", desc: "1" })}><Num of={Number(totals()?.messages_ready ?? 0)} /></Tile>
-      <Tile label="unacknowledged" to={to(["queues"], { sort: "messages_unacknowledged", desc: "1" })}><Num of={Number(totals()?.messages_unacknowledged ?? 0)} /></Tile>
+      <Tile label="unacked" to={to(["queues"], { sort: "messages_unacknowledged", desc: "1" })}><Num of={Number(totals()?.messages_unacknowledged ?? 0)} /></Tile>
       <Tile label="published"><Num of={rateOf(overview()!.message_stats, "publish")} as="rate" /></Tile>
       <Tile label="delivered"><Num of={rateOf(overview()!.message_stats, "deliver_get")} as="rate" /></Tile>
       <Tile label="queues" to={to(["queues"])}><Num of={objects().queues} /></Tile>

@@ -1,5 +1,5 @@
 // One queue or stream.
-import { For, Match, Show, Switch } from "solid-js";
+import { createSignal, For, Match, Show, Switch } from "solid-js";
 import { deleteQueue, purgeQueue } from "../lib/actions";
 import * as format from "../lib/format";
 import { get, seg, withQuery, type ApiError } from "../lib/http";
@@ -10,6 +10,7 @@ import { numberOf, type Consumer, type Queue } from "../lib/types";
 import { Args, Badge, Facts, Link, Num, Panel, Problem, State, Tile } from "../ui/bits";
 import { Chart, type Line } from "../ui/chart";
 import { Ask } from "../ui/dialog";
+import { Text } from "../ui/fields";
 import { Findings, type Finding } from "../ui/findings";
 import { Table } from "../ui/table";
 import { Bindings } from "./bindings";
@@ -103,14 +104,18 @@ function Actions(props: { queue: Queue; refresh: () => void }) {
   const { vhost, name } = props.queue;
   const isStream = () => props.queue.type === "stream";
   const messages = () => props.queue.messages;
+  const [first, setFirst] = createSignal("");
+  /** How many of them; `undefined` for all, `null` if that is no number. */
+  const purged = () => (first().trim() === "" ? undefined : /^[1-9]\d{0,14}$/.test(first().trim()) ? Number(first()) : null);
   return (
     <div class="actions">
       <Show when={!isStream()}>
         <Ask
-          label="Purge…" title={`Purge ${name}`} verb="Purge" danger kind="plain" actions={[purgeQueue(vhost, name)]} done={props.refresh} told={`${name} is purged.`}
+          label="Purge…" title={`Purge ${name}`} verb="Purge" danger kind="plain" actions={purged() === null ? [] : [purgeQueue(vhost, name, purged() ?? undefined)]} done={props.refresh} told={`${name} is purged.`}
           typed={messages() > 0 ? name : undefined} disabled={props.queue.messages_ready === 0} why={props.queue.messages_ready === 0 ? "Nothing waits in it" : undefined}
         >
-          <p>The {format.plural(props.queue.messages_ready, "message")} that wait in it are destroyed. Those that consumers hold stay.</p>
+          <p>{purged() ? `The first ${format.plural(Math.min(purged()!, props.queue.messages_ready), "message")}` : `The ${format.plural(props.queue.messages_ready, "message")}`} that wait in it are destroyed. Those that consumers hold stay.</p>
+          <Text label="Only the first" inputmode="numeric" value={first()} set={setFirst} placeholder="all" hint="A number; empty for all that wait." />
         </Ask>
       </Show>
       <Ask

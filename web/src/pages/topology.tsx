@@ -5,7 +5,7 @@ import * as format from "../lib/format";
 import { exchangeSeg, get, seg, withQuery } from "../lib/http";
 import { poll } from "../lib/poll";
 import { query, setQuery, to, vhost } from "../lib/route";
-import { rateOf, type Binding, type Exchange, type Page } from "../lib/types";
+import { rateOf, type Binding, type Exchange, type Page, type Queue } from "../lib/types";
 import { Button, Code, Empty, Panel, Problem } from "../ui/bits";
 import { VhostField } from "../ui/vhost-field";
 import { exchangeName } from "./exchanges";
@@ -15,10 +15,12 @@ const EXCHANGES_MAX = 30;
 const BINDINGS_MAX = 100;
 const NODES_MAX = 150;
 const STEPS_MAX = 4;
+const NAMES_AT_ONCE = 50;
 
 interface Seen {
   bindings: Binding[];
   exchanges: Map<string, Exchange>;
+  queues: Map<string, Queue>;
   isCut: boolean;
 }
 
@@ -29,9 +31,23 @@ async function bindingsOf(vhost: string, exchange: string, side: "source" | "des
   return { items, isCut: total > items.length };
 }
 
+const escaped = (name: string): string => name.replace(/[\\^$.*+?()[\]{}|#-]/g, "\\$&");
+
+/** What is drawn, by name: all of a kind with one request. */
+async function named<T extends { name: string }>(kind: string, vhost: string, names: string[], columns: string, signal: AbortSignal): Promise<Map<string, T>> {
+  const wanted = [...new Set(names)].slice(0, NODES_MAX);
+  const list: T[] = [];
+  // So many that the address stays short.
+  for (let from = 0; from < wanted.length; from += NAMES_AT_ONCE) {
+    const some = wanted.slice(from, from + NAMES_AT_ONCE);
+    const path = withQuery(`/api/${kind}/${seg(vhost)}`, { page: 1, page_size: some.length, use_regex: true, name: `^(${some.map(escaped).join("|")})$`, columns });
+    list.push(...(await get<Page<T>>(path, { signal })).items);
+  }
+  return new Map(list.map((one) => [one.name, one]));
+}
+
 /** What is reached from some exchanges, step by step. */
 async function walk(vhost: string, starts: string[], signal: AbortSignal): Promise<Seen> {
-  const exchanges = new Map<string, Exchange>();
   const known = new Set(starts);
   const bindings: Binding[] = [];
   let isCut = false;
@@ -44,14 +60,12 @@ async function walk(vhost: string, starts: string[], signal: AbortSignal): Promi
     next = [...new Set(fresh.filter((one) => one.destination_type === "exchange").map((one) => one.destination))].filter((name) => !known.has(name));
     next.forEach((name) => known.add(name));
   }
-  await Promise.all(
-    [...known].slice(0, EXCHANGES_MAX * 2).map(async (name) => {
-      const path = `/api/exchanges/${seg(vhost)}/${exchangeSeg(name)}?columns=name,type,message_stats`;
-      const one = await get<Exchange>(path, { signal }).catch(() => undefined);
-      if (one) exchanges.set(name, one);
-    }),
-  );
-  return { bindings, exchanges, isCut };
+  const reached = bindings.filter((one) => one.destination_type === "queue").map((one) => one.destination);
+  const [exchanges, queues] = await Promise.all([
+    named<Exchange>("exchanges", vhost, [...known], "name,type,message_stats.publish_in_details.rate", signal),
+    named<Queue>("queues", vhost, reached, "name,messages,message_stats.publish_details.rate,message_stats.deliver_get_details.rate", signal),
+  ]);
+  return { bindings, exchanges, queues, isCut };
 }
 
 /** What leads to an exchange, and what it leads to. */
@@ -148,7 +162,8 @@ function arrange(seen: Seen, start?: string) {
     const id = idOf(kind, name);
     if (boxes.has(id) || boxes.size >= NODES_MAX) return boxes.has(id);
     const exchange = kind === "exchange" ? seen.exchanges.get(name) : undefined;
-    const note = exchange ? `${exchange.type} · ${format.rate(rateOf(exchange.message_stats, "publish_in"))} in` : kind;
+    const queue = kind === "queue" ? seen.queues.get(name) : undefined;
+    const note = exchange ? `${exchange.type} · ${format.rate(rateOf(exchange.message_stats, "publish_in"))} in` : queue ? noteOf(queue) : kind;
     const width = Math.max(110, Math.min(230, 24 + 7.2 * Math.max(cut(name || "(default exchange)", 28).length, note.length * 0.85)));
     boxes.set(id, { id, kind, name, note, width, height: 42 });
     graph.setNode(id, { width, height: 42 });
@@ -177,6 +192,8 @@ function arrange(seen: Seen, start?: string) {
   const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
   return { boxes: placed, edges, width, height, isCut };
 }
+
+const noteOf = (queue: Queue) => `${format.count(queue.messages)} · ${format.rate(rateOf(queue.message_stats, "publish"))} in, ${format.rate(rateOf(queue.message_stats, "deliver_get"))} out`;
 
 const labelOf = (keys: string[]) => (keys.length === 1 ? cut(keys[0]!, 22) : `${cut(keys[0]!, 14)} +${keys.length - 1}`);
 

@@ -54,7 +54,7 @@ export function Chart(props: Props) {
     return {
       width: Math.max(120, box.clientWidth),
       height: props.height ?? 170,
-      padding: [8, 24, 0, 0],
+      padding: [8, 32, 0, 0],
       legend: { show: false },
       cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
       scales: { x: { range: (_, min, max) => window(min, max) }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },

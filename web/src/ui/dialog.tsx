@@ -20,8 +20,16 @@ export function Dialog(props: ParentProps<DialogProps>) {
     if (!props.open && element.open) element.close();
   });
   const outside = (event: MouseEvent) => event.target === element && props.close();
+  const escape = (event: Event) => {
+    // A dialog within it, or a chosen file, is no matter of this one.
+    if (event.target !== element) return;
+    event.preventDefault();
+    props.close();
+  };
+  // The event comes after the fact: by then it may be open again.
+  const closed = () => !element.open && props.open && props.close();
   return (
-    <dialog ref={element} aria-labelledby={id} classList={{ wide: props.wide }} onClose={() => props.close()} onMouseDown={outside}>
+    <dialog ref={element} aria-labelledby={id} classList={{ wide: props.wide }} onCancel={escape} onClose={closed} onMouseDown={outside}>
       <Show when={props.open}>
         <div class="dialog">
           <header>

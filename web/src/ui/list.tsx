@@ -1,5 +1,5 @@
 // A list that the broker filters, sorts and cuts into pages. What is shown of it is in the address.
-import { createMemo, createSignal, For, Show, type JSX } from "solid-js";
+import { createMemo, createSignal, For, onCleanup, Show, type JSX } from "solid-js";
 import { exact, plural } from "../lib/format";
 import { get, withQuery, type Query } from "../lib/http";
 import { poll } from "../lib/poll";
@@ -204,10 +204,14 @@ function paged<T>(answer: Page<T> | T[], page: number, size: number): Page<T> {
 
 function Search(props: { what: string }) {
   let waiting: ReturnType<typeof setTimeout> | undefined;
-  const search = (text: string) => {
+  const search = (text: string, ms: number) => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => setQuery({ name: text, page: undefined }), 250);
+    const find = () => text !== query("name") && setQuery({ name: text, page: undefined });
+    if (ms === 0) find();
+    else waiting = setTimeout(find, ms);
   };
+  // What was typed is meant for this list, not for the page that comes after it.
+  onCleanup(() => clearTimeout(waiting));
   return (
     <div class="search">
       <input
@@ -217,7 +221,8 @@ function Search(props: { what: string }) {
         placeholder={`Search by ${props.what}  /`}
         value={query("name")}
         spellcheck={false}
-        onInput={(event) => search(event.currentTarget.value)}
+        onInput={(event) => search(event.currentTarget.value, 250)}
+        onChange={(event) => search(event.currentTarget.value, 0)}
       />
       <button
         type="button"

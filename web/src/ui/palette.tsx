@@ -32,7 +32,6 @@ export function Palette(props: Props) {
     const add = (path: string, text: string) => ({ text, kind: "do", run: () => addOn(path) });
     return [
       ...pages,
-      { text: "Topology", kind: "page", run: () => go(to(["topology"])) },
       add("queues", "Add a queue"),
       add("exchanges", "Add an exchange"),
       add("vhosts", "Add a vhost"),
@@ -52,16 +51,23 @@ export function Palette(props: Props) {
   });
 
   let waiting: ReturnType<typeof setTimeout> | undefined;
+  /** Whether Enter was pressed before the broker had answered. */
+  let isEntered = false;
+  let isAsking = false;
   let asked: AbortController | undefined;
   createEffect(() => {
     const wanted = text().trim();
     clearTimeout(waiting);
     asked?.abort();
     setChosen(0);
-    if (wanted === "") return setThings([]);
+    // What an earlier text has found is nothing that this one may lead to.
+    setThings([]);
+    isEntered = false;
+    isAsking = wanted !== "";
+    if (!isAsking) return;
     waiting = setTimeout(() => {
       asked = new AbortController();
-      void look(wanted, asked.signal).then((found) => found && setThings(found));
+      void look(wanted, asked.signal).then(found);
     }, 150);
   });
   createEffect(() => {
@@ -69,7 +75,14 @@ export function Palette(props: Props) {
     place();
   });
 
+  const found = (list: Found[] | undefined) => {
+    if (!list) return;
+    isAsking = false;
+    setThings(list);
+    if (isEntered) run(matches()[0]);
+  };
   const run = (one: Found | undefined) => {
+    isEntered = !one && isAsking;
     if (!one) return;
     props.close();
     one.run();
@@ -119,16 +132,10 @@ export function Palette(props: Props) {
   );
 }
 
-/** Opens the form for something new. */
+/** Opens the form for something new, at once: the keys that come next are meant for it. */
 function addOn(path: string): void {
   go(to([path]));
-  let tries = 0;
-  const click = () => {
-    const button = document.querySelector<HTMLElement>("[data-key=add]");
-    if (button) button.click();
-    else if (++tries < 40) setTimeout(click, 50);
-  };
-  setTimeout(click, 50);
+  document.querySelector<HTMLElement>("[data-key=add]")?.click();
 }
 
 /** Things whose names have that in them; nothing if that is no longer asked. */

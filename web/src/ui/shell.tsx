@@ -9,11 +9,13 @@ import { place, setQuery, to, vhost } from "../lib/route";
 import { isAdministrator, isMonitor, logout, user } from "../lib/session";
 import { isDark, setTheme, theme, type Theme } from "../lib/theme";
 import type { Page, Vhost } from "../lib/types";
+import { AuditLog } from "../pages/audit";
 import { ChannelPage, Channels } from "../pages/channels";
 import { ConnectionPage } from "../pages/connection";
 import { Connections } from "../pages/connections";
 import { Consumers } from "../pages/consumers";
 import { Definitions } from "../pages/definitions";
+import { Events } from "../pages/events";
 import { ExchangePage } from "../pages/exchange";
 import { Exchanges } from "../pages/exchanges";
 import { Limits } from "../pages/limits";
@@ -24,6 +26,7 @@ import { Policies } from "../pages/policies";
 import { QueuePage } from "../pages/queue";
 import { Queues } from "../pages/queues";
 import { Streams } from "../pages/streams";
+import { Trace } from "../pages/trace";
 import { UserPage } from "../pages/user";
 import { Users } from "../pages/users";
 import { VhostPage, Vhosts } from "../pages/vhosts";
@@ -50,6 +53,9 @@ const PAGES: Record<string, [Component, Component?]> = {
   limits: [Limits],
   definitions: [Definitions],
   node: [NodePage],
+  trace: [Trace],
+  events: [Events],
+  audit: [AuditLog],
 };
 
 interface Entry {
@@ -67,6 +73,7 @@ const NAVIGATION: [string, Entry[]][] = [
       { path: "streams", text: "Streams" },
       { path: "exchanges", text: "Exchanges" },
       { path: "topology", text: "Topology" },
+      { path: "trace", text: "Trace", hidden: () => !isAdministrator() },
     ],
   ],
   [
@@ -86,6 +93,8 @@ const NAVIGATION: [string, Entry[]][] = [
       { path: "limits", text: "Limits" },
       { path: "definitions", text: "Definitions", hidden: () => !isAdministrator() },
       { path: "node", text: "Node", hidden: () => !isMonitor() },
+      { path: "events", text: "Events", hidden: () => !isMonitor() },
+      { path: "audit", text: "Audit log", hidden: () => !isAdministrator() },
     ],
   ],
 ];

@@ -1,0 +1,149 @@
+// What happens and what has happened: events, the audit log, the way of a message, what a file would change.
+import { address, api, barriers, expect, login, makeQueue, publish, queue, test, visit } from "../support";
+
+test.beforeEach(async ({ page }) => login(page));
+
+test("events appear as they happen, are chosen and held", async ({ page }) => {
+  await visit(page, "events", "Events");
+  await expect(page.getByText("live", { exact: true })).toBeVisible();
+  await page.getByRole("searchbox").fill("happening");
+  await makeQueue("happening-1");
+  await expect(page.getByRole("row", { name: /queue\.created .*happening-1/ })).toBeVisible();
+  expect(await barriers(page)).toEqual([]);
+  await page.getByRole("button", { name: "Hold" }).click();
+  await makeQueue("happening-2");
+  await expect(page.getByRole("button", { name: /Go on \(\d/ })).toBeVisible();
+  await expect(page.getByRole("row", { name: /happening-2/ })).toHaveCount(0);
+  await page.getByRole("button", { name: /Go on/ }).click();
+  await expect(page.getByRole("row", { name: /happening-2/ })).toBeVisible();
+  await page.getByLabel("Kinds").selectOption("vhost.");
+  await expect(page.getByText("live", { exact: true })).toBeVisible();
+  await expect(page.getByRole("row", { name: /happening/ })).toHaveCount(0);
+  await makeQueue("happening-3");
+  await api("PUT", "/api/vhosts/happening", {});
+  await expect(page.getByRole("row", { name: /vhost\.created/ })).toBeVisible();
+  await expect(page.getByRole("row", { name: /happening-3/ })).toHaveCount(0);
+  expect(page.url()).toContain("kind=vhost.");
+});
+
+test("events go on when the connection was lost", async ({ page }) => {
+  let attempts = 0;
+  await page.route("**/api/events*", (route) => (++attempts === 1 ? route.abort() : route.continue()));
+  await visit(page, "events", "Events");
+  await expect(page.getByText("live", { exact: true })).toBeVisible();
+  expect(attempts).toBeGreaterThan(1);
+});
+
+test("who may not follow the events is told so", async ({ page, context }) => {
+  await api("PUT", "/api/users/unheard", { password: "unheard", tags: "management" });
+  await context.clearCookies();
+  await login(page, "unheard");
+  for (const path of ["events", "audit"]) {
+    await page.evaluate((hash) => (location.hash = hash), `#/${path}`);
+    await expect(page.getByRole("alert").first()).toContainText("Not allowed");
+  }
+});
+
+test("the audit log says who did what, and what was refused", async ({ page }) => {
+  await api("PUT", "/api/users/clerk", { password: "clerk", tags: "management" });
+  await api("PUT", "/api/permissions/%2F/clerk", { configure: "^$", write: "^$", read: "^$" });
+  await expect(api("PUT", "/api/queues/%2F/not-for-clerks", {}, "clerk:clerk")).rejects.toThrow("401");
+  await visit(page, "audit", "Audit log");
+  await page.getByRole("searchbox").fill("clerk put not-for");
+  const row = page.getByRole("row", { name: /not-for-clerks/ });
+  await expect(row).toContainText("/api/queues/%2F/not-for-clerks");
+  await expect(row).toContainText("401");
+  await page.getByLabel("What came of it").selectOption("done");
+  await expect(row).toHaveCount(0);
+  expect(await barriers(page)).toEqual([]);
+  await expect(page.getByRole("region", { name: "Logins since the start" }).getByRole("row", { name: /http/ })).toBeVisible();
+});
+
+test("what a file of definitions would change is said before it is loaded", async ({ page }) => {
+  await makeQueue("compared", { "x-max-length": 5 });
+  await api("PUT", "/api/policies/%2F/compared", { pattern: "^compared$", "apply-to": "queues", definition: { expires: 60_000_000 } });
+  await visit(page, "definitions", "Definitions");
+  const definitions = {
+    queues: [
+      { name: "compared", vhost: "/", durable: true, auto_delete: false, arguments: { "x-max-length": 6 } },
+      { name: "compared-too", vhost: "/", durable: true, auto_delete: false, arguments: {} },
+    ],
+    policies: [{ name: "compared", vhost: "/", pattern: "^compared$", "apply-to": "queues", priority: 0, definition: { expires: 70_000_000 } }],
+  };
+  const choose = (content: object) => page.getByLabel("Choose a file…").setInputFiles({ name: "new.json", mimeType: "application/json", buffer: Buffer.from(JSON.stringify(content)) });
+  await choose(definitions);
+  const difference = page.getByRole("region", { name: "What would change" });
+  await expect(difference).toContainText("policy compared in /");
+  await expect(difference).toContainText('{"expires":70000000}');
+  await expect(difference).toContainText("1 made");
+  await expect(difference).toContainText("queue compared-too in /");
+  await expect(difference).toContainText("1 there with other settings, and stay as they are");
+  expect(await barriers(page)).toEqual([]);
+  await expect(queue("compared-too")).rejects.toThrow("404");
+  await page.getByRole("button", { name: "Load", exact: true }).click();
+  await expect(page.getByRole("dialog")).toBeHidden();
+  expect((await queue("compared-too")).messages).toBe(0);
+  await choose({ queues: [{ name: "lost", vhost: "no-such-vhost" }] });
+  await expect(difference).toContainText("there is no vhost 'no-such-vhost'");
+});
+
+test("the way of a message is followed through queues, deliveries and dead letters", async ({ page }) => {
+  await api("PUT", "/api/vhosts/traced", { description: "stays", tags: "" });
+  await api("PUT", "/api/permissions/traced/guest", { configure: ".*", write: ".*", read: ".*" });
+  await api("PUT", "/api/queues/traced/work", { arguments: { "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead" } });
+  await api("PUT", "/api/queues/traced/dead", {});
+  await visit(page, "trace?vhost=traced", "Trace");
+  await page.getByRole("button", { name: "Begin…" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Begin", exact: true }).click();
+  await expect(page.getByText("Nothing was published or delivered so far")).toBeVisible();
+  const got = (from: string, ackmode: string) => api("POST", `/api/queues/traced/${from}/get`, { count: 1, ackmode, encoding: "auto" });
+  await api("POST", "/api/exchanges/traced//publish", { routing_key: "work", properties: { message_id: "order-7" }, payload: "x", payload_encoding: "string" });
+  await api("POST", "/api/exchanges/traced//publish", { routing_key: "nowhere", properties: { message_id: "order-8" }, payload: "x", payload_encoding: "string" });
+  await got("work", "reject_requeue_true");
+  await got("work", "reject_requeue_false");
+  await got("dead", "ack_requeue_false");
+  await page.getByRole("button", { name: "Look again" }).click();
+  await expect(page.getByRole("row", { name: /order-8/ })).toContainText("went to no queue");
+  await expect(page.getByRole("row", { name: /order-7/ })).toContainText("delivered 3 times");
+  await page.getByRole("button", { name: "order-7", exact: true }).click();
+  const steps = page.locator(".timeline > li");
+  await expect(steps).toHaveCount(5);
+  await expect(steps.nth(0)).toContainText("published by guest to (default exchange) with work: it went to work");
+  await expect(steps.nth(1)).toContainText("delivered out of work");
+  await expect(steps.nth(2)).toContainText("delivered again out of work");
+  await expect(steps.nth(3)).toContainText("rejected in work");
+  await expect(steps.nth(4)).toContainText("delivered out of dead");
+  expect(await barriers(page)).toEqual([]);
+  await page.getByRole("button", { name: "Switch off…" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Switch off", exact: true }).click();
+  await expect(page.getByRole("heading", { name: "Follow messages" })).toBeVisible();
+  expect(await api("GET", "/api/vhosts/traced")).toMatchObject({ tracing: false, description: "stays" });
+  const left = (await api("GET", "/api/queues/traced")) as { name: string }[];
+  expect(left.map((one) => one.name).sort()).toEqual(["dead", "work"]);
+});
+
+test("only the first messages of a queue are purged", async ({ page }) => {
+  await makeQueue("shortened");
+  for (const nth of [1, 2, 3]) await publish("shortened", `number ${nth}`);
+  await visit(page, "queues/%2F/shortened", "shortened");
+  await page.getByRole("button", { name: "Purge…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Only the first").fill("2");
+  await dialog.getByLabel("Type shortened to go on").fill("shortened");
+  await dialog.getByRole("button", { name: "Purge", exact: true }).click();
+  await expect(dialog).toBeHidden();
+  const left = (await api("GET", "/api/queues/%2F/shortened/messages")) as { messages: { payload: string }[] };
+  expect(left.messages.map((one) => one.payload)).toEqual(["number 3"]);
+});
+
+test("the picture of a vhost says how much goes through its queues", async ({ page }) => {
+  await api("PUT", "/api/vhosts/drawn", {});
+  await api("PUT", "/api/permissions/drawn/guest", { configure: ".*", write: ".*", read: ".*" });
+  await api("PUT", "/api/queues/drawn/a.b+c", {});
+  await api("POST", "/api/bindings/drawn/e/amq.topic/q/a.b%2Bc", { routing_key: "drawn.#" });
+  await api("POST", "/api/exchanges/drawn/amq.topic/publish", { routing_key: "drawn.one", properties: {}, payload: "x", payload_encoding: "string" });
+  await visit(page, "topology?vhost=drawn", "Topology");
+  await expect(page.locator(".box.queue")).toContainText(/a\.b\+c1 · .*in, .*out/);
+  await page.goto(`${address}/#/topology?vhost=drawn&name=fanout`);
+  await expect(page.getByText("Nothing is bound here")).toBeVisible();
+});

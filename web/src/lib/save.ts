@@ -1,0 +1,10 @@
+// Files for whoever looks at the page.
+
+export function download(name: string, content: BlobPart): void {
+  const address = URL.createObjectURL(new Blob([content]));
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}

@@ -1,0 +1,111 @@
+// Who asked for which change, from where, and what came of it.
+import { Show } from "solid-js";
+import { exact, plural, utc } from "../lib/format";
+import { get, seg, withQuery } from "../lib/http";
+import { poll } from "../lib/poll";
+import { node } from "../lib/pulse";
+import { query, setQuery } from "../lib/route";
+import { download } from "../lib/save";
+import { Badge, Button, Empty, Num, Panel, Problem, Time } from "../ui/bits";
+import { AsCommand } from "../ui/dialog";
+import { Select } from "../ui/fields";
+import { Table } from "../ui/table";
+
+interface Entry {
+  at_ms: number;
+  user: string | null;
+  peer: string;
+  method: string;
+  path: string;
+  status: number;
+  /** Requests without good credentials before this one that were not noted. */
+  left_out?: number;
+}
+
+const COUNTS = ["100", "300", "1000"];
+const RESULTS: [string, string][] = [["", "all"], ["done", "done"], ["refused", "refused"]];
+
+const isRefused = (one: Entry) => one.status >= 400;
+
+/** A path as people write it; a slash within a name stays as it is. */
+function plain(path: string): string {
+  try {
+    return path.split(/(%2F)/i).map((part) => (/^%2F$/i.test(part) ? part : decodeURIComponent(part))).join("");
+  } catch {
+    return path;
+  }
+}
+
+export function AuditLog() {
+  const count = () => (COUNTS.includes(query("count")) ? query("count") : "100");
+  const path = () => withQuery("/api/audit", { count: count() });
+  const look = poll(path, (path, signal) => get<Entry[]>(path, { signal }));
+  const found = () => {
+    const words = query("name").toLowerCase().split(/\s+/).filter(Boolean);
+    const text = (one: Entry) => `${one.user ?? ""} ${one.peer} ${one.method} ${one.path} ${plain(one.path)} ${one.status}`.toLowerCase();
+    const wanted = (one: Entry) => (query("result") === "refused" ? isRefused(one) : query("result") === "done" ? !isRefused(one) : true);
+    return (look.data() ?? []).filter((one) => wanted(one) && words.every((word) => text(one).includes(word)));
+  };
+  return (
+    <>
+      <header class="page-head"><h1>Audit log</h1></header>
+      <p class="lead">Requests for changes over HTTP, refused ones too, the newest first. What they carried is not kept: it may be secret. What clients do over AMQP is among the events.</p>
+      <div class="list-tools">
+        <div class="search">
+          <input type="search" data-key="search" aria-label="Search by user, address, path or status" placeholder="Search by user, address, path  /" value={query("name")} spellcheck={false} onInput={(event) => setQuery({ name: event.currentTarget.value })} />
+        </div>
+        <Select label="What came of it" hideLabel value={query("result")} set={(result) => setQuery({ result })} options={RESULTS} />
+        <Select label="How many" hideLabel value={count()} set={(count) => setQuery({ count })} options={COUNTS.map((count): [string, string] => [count, `the last ${exact(Number(count))}`])} />
+        <span class="grow" />
+        <Button disabled={found().length === 0} onClick={() => download("audit.json", JSON.stringify(found(), null, 2))}>Save</Button>
+      </div>
+      <Show when={look.error()}>{(error) => <Problem error={error()} retry={look.refresh} />}</Show>
+      <Show when={look.data()} fallback={<Show when={!look.error()}><div class="loading">Loading…</div></Show>}>
+        {(all) => (
+          <Show when={all().length > 0} fallback={<Empty title="Nothing was asked for yet"><p>Each request for a change over the HTTP API, this page and <code>courser ctl</code> is noted, unless <code>management.audit_log</code> is none.</p></Empty>}>
+            <div class="panel flush">
+              <Table
+                label="Requests, newest first" rows={found()} empty={<p>Of {plural(all().length, "request")}, none matches.</p>}
+                columns={[
+                  { label: "When", cell: (one) => <span title={utc(one.at_ms)}><Time at={one.at_ms} /></span> },
+                  { label: "User", cell: (one) => one.user ?? <span class="muted">not logged in</span> },
+                  { label: "From", cell: (one) => <span class="mono">{one.peer}</span> },
+                  { label: "Asked for", cell: (one) => <span class="mono"><b>{one.method}</b> {plain(one.path)}</span> },
+                  { label: "Answer", cell: (one) => <span class="badges"><Badge tone={isRefused(one) ? "bad" : "good"}>{one.status}</Badge><Show when={one.left_out}>{(left) => <Badge tone="warn" title="Requests without good credentials that were not noted">{exact(left())} more</Badge>}</Show></span> },
+                ]}
+              />
+            </div>
+          </Show>
+        )}
+      </Show>
+      <AsCommand actions={[{ method: "GET", path: path() }]} />
+      <Logins />
+    </>
+  );
+}
+
+interface Attempts {
+  protocol: string;
+  auth_attempts: number;
+  auth_attempts_failed: number;
+  auth_attempts_succeeded: number;
+}
+
+/** Logins over each protocol; who fails again and again is made to wait. */
+function Logins() {
+  const look = poll(() => node()?.name, (name, signal) => get<Attempts[]>(`/api/auth/attempts/${seg(name)}`, { signal }), { slower: 3 });
+  return (
+    <Panel title="Logins since the start" flush>
+      <Show when={look.error()}>{(error) => <Problem error={error()} />}</Show>
+      <Table
+        label="Logins since the start" rows={look.data() ?? []} empty={<p>Nobody has logged in.</p>}
+        columns={[
+          { label: "Over", cell: (one) => one.protocol },
+          { label: "Let in", number: true, cell: (one) => <Num of={one.auth_attempts_succeeded} /> },
+          { label: "Refused", number: true, cell: (one) => <Num of={one.auth_attempts_failed} /> },
+        ]}
+      />
+      <p class="muted small pad">Who gives wrong passwords again and again is made to wait longer each time, by address and by user.</p>
+    </Panel>
+  );
+}
