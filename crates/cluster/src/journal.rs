@@ -8,26 +8,27 @@ use bytes::Bytes;
 use courser_journal::replica::Replica;
 use courser_journal::{Journal, replica};
 use courser_store::Lsn;
+use std::sync::Arc;
 
 /// A journal that is one copy of a group's log.
 pub struct JournalLog {
-    replica: Replica,
-    serving: Option<Journal>,
+    replica: Arc<Replica>,
+    serving: Option<Arc<Journal>>,
 }
 
 impl JournalLog {
     /// The log in an open copy.
-    pub fn new(replica: Replica) -> Self {
-        JournalLog { replica, serving: None }
+    pub fn new(replica: impl Into<Arc<Replica>>) -> Self {
+        JournalLog { replica: replica.into(), serving: None }
     }
 
     /// The copy.
-    pub fn replica(&self) -> &Replica {
+    pub fn replica(&self) -> &Arc<Replica> {
         &self.replica
     }
 
     /// Where batches are appended, while this node serves.
-    pub fn serving(&self) -> Option<&Journal> {
+    pub fn serving(&self) -> Option<&Arc<Journal>> {
         self.serving.as_ref()
     }
 }
@@ -92,6 +93,15 @@ impl ReplicaLog for JournalLog {
         Ok(Bytes::copy_from_slice(self.entry(index)?.note()))
     }
 
+    fn has_room_for(&self, entries: &[Entry]) -> bool {
+        let entries: Vec<_> = entries.iter().map(entry_into).collect();
+        self.replica.has_room_for(&entries)
+    }
+
+    fn pause(&mut self, paused: bool) {
+        self.replica.pause(paused);
+    }
+
     fn place(&mut self, id: EntryId, _batch: &mut ()) -> Result<Option<Placed>, PlaceError> {
         let placed = self.replica.place(id_into(id)).map_err(place_error)?;
         Ok(placed.map(placed_from))
@@ -129,7 +139,7 @@ impl ReplicaLog for JournalLog {
     }
 
     fn lead(&mut self, term: u64) {
-        self.serving = Some(self.replica.lead(term));
+        self.serving = Some(Arc::new(self.replica.lead(term)));
     }
 
     fn follow(&mut self) {

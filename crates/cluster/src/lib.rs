@@ -15,10 +15,13 @@
 //! copies are equal byte for byte. The log itself is behind [`ReplicaLog`]; [`JournalLog`] is a journal as one. Why this
 //! engine, what has to be known of it, and what is left to do, is in `docs/decisions/0007-consensus-engine.md`.
 //!
+//! [`Member`] is a group that runs: one thread that turns the state machine, with [`Peers`] to carry its packets. A
+//! broker on the node that leads is opened on [`Member::shards`], and sees nothing of all this but a store.
+//!
 //! [`transport`] has the connections between processes, [`forming`] how processes become a cluster.
 //!
-//! Nothing uses this crate yet. Not here: copies that begin with a checkpoint instead of the first entry, the
-//! placement of groups, and the shards that a broker opens.
+//! Nothing uses this crate yet. Not here: copies that begin with a checkpoint instead of the first entry, and the
+//! placement of groups.
 
 mod entry;
 mod error;
@@ -26,17 +29,22 @@ pub mod forming;
 mod group;
 mod journal;
 mod log;
+mod member;
 mod members;
 mod options;
 mod packet;
+mod shard;
 mod storage;
 pub mod transport;
 
+pub use courser_journal::replica::Identity;
 pub use entry::{Entry, EntryId, EntryKind, NodeId};
 pub use error::{GroupError, ProposeError};
-pub use group::Group;
+pub use group::{Follower, Group};
 pub use journal::JournalLog;
 pub use log::{LogError, PlaceError, Placed, ReplicaLog, Vote};
+pub use member::{Driver, Leadership, Member, MemberConfig, MemberError, Origin, Peers, Status};
 pub use members::{Change, Members};
 pub use options::Options;
 pub use packet::{MalformedPacket, PACKET_BYTES_MAX, Packet};
+pub use shard::{FollowerCheckpointError, ReplicatedShards, RestoreError};

@@ -38,6 +38,15 @@ pub trait ReplicaLog: 'static {
     /// before anything else is done with it.
     fn is_valid(&self, entry: &Entry) -> bool;
 
+    /// Whether [`ReplicaLog::append`] would find room for these entries. Asked before it is promised to keep them.
+    fn has_room_for(&self, _entries: &[Entry]) -> bool {
+        true
+    }
+
+    /// Has whoever appends to what gathers wait, or go on: what has gathered can be placed to the last meanwhile. Nothing
+    /// to be done where nothing gathers.
+    fn pause(&mut self, _paused: bool) {}
+
     /// The greatest index that the log itself knows to be committed: at least what was known when its last entry was
     /// written. Asked once, after opening.
     ///

@@ -136,6 +136,16 @@ impl Journal {
         });
     }
 
+    /// Says what is live, for whoever has just taken the lead of a replicated log: `live` calls its argument
+    /// with the position of each record that is held, once for each hold. Before anything is appended,
+    /// held or released; until then no segment is freed.
+    ///
+    /// # Errors
+    /// With a position that the log does not have any more. Nothing has changed then.
+    pub fn count_live(&self, live: &mut dyn FnMut(EachLive<'_>)) -> Result<(), Lsn> {
+        self.core.count_live(live, self.epoch)
+    }
+
     /// Takes one [`Journal::hold`] of the record at `position` back.
     ///
     /// Release *after* appending the record that says so (the acknowledgement): the segment is

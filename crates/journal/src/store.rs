@@ -93,15 +93,26 @@ impl JournalStore {
         if let Some(position) = missing {
             return Err(recovery.missing(position.into()).into());
         }
-        let store = JournalStore {
-            journal: Arc::new(recovery.start()?),
+        let store = Self::on(Arc::new(recovery.start()?), gauge, spill_bytes);
+        Ok((Arc::new(store), recovered, stats))
+    }
+
+    /// A store on what [`Replica::lead`](crate::replica::Replica::lead) gave, of which is known what is live:
+    /// [`Journal::count_live`]. Messages that need not survive stay in memory, as the others that hold
+    /// copies of the log have no use for them.
+    pub fn on_lead(journal: Arc<Journal>, gauge: Arc<MemoryGauge>) -> Self {
+        Self::on(journal, gauge, u64::MAX)
+    }
+
+    fn on(journal: Arc<Journal>, gauge: Arc<MemoryGauge>, spill_bytes: u64) -> Self {
+        JournalStore {
+            journal,
             memory: MemoryStore::new(Arc::clone(&gauge)),
             gauge,
             spill_bytes,
             checkpoint: Mutex::new(CheckpointCall::Wait),
             called: Condvar::new(),
-        };
-        Ok((Arc::new(store), recovered, stats))
+        }
     }
 
     /// The log itself.

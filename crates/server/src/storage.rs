@@ -41,7 +41,7 @@ pub(crate) struct Storage {
     shards: Vec<(ShardId, Arc<dyn OpenShard>)>,
 }
 
-/// A broker with everything that it had before, and the shards that it is on.
+/// A broker with everything that it had before, and the shards of its data folder that it is on.
 pub(crate) fn open(
     config: &Config,
     limits: Limits,
@@ -53,8 +53,19 @@ pub(crate) fn open(
     let options = config.journal_options();
     let (disk, for_store) = (config.disk(), Arc::clone(&gauge));
     let all = JournalShards::new(&config.data_dir, options, disk, for_store, spill_bytes);
+    open_on(&all, gauge, limits, seed, now_ms)
+}
+
+/// A broker with everything that is in these shards, which report the memory that they use to `gauge`.
+pub(crate) fn open_on(
+    all: &dyn Shards,
+    gauge: Arc<MemoryGauge>,
+    limits: Limits,
+    seed: u64,
+    now_ms: u64,
+) -> Result<(Arc<Broker>, Storage), StartError> {
     let started = Instant::now();
-    let home = open_shard(&all, ShardId::HOME, Opening::MakeIfMissing)?;
+    let home = open_shard(all, ShardId::HOME, Opening::MakeIfMissing)?;
     let broker = Broker::new(home.shard.store(), gauge, limits, seed);
     broker.set_time(now_ms);
     let messages = broker.restore(home.recovered)?;
@@ -62,7 +73,7 @@ pub(crate) fn open(
     let mut shards = vec![(ShardId::HOME, home.shard)];
     for id in broker.shards_in_use() {
         let started = Instant::now();
-        let opened = open_shard(&all, id, Opening::Existing)?;
+        let opened = open_shard(all, id, Opening::Existing)?;
         if opened.shard.role() == Role::Leader {
             let messages = broker.open_shard(id, opened.shard.store(), opened.recovered)?;
             tell(id, messages, &opened.report, started);

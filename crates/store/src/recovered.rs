@@ -149,6 +149,43 @@ impl Recovered {
         self.streams.values().for_each(|stream| stream.for_each_position(each));
     }
 
+    /// Writes all of it as a checkpoint, for who keeps a log and serves nobody.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut writer = CheckpointWriter::new(out);
+        self.definitions.iter().try_for_each(|(key, value)| writer.definition(key, value))?;
+        for (queue, index) in &self.queues {
+            let positions: Vec<Position> = index.positions().collect();
+            // In the queue's order, which may go back where a run begins.
+            for ascending in positions.chunk_by(|before, next| before < next) {
+                for run in ascending.chunks(RUN_POSITIONS) {
+                    writer.queue(*queue, run)?;
+                }
+            }
+            if !index.returns.is_empty() {
+                let returns = index.returns.iter().map(|(position, count)| (*position, *count));
+                writer.returns(*queue, returns)?;
+            }
+        }
+        for (queue, index) in &self.delayed {
+            let pairs: Vec<(Position, u64)> = index.pairs().collect();
+            for run in pairs.chunks(RUN_POSITIONS) {
+                writer.delayed(*queue, run.iter().copied())?;
+            }
+        }
+        for (queue, stream) in &self.streams {
+            let (mut piece, mut next) = (Vec::new(), Some(0));
+            while let Some(offset) = next {
+                piece.clear();
+                next = stream.encode_piece(offset, &mut piece);
+                writer.stream(*queue, &piece)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Reads a checkpoint that [`CheckpointWriter`] wrote; none if it is malformed.
     pub fn from_checkpoint(mut bytes: &[u8]) -> Option<Self> {
         let mut recovered = Recovered::default();
@@ -178,6 +215,9 @@ impl Recovered {
         Some(recovered)
     }
 }
+
+/// Positions that are written together.
+const RUN_POSITIONS: usize = 4096;
 
 const DEFINITION: u8 = 1;
 const QUEUE: u8 = 2;

@@ -63,10 +63,20 @@ impl<L: ReplicaLog> Group<L> {
         if let Some(reason) = self.members.refuses(changes) {
             return Err(ProposeError::BadChange(reason));
         }
-        self.propose_gathered()?;
-        let proposed = self.node.propose_conf_change(Vec::new(), to_conf_change(changes));
-        proposed.map_err(GroupError::from)?;
-        Ok(self.handle_ready()?)
+        self.propose_change(&to_conf_change(changes))
+    }
+
+    /// Proposes a change behind all that has gathered. The engine numbers it before it is placed, so nothing may gather
+    /// between.
+    fn propose_change(&mut self, change: &ConfChangeV2) -> Result<(), ProposeError> {
+        self.log_mut().pause(true);
+        let proposed = self.propose_gathered().and_then(|()| {
+            let proposed = self.node.propose_conf_change(Vec::new(), change.clone());
+            proposed.map_err(GroupError::from)?;
+            Ok(self.handle_ready()?)
+        });
+        self.log_mut().pause(false);
+        proposed
     }
 
     /// Hands the lead over to a member, when that has everything. Until then, and for an election timeout at most,
@@ -102,12 +112,10 @@ impl<L: ReplicaLog> Group<L> {
         if !wants || self.may_propose().is_err() {
             return Ok(());
         }
-        match self.propose_gathered() {
-            Ok(()) => {}
-            Err(ProposeError::Failed(error)) => return Err(error),
-            // Another tick will do.
-            Err(_) => return Ok(()),
+        match self.propose_change(&ConfChangeV2::default()) {
+            Err(ProposeError::Failed(error)) => Err(error),
+            // Else another tick will do.
+            _ => Ok(()),
         }
-        Ok(self.node.propose_conf_change(Vec::new(), ConfChangeV2::default())?)
     }
 }

@@ -7,8 +7,8 @@ mod timeouts;
 
 use crate::packet::Packet;
 use crate::storage::LogStorage;
-use crate::{GroupError, Members, NodeId, Options, ReplicaLog, Vote};
-use raft::RawNode;
+use crate::{Entry, GroupError, Members, NodeId, Options, ReplicaLog, Vote};
+use raft::{Progress, RawNode, StateRole};
 use std::collections::VecDeque;
 use timeouts::Timeouts;
 
@@ -36,6 +36,17 @@ pub struct Group<L: ReplicaLog> {
     committed_bytes: u64,
 }
 
+/// Another member, as its leader knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Follower {
+    /// Which one.
+    pub node: NodeId,
+    /// It has everything up to this entry, synced.
+    pub matched: u64,
+    /// It was heard lately.
+    pub is_active: bool,
+}
+
 /// A step of the engine that counts when the log is synced up to `ticket`.
 struct Unsynced {
     number: u64,
@@ -55,7 +66,8 @@ impl<L: ReplicaLog> Group<L> {
         self.handle_ready()
     }
 
-    /// Takes a packet. One that is not for this node, or whose frames are damaged, is dropped, as if it had been lost.
+    /// Takes a packet. One that is not for this node, whose frames are damaged, or for whose entries there is no room, is
+    /// dropped, as if it had been lost.
     ///
     /// # Errors
     /// When the group can't go on.
@@ -65,6 +77,11 @@ impl<L: ReplicaLog> Group<L> {
         }
         let log = &self.node.store().log;
         if !packet.entries().all(|entry| entry.is_some_and(|entry| log.is_valid(&entry))) {
+            return Ok(());
+        }
+        // The engine takes no word back: what it has taken has to be written.
+        let entries: Vec<Entry> = packet.entries().flatten().collect();
+        if !entries.is_empty() && !log.has_room_for(&entries) {
             return Ok(());
         }
         match self.node.step(packet.message) {
@@ -122,6 +139,23 @@ impl<L: ReplicaLog> Group<L> {
     /// Bytes that this leader has placed, and no majority has.
     pub fn uncommitted_bytes(&self) -> u64 {
         self.placed_bytes - self.committed_bytes
+    }
+
+    /// The others, as this leader knows them; nobody on a follower.
+    pub fn followers(&self) -> Vec<Follower> {
+        let raft = &self.node.raft;
+        if raft.state != StateRole::Leader {
+            return Vec::new();
+        }
+        let others = raft.prs().iter().filter(|(id, _)| **id != raft.id);
+        let follower = |(id, progress): (&u64, &Progress)| Follower {
+            node: NodeId(*id),
+            matched: progress.matched,
+            is_active: progress.recent_active,
+        };
+        let mut followers: Vec<_> = others.map(follower).collect();
+        followers.sort_unstable_by_key(|follower| follower.node);
+        followers
     }
 
     /// The log.

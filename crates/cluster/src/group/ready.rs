@@ -62,6 +62,9 @@ impl<L: ReplicaLog> Group<L> {
         let term = raft.term;
         if leads && self.serving.is_none() {
             self.serving = Some(term);
+            // What an earlier lead of this node has placed was committed, or is gone.
+            self.placed.clear();
+            self.committed_bytes = self.placed_bytes;
             self.node.mut_store().log.lead(term);
         }
     }

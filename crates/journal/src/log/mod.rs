@@ -29,7 +29,7 @@ use std::{
 /// full.
 const KEPT_FOR_CHECKPOINT: usize = 1;
 /// Spare files that only batches from the reserve may use, that one included.
-const KEPT_FOR_RESERVE: usize = 2;
+pub const KEPT_FOR_RESERVE: usize = 2;
 
 /// What appenders and the log thread share.
 pub struct Log {
@@ -171,7 +171,8 @@ impl Core {
         Ok(self.log.lock())
     }
 
-    fn wait_for_spare<'a>(&'a self, mut log: MutexGuard<'a, Log>) -> MutexGuard<'a, Log> {
+    /// Waits until a file may have been made that there was none of.
+    pub fn wait_for_spare<'a>(&'a self, mut log: MutexGuard<'a, Log>) -> MutexGuard<'a, Log> {
         if self.options.threads {
             self.wake_upkeep();
             self.space.wait(&mut log);

@@ -5,7 +5,7 @@ use crate::{
     AppendError, Lsn,
     core::Core,
     format::SEGMENT_HEADER_LEN,
-    log::{FOLLOWS, Log},
+    log::{FOLLOWS, KEPT_FOR_RESERVE, Log},
 };
 use std::sync::atomic::Ordering::Release;
 
@@ -40,6 +40,24 @@ impl Core {
         Ok(())
     }
 
+    /// See [`Replica::has_room_for`](super::Replica::has_room_for).
+    pub fn has_room_for(&self, entries: &[Entry]) -> bool {
+        let mut log = self.log.lock();
+        loop {
+            if self.failed.get().is_some() || log.closed {
+                // The append says so.
+                return true;
+            }
+            match self.missing_file(&log, entries) {
+                None => return true,
+                Some(_) if !self.has_room() => return false,
+                Some(Missing::Large(capacity)) => log.wants_large = Some(capacity),
+                Some(Missing::Usual) => {}
+            }
+            log = self.wait_for_spare(log);
+        }
+    }
+
     /// Sees that an entry begins where its leader has it, before anything is done for it.
     fn expect_at(&self, entry: &Entry, frames_len: u64) -> Result<(), AppendEntryError> {
         let log = self.log.lock();
@@ -72,4 +90,53 @@ fn append_error(error: AppendError) -> AppendEntryError {
             AppendEntryError::Leads
         }
     }
+}
+
+/// A file that is needed and not ready.
+enum Missing {
+    Usual,
+    /// One of this capacity.
+    Large(u64),
+}
+
+impl Core {
+    /// What some entries need that is not there. One usual file more than they need has to be ready, as a checkpoint may
+    /// take one meanwhile.
+    fn missing_file(&self, log: &Log, entries: &[Entry]) -> Option<Missing> {
+        let usual = self.options.segment_bytes;
+        let ready = |capacity| log.spares.iter().filter(|spare| spare.capacity == capacity).count();
+        let (mut end, mut segment_end) = (log.end, log.segment.end());
+        let mut switches = false;
+        for entry in entries {
+            let (start, needed) = (entry.start(), room_of(entry));
+            if start < log.end
+                && let Some(segment) = self.segments.find(start)
+            {
+                // It is here already, or replaces what is: then its segment may have to be begun again.
+                let is_first = start == segment.start.plus(SEGMENT_HEADER_LEN);
+                (end, segment_end) = (start, if is_first { start } else { segment.end() });
+            }
+            if end.plus(needed) > segment_end {
+                let capacity = SEGMENT_HEADER_LEN + needed;
+                segment_end = start.plus(usual - SEGMENT_HEADER_LEN);
+                if capacity <= usual {
+                    switches = true;
+                } else {
+                    let capacity = capacity.next_multiple_of(4096);
+                    if ready(capacity) == 0 {
+                        return Some(Missing::Large(capacity));
+                    }
+                    segment_end = start.plus(capacity - SEGMENT_HEADER_LEN);
+                }
+            }
+            end = entry.end();
+        }
+        // No more than these are kept ready: between two segments, an append waits again.
+        (switches && ready(usual) <= KEPT_FOR_RESERVE).then_some(Missing::Usual)
+    }
+}
+
+/// Bytes that a segment has to have left for an entry to be put there.
+fn room_of(entry: &Entry) -> u64 {
+    entry.closing_at().unwrap_or_default() as u64 + RESERVED_LEN
 }

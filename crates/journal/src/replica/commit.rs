@@ -19,6 +19,14 @@ use std::{
     },
 };
 
+/// How many records are live, by the starts of their segments.
+#[derive(Default)]
+struct Counts {
+    live: HashMap<u64, u64>,
+    /// A position that is in no segment.
+    missing: Option<Lsn>,
+}
+
 impl Core {
     /// See [`Replica::commit`](super::Replica::commit).
     pub fn commit(&self, index: u64) -> Result<(), ReadEntryError> {
@@ -141,24 +149,36 @@ impl Core {
         }
     }
 
-    /// See [`Replica::count_live`](super::Replica::count_live).
-    pub fn count_live(&self, live: &mut dyn FnMut(EachLive<'_>)) {
-        self.count(live, None);
+    /// See [`Journal::count_live`](crate::Journal::count_live).
+    pub fn count_live(&self, live: &mut dyn FnMut(EachLive<'_>), epoch: u64) -> Result<(), Lsn> {
+        let counts = self.counts(live);
+        if let Some(missing) = counts.missing {
+            return Err(missing);
+        }
+        self.while_leading(epoch, || self.take_counts(&counts, None));
+        Ok(())
     }
 
     /// Counts what is live in each segment; of those from `start` on it stays unknown, and that matters to
     /// nobody before the next checkpoint.
     fn count(&self, live: &mut dyn FnMut(EachLive<'_>), start: Option<Lsn>) {
-        let Some(replica) = &self.replica else { return };
-        let mut counts: HashMap<u64, u64> = HashMap::new();
-        live(&mut |position| {
-            if let Some(segment) = self.segments.find(position) {
-                *counts.entry(segment.start.0).or_default() += 1;
-            }
+        self.take_counts(&self.counts(live), start);
+    }
+
+    fn counts(&self, live: &mut dyn FnMut(EachLive<'_>)) -> Counts {
+        let mut counts = Counts::default();
+        live(&mut |position| match self.segments.find(position) {
+            Some(segment) => *counts.live.entry(segment.start.0).or_default() += 1,
+            None => counts.missing = counts.missing.or(Some(position)),
         });
+        counts
+    }
+
+    fn take_counts(&self, counts: &Counts, start: Option<Lsn>) {
+        let Some(replica) = &self.replica else { return };
         let released_at = start.unwrap_or_else(|| self.durable());
         for segment in self.segments.all() {
-            let count = counts.get(&segment.start.0).copied().unwrap_or(0);
+            let count = counts.live.get(&segment.start.0).copied().unwrap_or(0);
             segment.set_live(count, released_at);
         }
         replica.counted.store(true, Release);

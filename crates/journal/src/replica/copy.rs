@@ -215,6 +215,12 @@ impl Replica {
         entries.iter().try_for_each(|entry| self.journal.core.append_entry(entry))
     }
 
+    /// Whether [`Replica::append`] would find room for these entries, which follow each other. Waits for
+    /// files that are being made. Without room they are to be asked for again later.
+    pub fn has_room_for(&self, entries: &[Entry]) -> bool {
+        self.journal.core.has_room_for(entries)
+    }
+
     /// Cuts everything behind the entry `after` off, which is not committed. Blocks; when it returns, none of that can
     /// come back.
     ///
@@ -301,14 +307,15 @@ impl Replica {
         core.space.notify_all();
     }
 
-    /// Says what is live before a position: all messages, before the lead is taken. Until that, or a
-    /// checkpoint, no segment is freed.
-    pub fn count_live(&self, live: &mut dyn FnMut(EachLive<'_>)) {
-        self.journal.core.count_live(live);
+    /// The last entry that the last checkpoint stands for as a whole: what it does not have is in entries
+    /// behind this one.
+    pub fn last_in_checkpoint(&self) -> EntryId {
+        self.shared().latest_base.lock().id
     }
 
-    /// The data of the last checkpoint that was there at the start, if there was one, and where it
-    /// starts: records from there on are to be applied, which are in entries behind [`Replica::first`].
+    /// The data of the last checkpoint, if there is one, and where it starts: records from there on are to be
+    /// applied, which are in entries behind [`Replica::last_in_checkpoint`]. Any thread may ask, also for
+    /// entries that are committed, which nobody cuts.
     ///
     /// # Errors
     /// When it can't be read.

@@ -1,0 +1,116 @@
+//! Taking a group into use on a node.
+
+use super::driver::Driver;
+use super::inbox::Inbox;
+use super::{Peers, Shared};
+use crate::{Group, GroupError, JournalLog, Members, NodeId, Options};
+use courser_journal::replica::{Events, Identity, Replica, ReplicaError, Vote};
+use courser_journal::{Disk, Failure, OpenError};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a group on a node needs to know.
+pub struct MemberConfig {
+    /// Where its copy of the log is.
+    pub dir: PathBuf,
+    /// The disk that this is on.
+    pub disk: Arc<dyn Disk>,
+    /// What all copies of the log have in common.
+    pub identity: Identity,
+    /// Where the copy comes from.
+    pub origin: Origin,
+    /// What can be set about the group.
+    pub options: Options,
+    /// How long one of its ticks is.
+    pub tick: Duration,
+    /// What can be set about the log. The size of its segments is that of the identity.
+    pub journal: courser_journal::Options,
+}
+
+/// Where a node's copy of a group's log comes from.
+///
+/// Whoever gives out the number of a node sees to it that a copy which was there before is not made anew under the same
+/// number: what it has promised would be forgotten.
+#[derive(Clone, Debug)]
+pub enum Origin {
+    /// It is there.
+    Existing,
+    /// It is empty, or there already, and the group is one of these: the same on all of them.
+    Founders(Vec<NodeId>),
+    /// It is empty, or there already; a leader takes this node in.
+    Joining,
+}
+
+/// Why a group can't run on a node.
+#[derive(Debug, thiserror::Error)]
+pub enum MemberError {
+    /// The copy can't be made.
+    #[error(transparent)]
+    Create(#[from] OpenError),
+    /// The copy can't be opened.
+    #[error(transparent)]
+    Open(#[from] ReplicaError),
+    /// Nothing can be written.
+    #[error("the log of the group can't be written: {0}")]
+    Log(Failure),
+    /// It is the copy of another group.
+    #[error(
+        "{} holds a copy of group {found:016x}, and this node is in group {expected:016x}: give it an empty data folder",
+        dir.display()
+    )]
+    OtherGroup {
+        /// Where it is.
+        dir: PathBuf,
+        /// The group that it belongs to.
+        found: u64,
+        /// The group that it should belong to.
+        expected: u64,
+    },
+    /// The copy was never taken into use.
+    #[error("the group in {} was never formed: remove the folder, and let the node join again", .0.display())]
+    NeverFormed(PathBuf),
+    /// What is in the copy can't be taken up.
+    #[error(transparent)]
+    Group(#[from] GroupError),
+    /// A thread can't be started.
+    #[error("a thread of the group can't be started: {0}")]
+    Thread(io::Error),
+}
+
+/// Opens the copy, and with it the group.
+pub(super) fn open(
+    config: MemberConfig,
+    peers: Arc<dyn Peers>,
+) -> Result<(Arc<Shared>, Driver), MemberError> {
+    let inbox = Arc::new(Inbox::default());
+    let replica = Arc::new(open_replica(&config, Arc::clone(&inbox) as Arc<dyn Events>)?);
+    let group = Group::open(&config.options, JournalLog::new(Arc::clone(&replica)))?;
+    Ok(Driver::new(config.options.node, group, replica, inbox, peers))
+}
+
+fn open_replica(config: &MemberConfig, events: Arc<dyn Events>) -> Result<Replica, MemberError> {
+    let MemberConfig { dir, disk, identity, origin, journal, .. } = config;
+    let founders = match origin {
+        Origin::Existing => None,
+        Origin::Founders(nodes) => Some(Members::founders(nodes)),
+        Origin::Joining => Some(Members::default()),
+    };
+    if founders.is_some() {
+        Replica::create(dir, *identity, &**disk)?;
+    }
+    let replica = Replica::open(dir, journal.clone(), Arc::clone(disk), events)?;
+    let found = replica.identity().group;
+    if found != identity.group {
+        let expected = identity.group;
+        return Err(MemberError::OtherGroup { dir: dir.clone(), found, expected });
+    }
+    let vote = replica.vote();
+    if vote.members.is_empty() {
+        let founders = founders.ok_or_else(|| MemberError::NeverFormed(dir.clone()))?;
+        let vote = Vote { members: founders.encode(), ..vote };
+        replica.save_vote(&vote).map_err(MemberError::Log)?;
+    }
+    Ok(replica)
+}

@@ -1,0 +1,222 @@
+//! What a group's thread does, one turn after the other.
+
+use super::inbox::{Command, Inbox, Waiting};
+use super::{Lead, Leadership, Peers, Shared, Status};
+use crate::{Group, GroupError, JournalLog, LogError, NodeId, ProposeError, ReplicaLog};
+use courser_journal::replica::Replica;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// After so many ticks in which nothing was committed, though something waits, the broker is told that there is no room.
+const STALLED_TICKS: u32 = 10;
+
+/// A group, and where its word goes. It does nothing by itself: see [`Driver::turn`].
+pub struct Driver {
+    node: NodeId,
+    group: Group<JournalLog>,
+    peers: Arc<dyn Peers>,
+    pub(super) shared: Arc<Shared>,
+    /// Something was appended and not taken yet.
+    wants_to_propose: bool,
+    /// The commit at the last tick, and for how many it has stood still while something waited.
+    stood_at: u64,
+    stood_ticks: u32,
+    stalled: bool,
+    leader: Option<NodeId>,
+    elections: u64,
+}
+
+impl Driver {
+    pub(super) fn new(
+        node: NodeId,
+        group: Group<JournalLog>,
+        replica: Arc<Replica>,
+        inbox: Arc<Inbox>,
+        peers: Arc<dyn Peers>,
+    ) -> (Arc<Shared>, Self) {
+        let leadership = Leadership::Following { leader: None };
+        let shared = Arc::new(Shared {
+            replica,
+            inbox,
+            leadership: watch::Sender::new(leadership),
+            status: Mutex::new(status(node, &group, 0)),
+            lead: Mutex::default(),
+            restoring: Mutex::default(),
+        });
+        let mut driver = Driver {
+            node,
+            group,
+            peers,
+            shared: Arc::clone(&shared),
+            wants_to_propose: false,
+            stood_at: 0,
+            stood_ticks: 0,
+            stalled: false,
+            leader: None,
+            elections: 0,
+        };
+        driver.tell();
+        (shared, driver)
+    }
+
+    /// Does what waits, and counts a tick if one has passed. Returns whether to go on.
+    ///
+    /// # Errors
+    /// When the group can't go on: the driver is not used any more then.
+    pub fn turn(&mut self, ticked: bool) -> Result<bool, GroupError> {
+        let waiting = self.shared.inbox.take();
+        self.turn_with(waiting, ticked)
+    }
+
+    pub(super) fn turn_with(&mut self, waiting: Waiting, ticked: bool) -> Result<bool, GroupError> {
+        if let Some(failure) = waiting.failed {
+            return Err(LogError(failure).into());
+        }
+        if waiting.stop {
+            return Ok(false);
+        }
+        for packet in waiting.packets {
+            self.group.step(packet)?;
+        }
+        if waiting.synced {
+            self.group.synced()?;
+        }
+        if ticked {
+            self.group.tick()?;
+        }
+        // What nobody waits for is proposed at a tick.
+        self.wants_to_propose |= waiting.gathered || ticked;
+        self.propose()?;
+        for command in waiting.commands {
+            self.obey(command)?;
+        }
+        if ticked {
+            self.watch_commit();
+            *self.shared.status.lock() = status(self.node, &self.group, self.elections);
+        }
+        self.tell();
+        Ok(true)
+    }
+
+    /// The group.
+    pub fn group(&self) -> &Group<JournalLog> {
+        &self.group
+    }
+
+    /// Wants to lead, without waiting for the election timeout.
+    ///
+    /// # Errors
+    /// When the group can't go on.
+    pub fn campaign(&mut self) -> Result<(), GroupError> {
+        self.group.campaign()?;
+        self.tell();
+        Ok(())
+    }
+
+    fn propose(&mut self) -> Result<(), GroupError> {
+        if !self.wants_to_propose {
+            return Ok(());
+        }
+        match self.group.propose_gathered() {
+            Ok(()) => self.wants_to_propose = false,
+            // What was gathered without a lead to be proposed in is gone.
+            Err(ProposeError::NotLeader) => self.wants_to_propose = self.group.serving().is_some(),
+            Err(ProposeError::Failed(error)) => return Err(error),
+            // Again when something was committed, or at the next tick.
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, command: Command) -> Result<(), GroupError> {
+        let (answer, done) = match command {
+            Command::Change { changes, answer } => (answer, self.group.change_members(&changes)),
+            Command::Transfer { node, answer } => (answer, self.group.transfer_to(node)),
+        };
+        let failed = match &done {
+            Err(ProposeError::Failed(error)) => Some(LogError(error.to_string()).into()),
+            _ => None,
+        };
+        // Whoever has asked may be gone.
+        let _ = answer.send(done);
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Has the broker refuse messages while nothing becomes durable: its threads would wait for room in the log's buffer.
+    fn watch_commit(&mut self) {
+        let committed = self.group.committed();
+        let waits = self.group.serving().is_some() && self.group.uncommitted_bytes() > 0;
+        self.stood_ticks =
+            if waits && committed == self.stood_at { self.stood_ticks + 1 } else { 0 };
+        self.stood_at = committed;
+        let stalled = self.stood_ticks >= STALLED_TICKS;
+        if stalled != self.stalled {
+            self.stalled = stalled;
+            self.shared.replica.stall(stalled);
+        }
+    }
+
+    /// Says what has changed: packets to the others, and who leads to whoever wants to know.
+    fn tell(&mut self) {
+        let mut by_node: BTreeMap<NodeId, Vec<_>> = BTreeMap::new();
+        for packet in self.group.take_packets() {
+            by_node.entry(packet.to()).or_default().push(packet);
+        }
+        for (node, packets) in by_node {
+            self.peers.send(node, packets);
+        }
+        let leader = self.group.leader();
+        if leader != self.leader {
+            self.leader = leader;
+            self.elections += u64::from(leader.is_some());
+        }
+        let now = match self.group.serving() {
+            Some(term) => Leadership::Serving { term },
+            None => Leadership::Following { leader: leader.filter(|leader| *leader != self.node) },
+        };
+        let is_new = *self.shared.leadership.borrow() != now;
+        if is_new {
+            self.change_lead(&now);
+            *self.shared.status.lock() = status(self.node, &self.group, self.elections);
+            self.shared.leadership.send_replace(now);
+        }
+    }
+
+    /// Before anybody is told.
+    fn change_lead(&self, now: &Leadership) {
+        let log = self.group.log();
+        let lead = match (now, log.serving()) {
+            (Leadership::Serving { term }, Some(journal)) => {
+                let last = self.group.committed();
+                Some(Lead { term: *term, journal: Arc::clone(journal), last })
+            }
+            _ => None,
+        };
+        *self.shared.lead.lock() = lead;
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // Nobody commits any more: who has appended shall not wait.
+        *self.shared.lead.lock() = None;
+        self.shared.replica.follow();
+        self.shared.leadership.send_replace(Leadership::Following { leader: None });
+    }
+}
+
+fn status(node: NodeId, group: &Group<JournalLog>, elections: u64) -> Status {
+    Status {
+        node,
+        term: group.term(),
+        leader: group.leader(),
+        members: group.members().clone(),
+        last: group.log().last().index,
+        committed: group.committed(),
+        followers: group.followers(),
+        uncommitted_bytes: group.uncommitted_bytes(),
+        elections,
+    }
+}

@@ -1,0 +1,120 @@
+//! What waits for a group's thread.
+
+use crate::{Change, NodeId, Packet, ProposeError};
+use courser_journal::{Failure, replica::Events};
+use parking_lot::{Condvar, Mutex};
+use std::collections::VecDeque;
+use std::sync::mpsc::SyncSender;
+use std::time::Instant;
+
+/// Packets that may wait; what comes beyond is lost, and sent again by whom it is from.
+const PACKETS_MAX: usize = 4096;
+/// Bytes of these, unless it is one alone.
+const BYTES_MAX: usize = 64 << 20;
+
+/// An operator's wish, and who waits for the answer.
+pub(crate) enum Command {
+    Change { changes: Vec<Change>, answer: SyncSender<Result<(), ProposeError>> },
+    Transfer { node: NodeId, answer: SyncSender<Result<(), ProposeError>> },
+}
+
+/// Everything that waits.
+#[derive(Default)]
+pub(crate) struct Waiting {
+    pub packets: VecDeque<Packet>,
+    packet_bytes: usize,
+    /// The log has synced something.
+    pub synced: bool,
+    /// Something was appended that has to be proposed.
+    pub gathered: bool,
+    pub commands: Vec<Command>,
+    /// The log has failed.
+    pub failed: Option<String>,
+    pub stop: bool,
+}
+
+impl Waiting {
+    fn is_empty(&self) -> bool {
+        let nothing = self.packets.is_empty() && self.commands.is_empty();
+        nothing && !self.synced && !self.gathered && self.failed.is_none() && !self.stop
+    }
+}
+
+/// Filled by many threads, emptied by one.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    waiting: Mutex<Waiting>,
+    filled: Condvar,
+}
+
+impl Inbox {
+    pub fn put_packet(&self, packet: Packet) {
+        let bytes = packet.encoded_len();
+        let mut waiting = self.waiting.lock();
+        let is_full = waiting.packets.len() >= PACKETS_MAX
+            || waiting.packet_bytes > 0 && waiting.packet_bytes + bytes > BYTES_MAX;
+        if is_full || waiting.stop {
+            return;
+        }
+        waiting.packet_bytes += bytes;
+        waiting.packets.push_back(packet);
+        self.filled.notify_one();
+    }
+
+    /// False if nobody is there any more.
+    pub fn put_command(&self, command: Command) -> bool {
+        let mut waiting = self.waiting.lock();
+        let is_there = !waiting.stop;
+        if is_there {
+            waiting.commands.push(command);
+            self.filled.notify_one();
+        }
+        is_there
+    }
+
+    /// Has the thread end, and nothing be taken any more.
+    pub fn stop(&self) {
+        let mut waiting = self.waiting.lock();
+        waiting.stop = true;
+        waiting.commands.clear();
+        self.filled.notify_one();
+    }
+
+    /// Takes everything, as soon as there is something or it is time.
+    pub fn take_by(&self, time: Instant) -> Waiting {
+        let mut waiting = self.waiting.lock();
+        while waiting.is_empty() {
+            if self.filled.wait_until(&mut waiting, time).timed_out() {
+                break;
+            }
+        }
+        Self::taken(&mut waiting)
+    }
+
+    /// Takes what is there.
+    pub fn take(&self) -> Waiting {
+        Self::taken(&mut self.waiting.lock())
+    }
+
+    fn taken(waiting: &mut Waiting) -> Waiting {
+        let stop = waiting.stop;
+        std::mem::replace(waiting, Waiting { stop, ..Waiting::default() })
+    }
+}
+
+impl Events for Inbox {
+    fn synced(&self, _ticket: u64) {
+        self.waiting.lock().synced = true;
+        self.filled.notify_one();
+    }
+
+    fn gathered(&self) {
+        self.waiting.lock().gathered = true;
+        self.filled.notify_one();
+    }
+
+    fn failed(&self, failure: &Failure) {
+        self.waiting.lock().failed = Some(failure.to_string());
+        self.filled.notify_one();
+    }
+}

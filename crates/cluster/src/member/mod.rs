@@ -1,0 +1,187 @@
+//! A group on this node as it runs: its thread, and what others may ask of it.
+//!
+//! The thread owns the [`Group`](crate::Group). What comes from elsewhere goes through an inbox with bounds: packets from
+//! the transport, word from the log thread, and an operator's wishes. What goes out are packets, to [`Peers`], and who
+//! leads, to whoever watches [`Member::leadership`].
+
+mod config;
+mod driver;
+mod inbox;
+mod run;
+mod status;
+
+pub use config::{MemberConfig, MemberError, Origin};
+pub use driver::Driver;
+pub use status::{Leadership, Status};
+
+use crate::shard::{CheckpointThread, FollowerCheckpointError, ReplicatedShards};
+use crate::{Change, NodeId, Packet, ProposeError};
+use courser_journal::Journal;
+use courser_journal::replica::Replica;
+use courser_store::MemoryGauge;
+use inbox::{Command, Inbox};
+use parking_lot::Mutex;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use tokio::sync::watch;
+
+/// How what the group says gets to the other nodes.
+pub trait Peers: Send + Sync + 'static {
+    /// Sends packets to a node, in this order, or loses them. Called from the group's thread: never blocks.
+    fn send(&self, to: NodeId, packets: Vec<Packet>);
+}
+
+/// A group on this node, which runs until this is closed or dropped.
+pub struct Member {
+    shared: Arc<Shared>,
+    threads: Mutex<Threads>,
+}
+
+#[derive(Default)]
+struct Threads {
+    group: Option<JoinHandle<()>>,
+    checkpoints: Option<CheckpointThread>,
+}
+
+/// What the group's thread shares with everybody else.
+pub(crate) struct Shared {
+    pub replica: Arc<Replica>,
+    pub inbox: Arc<Inbox>,
+    pub leadership: watch::Sender<Leadership>,
+    pub status: Mutex<Status>,
+    /// What this leader appends to, until somebody takes it.
+    pub lead: Mutex<Option<Lead>>,
+    /// Held by who makes a checkpoint of a follower, and by who restores what a leader begins with.
+    pub restoring: Mutex<()>,
+}
+
+/// What a leader begins with.
+pub(crate) struct Lead {
+    pub term: u64,
+    pub journal: Arc<Journal>,
+    /// The last entry, which is committed, as all before it.
+    pub last: u64,
+}
+
+impl Member {
+    /// Takes a copy of the group's log into use, and runs the group. Blocks until the log has been read.
+    ///
+    /// # Errors
+    /// Why the group can't run here.
+    pub fn start(config: MemberConfig, peers: Arc<dyn Peers>) -> Result<Self, MemberError> {
+        let tick = config.tick;
+        let (member, driver) = Self::idle(config, peers)?;
+        let group = run::spawn(driver, tick).map_err(MemberError::Thread)?;
+        let checkpoints = CheckpointThread::start(Arc::clone(&member.shared));
+        let checkpoints = checkpoints.map_err(MemberError::Thread);
+        let mut threads = member.threads.lock();
+        threads.group = Some(group);
+        threads.checkpoints = Some(checkpoints?);
+        drop(threads);
+        Ok(member)
+    }
+
+    /// As [`Member::start`], without threads: whoever has the [`Driver`] runs the group. For seeded tests.
+    ///
+    /// # Errors
+    /// Why the group can't run here.
+    pub fn idle(
+        config: MemberConfig,
+        peers: Arc<dyn Peers>,
+    ) -> Result<(Self, Driver), MemberError> {
+        let (shared, driver) = config::open(config, peers)?;
+        Ok((Member { shared, threads: Mutex::default() }, driver))
+    }
+
+    /// Takes a packet that is from whom it says. Never blocks: when too many wait, it is lost.
+    pub fn receive(&self, packet: Packet) {
+        self.shared.inbox.put_packet(packet);
+    }
+
+    /// Who leads, as it changes.
+    pub fn leadership(&self) -> watch::Receiver<Leadership> {
+        self.shared.leadership.subscribe()
+    }
+
+    /// How the group does, as of the last tick.
+    pub fn status(&self) -> Status {
+        self.shared.status.lock().clone()
+    }
+
+    /// What a broker is opened on while this node serves in `term`: see [`ReplicatedShards`].
+    pub fn shards(&self, term: u64, gauge: Arc<MemoryGauge>) -> ReplicatedShards {
+        ReplicatedShards::new(Arc::clone(&self.shared), term, gauge)
+    }
+
+    /// Makes a checkpoint now, if this node follows, and something was committed since the last one. With threads that is
+    /// done when one is wanted.
+    ///
+    /// # Errors
+    /// Why none could be made.
+    pub fn checkpoint(&self) -> Result<(), FollowerCheckpointError> {
+        crate::shard::make_checkpoint(&self.shared, &mut || true)
+    }
+
+    /// Changes the members, on the leader. When this returns, the change is proposed; when it is committed, the
+    /// [`Status`] has it.
+    ///
+    /// # Errors
+    /// When it can't be done now, or makes no sense. Nothing is changed then.
+    pub fn change_members(&self, changes: &[Change]) -> Result<(), ProposeError> {
+        let changes = changes.to_vec();
+        self.ask(|answer| Command::Change { changes, answer })
+    }
+
+    /// Hands the lead over to a member, as soon as that has everything; if that takes too long, this node leads on.
+    ///
+    /// # Errors
+    /// When this node does not lead.
+    pub fn transfer_to(&self, node: NodeId) -> Result<(), ProposeError> {
+        self.ask(|answer| Command::Transfer { node, answer })
+    }
+
+    fn ask(
+        &self,
+        command: impl FnOnce(mpsc::SyncSender<Result<(), ProposeError>>) -> Command,
+    ) -> Result<(), ProposeError> {
+        let (answer, answered) = mpsc::sync_channel(1);
+        if !self.shared.inbox.put_command(command(answer)) {
+            return Err(ProposeError::NotLeader);
+        }
+        answered.recv().unwrap_or(Err(ProposeError::NotLeader))
+    }
+
+    /// Ends the group on this node, and makes everything durable that is here.
+    ///
+    /// # Errors
+    /// When the log has failed.
+    pub fn close(&self) -> Result<(), String> {
+        self.end_threads();
+        self.shared.replica.close().map_err(|failure| failure.to_string())
+    }
+
+    fn end_threads(&self) {
+        let mut threads = self.threads.lock();
+        // Before the group, which the last of its checkpoints may wait for.
+        drop(threads.checkpoints.take());
+        self.shared.inbox.stop();
+        if let Some(group) = threads.group.take()
+            && group.join().is_err()
+        {
+            tracing::error!("the thread of a group has panicked");
+        }
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.end_threads();
+    }
+}
+
+impl Shared {
+    /// Whether this node leads, or is about to.
+    pub fn is_leading(&self) -> bool {
+        matches!(*self.leadership.borrow(), Leadership::Serving { .. })
+    }
+}

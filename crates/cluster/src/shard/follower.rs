@@ -1,0 +1,123 @@
+//! Checkpoints of a node that follows.
+
+use super::restore::{RestoreError, Restored, restore};
+use crate::member::Shared;
+use courser_journal::CheckpointError;
+use courser_journal::replica::{ReadEntryError, Replica};
+use parking_lot::{Condvar, Mutex};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// How often it is looked whether one is wanted.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// The thread that makes them. Ends when it is dropped.
+pub(crate) struct CheckpointThread {
+    stop: Arc<Stop>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Stop {
+    wanted: AtomicBool,
+    lock: Mutex<()>,
+    changed: Condvar,
+}
+
+impl CheckpointThread {
+    pub fn start(shared: Arc<Shared>) -> io::Result<Self> {
+        let stop = Arc::new(Stop::default());
+        let told = Arc::clone(&stop);
+        let thread = thread::Builder::new()
+            .name("follower-checkpoint".into())
+            .spawn(move || run(&shared, &told))?;
+        Ok(CheckpointThread { stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for CheckpointThread {
+    fn drop(&mut self) {
+        let lock = self.stop.lock.lock();
+        self.stop.wanted.store(true, Relaxed);
+        self.stop.changed.notify_all();
+        drop(lock);
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the thread that makes checkpoints of a follower has panicked");
+        }
+    }
+}
+
+fn run(shared: &Shared, stop: &Stop) {
+    loop {
+        let mut lock = stop.lock.lock();
+        if stop.wanted.load(Relaxed) {
+            return;
+        }
+        stop.changed.wait_for(&mut lock, LOOK_AGAIN);
+        drop(lock);
+        if shared.replica.failed().is_some() {
+            return;
+        }
+        if !shared.replica.wants_checkpoint() {
+            continue;
+        }
+        match make(shared, &mut || !stop.wanted.load(Relaxed)) {
+            Ok(()) | Err(FollowerCheckpointError::Restore(RestoreError::Unwanted)) => {}
+            Err(error) => tracing::warn!(%error, "no checkpoint of the copy could be made"),
+        }
+    }
+}
+
+/// Why a follower has made no checkpoint. The one before stays.
+#[derive(Debug, thiserror::Error)]
+pub enum FollowerCheckpointError {
+    /// What is committed can't be read.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
+    /// The last entry can't be found.
+    #[error(transparent)]
+    Entry(#[from] ReadEntryError),
+    /// It can't be written.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+}
+
+/// Makes a checkpoint of what is committed, unless this node leads or is about to.
+pub(crate) fn make(
+    shared: &Shared,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<(), FollowerCheckpointError> {
+    let _alone = shared.restoring.lock();
+    let mut follows = || go_on() && !shared.is_leading();
+    if !follows() {
+        return Err(RestoreError::Unwanted.into());
+    }
+    checkpoint(&shared.replica, &mut follows)
+}
+
+/// Makes a checkpoint of what is committed in a copy that does not lead.
+fn checkpoint(
+    replica: &Replica,
+    follows: &mut dyn FnMut() -> bool,
+) -> Result<(), FollowerCheckpointError> {
+    let last = replica.committed();
+    if last <= replica.last_in_checkpoint().index {
+        return Ok(());
+    }
+    let start = replica.end_of(last)?;
+    let Restored { recovered, .. } = restore(replica, last, follows, &mut |_| {})?;
+    if !follows() {
+        return Err(RestoreError::Unwanted.into());
+    }
+    replica.checkpoint(
+        start,
+        &mut |each| recovered.for_each_position(&mut |position| each(position.into())),
+        &mut |out| recovered.write(out),
+    )?;
+    Ok(())
+}

@@ -1,0 +1,263 @@
+//! One node: a copy of the group's log on a disk that crashes, and a broker while it serves.
+
+use crate::model::Model;
+use courser_broker::{Broker, Limits};
+use courser_cluster::{
+    Driver, Identity, Leadership, Member, MemberConfig, NodeId, Options, Origin, Packet, Peers,
+};
+use courser_codec::{Method, basic};
+use courser_journal::testing::{FakeDisk, Faults, Rng};
+use courser_sim::{Client, PLAIN, Received, TX, short, state};
+use courser_store::{MemoryGauge, OpenShard, Opening, ShardId, Shards, Store};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub const QUEUE: &str = "q";
+const IDENTITY: Identity = Identity { group: 0x0c0_ffee, segment_bytes: 32 << 10 };
+
+/// Packets that a node has sent, until the network takes them.
+#[derive(Default)]
+pub struct Sent(pub Mutex<Vec<Packet>>);
+
+impl Peers for Sent {
+    fn send(&self, _to: NodeId, packets: Vec<Packet>) {
+        self.0.lock().extend(packets);
+    }
+}
+
+/// A node that runs.
+pub struct Running {
+    pub member: Member,
+    pub driver: Driver,
+    pub sent: Arc<Sent>,
+    /// The broker of the term that it serves in.
+    pub serving: Option<Serving>,
+    /// The brokers of terms that are over, whose clients have not noticed.
+    pub deposed: Vec<Serving>,
+}
+
+/// A broker, and its client.
+pub struct Serving {
+    pub term: u64,
+    pub store: Arc<dyn Store>,
+    shard: Arc<dyn OpenShard>,
+    broker: Arc<Broker>,
+    client: Client,
+    /// Publishes that wait for their confirm: its number, and the message's.
+    unconfirmed: VecDeque<(u64, u64)>,
+    /// Acknowledgements that are not durable yet: the message, and the end of the log behind it.
+    unsettled: Vec<(u64, u64)>,
+}
+
+pub struct Node {
+    pub id: NodeId,
+    pub disk: FakeDisk,
+    pub running: Option<Running>,
+    founders: Vec<NodeId>,
+}
+
+impl Node {
+    pub fn new(id: NodeId, founders: &[NodeId], seed: u64) -> Self {
+        let disk = FakeDisk::new(seed ^ id.0 << 40);
+        Node { id, disk, running: None, founders: founders.to_vec() }
+    }
+
+    /// Starts a node that is down.
+    pub fn start(&mut self, seed: u64) {
+        if self.running.is_some() {
+            return;
+        }
+        self.disk.set_faults(Faults::default());
+        let journal = courser_journal::Options {
+            buffer_bytes: 64 << 10,
+            checkpoint_after_bytes: 48 << 10,
+            dead_bytes: 32 << 10,
+            threads: false,
+            ..courser_journal::Options::default()
+        };
+        let config = MemberConfig {
+            dir: PathBuf::from("group"),
+            disk: Arc::new(self.disk.clone()),
+            identity: IDENTITY,
+            origin: Origin::Founders(self.founders.clone()),
+            options: Options { seed, packet_bytes: 2000, ..Options::new(self.id) },
+            tick: Duration::ZERO,
+            journal,
+        };
+        let sent = Arc::new(Sent::default());
+        let (member, driver) =
+            Member::idle(config, Arc::clone(&sent) as Arc<dyn Peers>).expect("a good copy");
+        let (serving, deposed) = (None, Vec::new());
+        self.running = Some(Running { member, driver, sent, serving, deposed });
+    }
+
+    /// Stops it at once: killed, or with its power lost.
+    pub fn crash(&mut self, power_too: bool) {
+        // The crash comes first: what is dropped after it reaches nothing any more.
+        if power_too {
+            self.disk.lose_power()
+        } else {
+            self.disk.kill()
+        }
+        self.running = None;
+    }
+
+    pub fn serving(&mut self) -> Option<&mut Serving> {
+        self.running.as_mut()?.serving.as_mut()
+    }
+}
+
+impl Running {
+    /// One round of the log's threads.
+    pub fn flush(&mut self) {
+        let replica = Arc::clone(self.driver.group().log().replica());
+        replica.flush_once();
+        replica.maintain_once();
+    }
+
+    /// One turn of the group's thread. False if its disk has failed.
+    pub fn turn(&mut self, ticked: bool, rng: &mut Rng, model: &mut Model) -> bool {
+        match self.driver.turn(ticked) {
+            Ok(_) => {}
+            Err(error) => {
+                assert!(error.to_string().contains("the power is off"), "{error}");
+                return false;
+            }
+        }
+        self.notice(rng, model);
+        true
+    }
+
+    /// Opens and drops brokers as the lead changes.
+    fn notice(&mut self, rng: &mut Rng, model: &mut Model) {
+        let serves = match *self.member.leadership().borrow() {
+            Leadership::Serving { term } => Some(term),
+            _ => None,
+        };
+        let is_over = |serving: &mut Serving| serves != Some(serving.term);
+        if let Some(over) = self.serving.take_if(is_over) {
+            self.deposed.push(over);
+        }
+        if let Some(term) = serves
+            && self.serving.is_none()
+        {
+            self.serving = Some(Serving::open(&self.member, term, rng, model));
+        }
+    }
+
+    /// Makes a checkpoint, of the broker or of what a follower knows.
+    pub fn checkpoint(&mut self) {
+        match &self.serving {
+            Some(serving) => {
+                // It is not made if something is not committed yet.
+                let _ = serving.shard.checkpoint(&state(&serving.broker));
+            }
+            None => drop(self.member.checkpoint()),
+        }
+    }
+}
+
+impl Serving {
+    fn open(member: &Member, term: u64, rng: &mut Rng, model: &mut Model) -> Self {
+        let gauge = Arc::new(MemoryGauge::default());
+        let shards = member.shards(term, Arc::clone(&gauge));
+        let opened = shards.open(ShardId::HOME, Opening::MakeIfMissing, &mut |_| {});
+        let opened = opened.expect("this node serves");
+        assert!(
+            shards.open(ShardId::HOME, Opening::Existing, &mut |_| {}).is_err(),
+            "a shard is opened twice"
+        );
+        let store = opened.shard.store();
+        let broker = Broker::new(Arc::clone(&store), gauge, Limits::default(), rng.number());
+        broker.restore(opened.recovered).expect("what was written can be read");
+        let mut client = Client::new(&broker);
+        let vhost = broker.vhost("/").expect("always there");
+        if vhost.queue(QUEUE.as_bytes()).is_none() {
+            assert!(!model.has_confirmed(), "the queue is gone");
+            client.declare(QUEUE, None).expect("the log has room");
+        }
+        model.serves(term, &ids_in(&mut client));
+        client.request(PLAIN, &Method::ConfirmSelect(Default::default())).expect("supported");
+        client.receive();
+        let (unconfirmed, unsettled) = (VecDeque::new(), Vec::new());
+        Serving { term, store, shard: opened.shard, broker, client, unconfirmed, unsettled }
+    }
+
+    /// Publishes some messages as one batch.
+    pub fn publish(&mut self, ids: &[u64], rng: &mut Rng) {
+        let messages: Vec<_> =
+            ids.iter().map(|id| (*id, [10, 300, 3000][rng.below(3) as usize])).collect();
+        let Ok(last) = self.client.publish(PLAIN, "", QUEUE, &messages, true) else { return };
+        let first = last + 1 - ids.len() as u64;
+        self.unconfirmed.extend((first..).zip(ids.iter().copied()));
+    }
+
+    /// Takes the first message, for good.
+    pub fn take(&mut self, model: &mut Model) {
+        let get = basic::Get { queue: short(QUEUE), no_ack: false };
+        if self.client.request(PLAIN, &Method::BasicGet(get)).is_err() {
+            return;
+        }
+        for received in self.receive(model) {
+            let Received::Message { tag, id, channel: PLAIN, .. } = received else { continue };
+            let ack = basic::Ack { delivery_tag: tag, multiple: false };
+            if self.client.request(PLAIN, &Method::BasicAck(ack)).is_ok() {
+                model.acknowledges(id);
+                self.unsettled.push((id, self.store.end().0));
+            }
+        }
+    }
+
+    /// Takes in what the broker has sent. Returns what is no confirm.
+    pub fn receive(&mut self, model: &mut Model) -> Vec<Received> {
+        let mut others = Vec::new();
+        for received in self.client.receive() {
+            let Received::Confirmed(through) = received else {
+                others.push(received);
+                continue;
+            };
+            while let Some((_, id)) =
+                self.unconfirmed.pop_front_if(|(number, _)| *number <= through)
+            {
+                model.confirms(id);
+            }
+        }
+        let durable = self.store.durable().0;
+        self.unsettled.retain(|(id, end)| {
+            let is_durable = *end <= durable;
+            if is_durable {
+                model.settles(*id);
+            }
+            !is_durable
+        });
+        others
+    }
+
+    /// Publishes a message in a transaction of its own.
+    pub fn transact(&mut self, id: u64) {
+        let published = self.client.publish(TX, "", QUEUE, &[(id, 20)], true);
+        if published.is_ok() {
+            let _ = self.client.request(TX, &Method::TxCommit(Default::default()));
+        }
+    }
+}
+
+/// What is in the queue, which stays as it is.
+fn ids_in(client: &mut Client) -> Vec<u64> {
+    let mut ids = Vec::new();
+    loop {
+        let get = basic::Get { queue: short(QUEUE), no_ack: false };
+        client.request(PLAIN, &Method::BasicGet(get)).expect("it is there");
+        let got = client.receive().into_iter().find_map(|received| match received {
+            Received::Message { id, .. } => Some(id),
+            _ => None,
+        });
+        let Some(id) = got else { break };
+        ids.push(id);
+    }
+    client.reopen();
+    ids
+}
