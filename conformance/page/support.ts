@@ -21,6 +21,12 @@ export const publish = (queue: string, payload: string, properties: object = {})
 
 export const makeQueue = (name: string, args: object = {}) => api("PUT", `/api/queues/%2F/${encodeURIComponent(name)}`, { durable: true, arguments: args });
 
+/** Where clients connect. */
+export async function amqpPort(): Promise<number> {
+  const { listeners } = (await api("GET", "/api/overview?columns=listeners")) as { listeners: { protocol: string; port: number }[] };
+  return listeners.find((one) => one.protocol === "amqp")!.port;
+}
+
 interface Queue {
   messages: number;
   consumers: number;

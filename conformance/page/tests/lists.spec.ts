@@ -1,5 +1,5 @@
 // Lists: the broker finds, sorts and cuts; the address says what is seen; keys suffice.
-import { expect, login, makeQueue, publish, test, visit } from "../support";
+import { api, expect, login, makeQueue, publish, test, visit } from "../support";
 
 test.beforeAll(async () => {
   for (let nth = 0; nth < 60; nth += 1) await makeQueue(`list.${String(nth).padStart(3, "0")}`);
@@ -31,6 +31,22 @@ test("a list is searched, sorted and paged by the broker, and a view can be sent
   await page.getByText("Views", { exact: true }).click();
   await page.getByRole("link", { name: "twenties" }).click();
   await expect(page.getByRole("navigation", { name: "Pages" }).last()).toContainText("1–20 of 20");
+});
+
+test("a list that comes whole is searched and sorted before it is cut", async ({ page }) => {
+  for (const nth of [1, 2, 3]) await api("PUT", `/api/policies/%2F/whole-${nth}`, { pattern: "^none$", "apply-to": "queues", priority: nth, definition: { expires: 60_000_000 } });
+  await login(page);
+  await visit(page, "policies?name=whole-", "Policies");
+  const rows = page.locator("main tbody tr");
+  await expect(rows).toHaveCount(3);
+  await page.getByRole("button", { name: "Priority" }).click();
+  await expect(rows.first()).toContainText("whole-3");
+  await page.getByRole("searchbox").fill("WHOLE-2");
+  await expect(rows).toHaveCount(1);
+  await expect(rows).toContainText("whole-2");
+  await page.getByRole("button", { name: "Regular expression" }).click();
+  await page.getByRole("searchbox").fill("^whole-[13]$");
+  await expect(rows).toHaveCount(2);
 });
 
 test("no list is asked for whole", async ({ page }) => {

@@ -1,5 +1,6 @@
 // What a queue's messages do: looked at without a change, searched, moved, and who holds them.
-import { api, barriers, expect, login, makeQueue, publish, queue, test, visit } from "../support";
+import { hold } from "../crowd";
+import { amqpPort, api, barriers, expect, login, makeQueue, publish, queue, test, visit } from "../support";
 
 test.beforeEach(async ({ page }) => login(page));
 
@@ -40,6 +41,25 @@ test("a queue says why its messages wait, and who holds them", async ({ page }) 
   await page.getByRole("button", { name: "Unacknowledged" }).click();
   await expect(page.getByText("Nobody holds a message of it.")).toBeVisible();
   expect(await barriers(page)).toEqual([]);
+});
+
+test("who holds messages is shown, and has to give them back", async ({ page }) => {
+  await makeQueue("held");
+  await publish("held", "x");
+  const leave = await hold("127.0.0.1", await amqpPort(), "held");
+  try {
+    await expect.poll(async () => ((await api("GET", "/api/queues/%2F/held")) as { messages_unacknowledged: number }).messages_unacknowledged).toBe(1);
+    await visit(page, "queues/%2F/held?tab=unacked", "held");
+    const row = page.getByRole("row", { name: /holder/ });
+    await expect(row).toContainText("guest");
+    expect(await barriers(page)).toEqual([]);
+    await row.getByRole("button", { name: "Give back…" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Close the connection" }).click();
+    await expect(page.getByText("Nobody holds a message of it.")).toBeVisible();
+    expect(await api("GET", "/api/queues/%2F/held")).toMatchObject({ messages_ready: 1, consumers: 0 });
+  } finally {
+    leave();
+  }
 });
 
 test("an exchange says where a message would go", async ({ page }) => {

@@ -40,7 +40,7 @@ export class Parser {
 }
 
 /** Hears what `path` sends for as long as somebody looks, and connects again when the connection is lost. */
-export function follow(path: string, hear: (events: Sent[]) => void): Following {
+export function follow(path: string, hear: (events: Sent[]) => void, opened: () => void = () => {}): Following {
   const [isLive, setLive] = createSignal(false);
   const [error, setError] = createSignal<ApiError>();
   let running = new AbortController();
@@ -52,6 +52,7 @@ export function follow(path: string, hear: (events: Sent[]) => void): Following 
     const [decoder, parser] = [new TextDecoder(), new Parser()];
     setLive(true);
     setError(undefined);
+    opened();
     for (;;) {
       const { done, value } = await reader.read();
       if (done || signal.aborted) return;

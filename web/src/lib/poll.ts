@@ -9,6 +9,12 @@ import { stored } from "./store";
 const [pace, setPace] = stored("pace", 5);
 export { pace, setPace };
 
+/** So many times as long as an answer took is waited before the next question. */
+const GENTLE_TIMES = 60;
+const GENTLE_MS_MAX = 60_000;
+/** The fastest answer so far: so much the network takes, whatever is asked. */
+let fastestMs = Infinity;
+
 export interface Polled<T> {
   data: Accessor<T | undefined>;
   error: Accessor<ApiError | undefined>;
@@ -24,6 +30,8 @@ interface Options {
   always?: boolean;
   /** Asks once for each question. */
   once?: boolean;
+  /** What takes the broker long is asked for less often. */
+  gentle?: boolean;
 }
 
 /**
@@ -47,6 +55,7 @@ export function poll<S, T>(
     running?.abort();
     const controller = new AbortController();
     running = controller;
+    const asked = Date.now();
     try {
       const answer = await ask(question, controller.signal);
       if (controller.signal.aborted) return;
@@ -60,13 +69,15 @@ export function poll<S, T>(
       if (!known) console.error(failed);
       setError(known ? failed : new ApiError("broken", 0, String(failed)));
     }
-    if (!options.once) wait(question);
+    if (!options.once) wait(question, Date.now() - asked);
   };
 
-  const wait = (question: S) => {
+  const wait = (question: S, took: number) => {
     const seconds = untrack(pace) * (options.slower ?? 1);
     if (seconds === 0 && untrack(reachable)) return;
-    stopWaiting = after((seconds || 5) * 1000, () => {
+    fastestMs = Math.min(fastestMs, took);
+    const least = options.gentle ? Math.min((took - fastestMs) * GENTLE_TIMES, GENTLE_MS_MAX) : 0;
+    stopWaiting = after(Math.max((seconds || 5) * 1000, least), () => {
       // A hidden tab is woken by its becoming visible.
       if (options.always || !untrack(hidden)) void look(question);
       else slept = true;

@@ -1,11 +1,13 @@
 // Who holds messages unacknowledged, and for how long.
 import { Show } from "solid-js";
+import { closeConnection } from "../lib/actions";
 import * as format from "../lib/format";
 import { get, seg, withQuery } from "../lib/http";
 import { poll } from "../lib/poll";
 import { query, setQuery, to } from "../lib/route";
 import type { Page, Queue } from "../lib/types";
 import { Badge, Button, Link, Num, Panel, Problem } from "../ui/bits";
+import { Ask } from "../ui/dialog";
 import { Table } from "../ui/table";
 
 const SIZE = 50;
@@ -22,6 +24,16 @@ interface Unacked {
   payload_bytes?: number;
   redelivered?: boolean;
 }
+
+/** Messages that a client holds go back with its connection. */
+const GiveBack = (props: { connection: string; user: string; done: () => void }) => (
+  <Ask
+    label="Give back…" kind="quiet" title="Have messages given back" verb="Close the connection" danger told="They are back in their queues." done={props.done}
+    actions={[closeConnection(props.connection, "Its unacknowledged messages are taken back")]}
+  >
+    <p>The connection <b class="mono">{props.connection}</b> of {props.user} is closed: whatever it holds unacknowledged, of this queue and others, goes back and is delivered again. Most clients connect again by themselves.</p>
+  </Ask>
+);
 
 export function UnackedMessages(props: { queue: Queue }) {
   const page = () => Math.max(1, Number(query("page")) || 1);
@@ -42,6 +54,7 @@ export function UnackedMessages(props: { queue: Queue }) {
                 { label: "User", cell: (one) => one.user ?? "" },
                 { label: "Routing key", cell: (one) => <span class="mono">{one.routing_key ?? ""}</span> },
                 { label: "Size", number: true, cell: (one) => <Show when={one.payload_bytes !== undefined}><Num of={one.payload_bytes} as="bytes" /></Show> },
+                { label: "", cell: (one) => <Show when={one.channel_details}>{(channel) => <GiveBack connection={channel().connection_name} user={one.user ?? ""} done={look.refresh} />}</Show> },
                 { label: "Delivery", number: true, cell: (one) => <span class="badges"><Show when={one.redelivered}><Badge tone="warn">again</Badge></Show><Num of={one.delivery_tag} /></span> },
               ]}
             />

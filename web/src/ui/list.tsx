@@ -6,6 +6,7 @@ import { poll } from "../lib/poll";
 import { query, setQuery, vhost } from "../lib/route";
 import { stored } from "../lib/store";
 import type { Page } from "../lib/types";
+import { cut } from "../lib/whole";
 import { Button, Empty, Problem } from "./bits";
 import { Views } from "./views";
 
@@ -36,6 +37,8 @@ interface Props<T> {
   query?: Query;
   /** What the search looks at. */
   searched?: string;
+  /** That of a row, where the list comes whole. */
+  text?: (row: T) => string;
   empty: JSX.Element;
   /** What can be done with rows that are marked. */
   bulk?: (rows: T[], done: () => void) => JSX.Element;
@@ -70,7 +73,14 @@ export function List<T>(props: Props<T>) {
     }),
     vhost: props.everywhere ? undefined : vhost(),
   }), undefined, { equals: (one, other) => one.path === other.path && one.vhost === other.vhost });
-  const list = poll(asked, async ({ path, vhost }, signal) => paged(await get<Page<T> | T[]>(path, { signal, vhost }), page(), pageSize()));
+  const list = poll(asked, async ({ path, vhost }, signal) => {
+    const answer = await get<Page<T> | T[]>(path, { signal, vhost });
+    return Array.isArray(answer) ? cut(answer, whole()) : answer;
+  }, { gentle: true });
+  const whole = () => ({
+    page: page(), size: pageSize(), name: query("name"), isRegex: query("regex") !== "", sort: query("sort"), isReversed: query("desc") !== "",
+    text: props.text ?? ((row: T) => (row as { name?: string }).name ?? ""),
+  });
 
   const sortBy = (column: Column<T>) => {
     const same = query("sort") === column.sort;
@@ -192,14 +202,6 @@ export function List<T>(props: Props<T>) {
 function order<T>(column: Column<T>): "ascending" | "descending" | undefined {
   if (!column.sort || query("sort") !== column.sort) return undefined;
   return query("desc") ? "descending" : "ascending";
-}
-
-/** Lists that the broker does not cut come whole. */
-function paged<T>(answer: Page<T> | T[], page: number, size: number): Page<T> {
-  if (!Array.isArray(answer)) return answer;
-  const items = answer.slice((page - 1) * size, page * size);
-  const counts = { filtered_count: answer.length, total_count: answer.length };
-  return { items, page, page_size: size, page_count: Math.ceil(answer.length / size), ...counts };
 }
 
 function Search(props: { what: string }) {

@@ -24,6 +24,8 @@ interface Props<T> {
   text: (one: T) => string;
   columns: { label: string; cell: (one: T) => JSX.Element }[];
   name: string;
+  /** The broker sends what there was lately each time that somebody connects. */
+  replays?: boolean;
   tools?: JSX.Element;
   empty: JSX.Element;
 }
@@ -58,7 +60,12 @@ export function Live<T>(props: Props<T>) {
     if (fresh.length > LINES_MAX) fresh.splice(0, fresh.length - LINES_MAX);
     timer ??= setTimeout(show, TOGETHER_MS);
   };
-  const { isLive, error, again } = follow(props.path, hear);
+  const opened = () => {
+    if (!props.replays) return;
+    fresh = [];
+    setLines([]);
+  };
+  const { isLive, error, again } = follow(props.path, hear, opened);
   onCleanup(() => clearTimeout(timer));
   const hold = (on: boolean) => {
     setHeld(on);

@@ -1,0 +1,70 @@
+// AMQP clients, as little as the page's tests need of them: many that do nothing, and one that holds messages.
+import { connect, type Socket } from "node:net";
+
+const HEADER = Buffer.from([0x41, 0x4d, 0x51, 0x50, 0, 0, 9, 1]);
+
+/** The type of a frame with a method. */
+const METHOD = 1;
+
+function method(classId: number, id: number, args: Buffer, channel = 0): Buffer {
+  const payload = Buffer.concat([Buffer.from([classId >> 8, classId & 255, id >> 8, id & 255]), args]);
+  const head = Buffer.alloc(7);
+  head.writeUInt8(METHOD, 0);
+  head.writeUInt16BE(channel, 1);
+  head.writeUInt32BE(payload.length, 3);
+  return Buffer.concat([head, payload, Buffer.from([0xce])]);
+}
+
+const shortString = (text: string) => Buffer.concat([Buffer.from([text.length]), Buffer.from(text)]);
+const longString = (text: string) => {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(Buffer.byteLength(text));
+  return Buffer.concat([length, Buffer.from(text)]);
+};
+
+const START_OK = method(10, 11, Buffer.concat([Buffer.alloc(4), shortString("PLAIN"), longString("\0guest\0guest"), shortString("en_US")]));
+/** One channel, frames of 128 KiB, no heartbeat. */
+const TUNE_OK = method(10, 31, Buffer.from([0, 1, 0, 2, 0, 0, 0, 0]));
+const OPEN = method(10, 40, Buffer.concat([shortString("/"), Buffer.from([0, 0])]));
+
+const OPEN_CHANNEL = method(20, 10, Buffer.from([0]), 1);
+const consume = (queue: string) => method(60, 20, Buffer.concat([Buffer.from([0, 0]), shortString(queue), shortString("holder"), Buffer.from([0]), Buffer.alloc(4)]), 1);
+
+/** One connection, open. */
+function join(host: string, port: number): Promise<Socket> {
+  return new Promise((done, failed) => {
+    const socket = connect({ host, port }, () => socket.write(HEADER));
+    let come = Buffer.alloc(0);
+    socket.on("error", failed);
+    socket.on("close", () => failed(new Error("the broker closed a connection")));
+    socket.on("data", (bytes) => {
+      come = Buffer.concat([come, bytes]);
+      while (come.length >= 7 && come.length >= come.readUInt32BE(3) + 8) {
+        const size = come.readUInt32BE(3) + 8;
+        const [classId, id] = come[0] === METHOD ? [come.readUInt16BE(7), come.readUInt16BE(9)] : [0, 0];
+        come = come.subarray(size);
+        if (classId === 10 && id === 10) socket.write(START_OK);
+        else if (classId === 10 && id === 30) socket.write(Buffer.concat([TUNE_OK, OPEN]));
+        else if (classId === 10 && id === 41) done(socket);
+      }
+    });
+  });
+}
+
+/** A client that takes what a queue has and acknowledges nothing; returns what ends it, if it is not ended before. */
+export async function hold(host: string, port: number, queue: string): Promise<() => void> {
+  const socket = await join(host, port);
+  socket.removeAllListeners("close");
+  socket.write(Buffer.concat([OPEN_CHANNEL, consume(queue)]));
+  return () => socket.destroy();
+}
+
+/** So many connections, some at a time; returns what closes them. */
+export async function crowd(host: string, port: number, count: number): Promise<() => void> {
+  const sockets: Socket[] = [];
+  while (sockets.length < count) {
+    const some = Array.from({ length: Math.min(100, count - sockets.length) }, () => join(host, port));
+    sockets.push(...(await Promise.all(some)));
+  }
+  return () => sockets.forEach((socket) => socket.removeAllListeners("close").destroy());
+}
