@@ -47,6 +47,7 @@ mod close;
 mod content;
 mod framer;
 mod methods;
+mod proxy_header;
 mod sasl;
 pub mod server;
 mod slots;
@@ -55,4 +56,5 @@ mod whole;
 
 pub use capabilities::Capabilities;
 pub use close::{CloseReason, ClosedBy, reply_text};
+pub use proxy_header::{PROXY_HEADER_BYTES_MAX, ProxiedClient, ProxyHeader, ProxyHeaderError};
 pub use sasl::{Credentials, Mechanism, Mechanisms, login_refusal};

@@ -3,6 +3,7 @@
 use crate::config::HttpListen;
 use crate::listener::{LISTEN_BACKLOG, RETRY_INTERVAL, bind};
 use crate::open_files::OpenFiles;
+use crate::proxies::{self, Proxies};
 use crate::server::StartError;
 use crate::tls::Acceptor;
 use courser_management::{Api, Exporter};
@@ -50,6 +51,7 @@ pub(crate) struct What {
 pub(crate) struct HttpBound {
     plain: Vec<TcpListener>,
     tls: Vec<TcpListener>,
+    proxies: Proxies,
 }
 
 /// Where HTTP is served.
@@ -70,6 +72,7 @@ impl HttpBound {
         chosen: &HttpListen,
         plain: &[SocketAddr],
         tls: &[SocketAddr],
+        proxies: Proxies,
     ) -> Result<Self, StartError> {
         let plain = match (chosen, listen_all(plain)) {
             (HttpListen::Default, Err(StartError::Listen { address, error })) => {
@@ -83,7 +86,7 @@ impl HttpBound {
             }
             (_, listening) => listening?,
         };
-        Ok(HttpBound { plain, tls: listen_all(tls)? })
+        Ok(HttpBound { plain, tls: listen_all(tls)?, proxies })
     }
 
     /// Whether there is anything to listen on with TLS.
@@ -115,6 +118,7 @@ impl HttpBound {
         let door = |acceptor: Option<&Arc<Acceptor>>| Door {
             service: service.clone(),
             acceptor: acceptor.cloned(),
+            proxies: self.proxies.clone(),
             open_files,
             stopping: stopping.clone(),
         };
@@ -139,6 +143,7 @@ fn listen_all(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, StartError> 
 struct Door {
     service: HttpService,
     acceptor: Option<Arc<Acceptor>>,
+    proxies: Proxies,
     open_files: OpenFiles,
     stopping: watch::Receiver<bool>,
 }
@@ -166,19 +171,34 @@ impl Door {
             tracing::debug!(%peer, "HTTP connection refused");
             return;
         }
-        let (service, stopping) = (self.service.clone(), self.stopping.clone());
-        match &self.acceptor {
-            None => drop(tokio::spawn(service.serve(stream, peer, false, stopping))),
-            Some(acceptor) => {
-                let acceptor = Arc::clone(acceptor);
-                tokio::spawn(async move {
-                    match acceptor.accept(stream).await {
-                        Ok((stream, _)) => service.serve(stream, peer, true, stopping).await,
-                        Err(error) => tracing::debug!(%peer, %error, "TLS handshake failed"),
-                    }
-                });
+        let is_proxy = self.proxies.has(peer);
+        let (service, acceptor) = (self.service.clone(), self.acceptor.clone());
+        tokio::spawn(serve(service, acceptor, stream, peer, is_proxy, self.stopping.clone()));
+    }
+}
+
+async fn serve(
+    service: HttpService,
+    acceptor: Option<Arc<Acceptor>>,
+    mut stream: TcpStream,
+    mut peer: SocketAddr,
+    is_proxy: bool,
+    stopping: watch::Receiver<bool>,
+) {
+    if is_proxy {
+        peer = match proxies::client_of(&mut stream, peer).await {
+            Ok(client) => client,
+            Err(error) => {
+                return tracing::debug!(proxy = %peer, %error, "HTTP connection refused");
             }
-        }
+        };
+    }
+    let Some(acceptor) = acceptor else {
+        return service.serve(stream, peer, false, stopping).await;
+    };
+    match acceptor.accept(stream).await {
+        Ok((stream, _)) => service.serve(stream, peer, true, stopping).await,
+        Err(error) => tracing::debug!(%peer, %error, "TLS handshake failed"),
     }
 }
 

@@ -36,6 +36,7 @@ mod open_files;
 mod operator_socket;
 mod peer;
 mod places;
+mod proxies;
 mod server;
 mod storage;
 mod throttle;
@@ -46,8 +47,8 @@ pub use banner::banner;
 pub use clock::Clock;
 pub use config::{
     Amqp, Auth, ClientCertificates, Config, ConfigError, ExternalName, Gateway, HttpListen,
-    LimitSettings, Log, Management, Metrics, PolicySettings, TEMPLATE, Tls, TlsHost, TlsVersion,
-    VhostSettings,
+    LimitSettings, Log, Management, Metrics, Network, PolicySettings, TEMPLATE, Tls, TlsHost,
+    TlsVersion, VhostSettings,
 };
 pub use gather::Gather;
 pub use inside::NoPlace;

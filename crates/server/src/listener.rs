@@ -7,6 +7,7 @@ use crate::driver::{self, Shared};
 use crate::open_files::OpenFiles;
 use crate::peer::Peer;
 use crate::places::{Admission, Place};
+use crate::proxies::{self, Proxies};
 use crate::server::StartError;
 use crate::tls::Acceptor;
 use listenfd::ListenFd;
@@ -28,6 +29,8 @@ pub(crate) const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 pub(crate) struct Bound {
     plain: Vec<Taken>,
     tls: Vec<Taken>,
+    proxies: Proxies,
+    tls_proxies: Proxies,
 }
 
 enum Taken {
@@ -77,6 +80,8 @@ impl Bound {
         Ok(Bound {
             plain: take(&config.listen, inherited.plain)?,
             tls: take(&config.tls.listen, inherited.tls)?,
+            proxies: Proxies::new(&config.amqp.proxy_protocol_from),
+            tls_proxies: Proxies::new(&config.tls.proxy_protocol_from),
         })
     }
 
@@ -96,13 +101,15 @@ impl Bound {
         open_files: OpenFiles,
         stopping: &watch::Receiver<bool>,
     ) -> Result<(Vec<SocketAddr>, Vec<SocketAddr>), StartError> {
-        let door = |acceptor| Door {
+        let door = |acceptor, proxies: &Proxies| Door {
             shared: Arc::clone(shared),
             acceptor,
+            proxies: proxies.clone(),
             open_files,
             stopping: stopping.clone(),
         };
-        Ok((open(self.plain, || door(None))?, open(self.tls, || door(acceptor.clone()))?))
+        let plain = open(self.plain, || door(None, &self.proxies))?;
+        Ok((plain, open(self.tls, || door(acceptor.clone(), &self.tls_proxies))?))
     }
 }
 
@@ -150,6 +157,8 @@ fn open(sockets: Vec<Taken>, door: impl Fn() -> Door) -> Result<Vec<SocketAddr>,
 struct Door {
     shared: Arc<Shared>,
     acceptor: Option<Arc<Acceptor>>,
+    /// Who says whose connections it passes on.
+    proxies: Proxies,
     open_files: OpenFiles,
     stopping: watch::Receiver<bool>,
 }
@@ -183,26 +192,25 @@ impl Door {
         if self.open_files.is_reserved(stream.as_raw_fd()) {
             return self.note(address, "refused: nearly all file descriptors are in use");
         }
-        let name = match stream.local_addr() {
-            Ok(local) => format!("{address} -> {local}"),
+        let local = match stream.local_addr() {
+            Ok(local) => local,
             Err(error) => {
                 tracing::debug!(peer = %address, %error, "the connection was gone at once");
                 return;
             }
         };
+        let is_proxy = self.proxies.has(address);
         let admission = self.shared.places.admit(|place| {
             let (shared, stopping) = (Arc::clone(&self.shared), self.stopping.clone());
-            let task = match &self.acceptor {
-                None => {
-                    let peer = Peer { address, tls: None };
-                    tokio::spawn(driver::serve(stream, peer, place, name, shared, stopping))
-                }
-                Some(acceptor) => {
-                    let acceptor = Arc::clone(acceptor);
-                    tokio::spawn(serve_tls(
-                        acceptor, stream, address, place, name, shared, stopping,
-                    ))
-                }
+            let newcomer = Newcomer { stream, address, local, place, shared, stopping };
+            let acceptor = self.acceptor.clone();
+            let task = match is_proxy {
+                true => tokio::spawn(newcomer.serve_proxied(acceptor)),
+                // The task of each connection has room for no more than it needs.
+                false => match acceptor {
+                    None => tokio::spawn(newcomer.serve_plain()),
+                    Some(acceptor) => tokio::spawn(newcomer.serve_tls(acceptor)),
+                },
             };
             task.abort_handle()
         });
@@ -223,28 +231,66 @@ impl Door {
     }
 }
 
-async fn serve_tls(
-    acceptor: Arc<Acceptor>,
+/// A connection that has a place.
+struct Newcomer {
     stream: TcpStream,
     address: SocketAddr,
+    local: SocketAddr,
     place: Place,
-    name: String,
     shared: Arc<Shared>,
-    mut stopping: watch::Receiver<bool>,
-) {
-    let accepted = tokio::select! {
-        accepted = acceptor.accept(stream) => accepted,
-        _ = stopping.changed() => return,
-    };
-    match accepted {
-        Ok((stream, tls)) => {
-            tracing::debug!(peer = %address, session = tls.session, "TLS handshake done");
-            let peer = Peer { address, tls: Some(Box::new(tls)) };
-            driver::serve(stream, peer, place, name, shared, stopping).await;
+    stopping: watch::Receiver<bool>,
+}
+
+impl Newcomer {
+    /// What the operator sees it by.
+    fn name(&self) -> String {
+        format!("{} -> {}", self.address, self.local)
+    }
+
+    /// Serves the client of a proxy.
+    async fn serve_proxied(mut self, acceptor: Option<Arc<Acceptor>>) {
+        let client = tokio::select! {
+            client = proxies::client_of(&mut self.stream, self.address) => client,
+            _ = self.stopping.changed() => return,
+        };
+        self.address = match client {
+            Ok(client) => client,
+            Err(error) => {
+                if let Some(suppressed) = self.shared.throttles.logins.allow(Instant::now()) {
+                    tracing::warn!(proxy = %self.address, %error, suppressed, "connection refused");
+                }
+                return;
+            }
+        };
+        match acceptor {
+            None => self.serve_plain().await,
+            Some(acceptor) => self.serve_tls(acceptor).await,
         }
-        Err(error) => {
-            if let Some(suppressed) = shared.throttles.connections.allow(Instant::now()) {
-                tracing::info!(peer = %address, %error, suppressed, "TLS handshake failed");
+    }
+
+    fn serve_plain(self) -> impl Future<Output = ()> + Send {
+        let name = self.name();
+        let peer = Peer { address: self.address, tls: None };
+        driver::serve(self.stream, peer, self.place, name, self.shared, self.stopping)
+    }
+
+    async fn serve_tls(self, acceptor: Arc<Acceptor>) {
+        let name = self.name();
+        let Newcomer { stream, address, place, shared, mut stopping, .. } = self;
+        let accepted = tokio::select! {
+            accepted = acceptor.accept(stream) => accepted,
+            _ = stopping.changed() => return,
+        };
+        match accepted {
+            Ok((stream, tls)) => {
+                tracing::debug!(peer = %address, session = tls.session, "TLS handshake done");
+                let peer = Peer { address, tls: Some(Box::new(tls)) };
+                driver::serve(stream, peer, place, name, shared, stopping).await;
+            }
+            Err(error) => {
+                if let Some(suppressed) = shared.throttles.connections.allow(Instant::now()) {
+                    tracing::info!(peer = %address, %error, suppressed, "TLS handshake failed");
+                }
             }
         }
     }

@@ -14,6 +14,7 @@ use crate::login::Logins;
 use crate::open_files::OpenFiles;
 use crate::operator_socket::{OperatorSocket, SocketFile};
 use crate::places::Places;
+use crate::proxies::Proxies;
 use crate::storage::{self, StopError, StoreFailed};
 use crate::throttle::Throttles;
 use crate::timers;
@@ -324,10 +325,22 @@ impl Server {
 fn bind_http(config: &Config) -> Result<(HttpBound, HttpBound), StartError> {
     let what = What { name: "HTTP API", setting: "management.listen" };
     let api = &config.management;
-    let http = HttpBound::new(&what, &api.listen, api.addresses(), &api.tls_listen)?;
+    let http = HttpBound::new(
+        &what,
+        &api.listen,
+        api.addresses(),
+        &api.tls_listen,
+        Proxies::new(&api.proxy_protocol_from),
+    )?;
     let what = What { name: "metrics", setting: "metrics.listen" };
     let metrics = &config.metrics;
-    let metrics = HttpBound::new(&what, &metrics.listen, metrics.addresses(), &metrics.tls_listen)?;
+    let metrics = HttpBound::new(
+        &what,
+        &metrics.listen,
+        metrics.addresses(),
+        &metrics.tls_listen,
+        Proxies::new(&metrics.proxy_protocol_from),
+    )?;
     Ok((http, metrics))
 }
 

@@ -6,6 +6,7 @@ mod client_confirms;
 mod client_handshake;
 mod common;
 mod pair;
+mod proxy_header;
 mod server_channels;
 mod server_ends;
 mod server_frames;

@@ -4,7 +4,8 @@ use super::Fate;
 use super::lines::Line;
 use super::values::{
     authorities, backend, level, limit, login_from, loopback, management, management_tls,
-    mechanism, number, origin, peer_cert, queue_type, size, ssl, tcp, text, verify, version, vhost,
+    mechanism, number, origin, peer_cert, proxies, queue_type, size, ssl, tcp, text, verify,
+    version, vhost,
 };
 use serde_json::Value;
 
@@ -173,7 +174,7 @@ pub(super) const KEYS: &[Key] = &[
     key("log.syslog", NotThere("pass standard error on to syslog")),
     key("log.syslog.*", NotThere("pass standard error on to syslog")),
     key("log.*", NotNeeded(LOG)),
-    key("proxy_protocol", NotThere("the address of a proxy is taken for that of its clients")),
+    key("proxy_protocol", Made(proxies)),
     key("tcp_listen_options.*", NotNeeded(SOCKET)),
     key("num_acceptors.*", NotNeeded(SOCKET)),
     key("socket_writer.*", NotNeeded(SOCKET)),

@@ -190,6 +190,20 @@ pub(super) fn origin(_: &str, text: &str, _: &[Line], settings: &mut Value) -> F
     Fate::Taken("management.cors_origins".to_owned())
 }
 
+/// There, whoever connects is taken for a proxy.
+pub(super) fn proxies(_: &str, text: &str, _: &[Line], settings: &mut Value) -> Fate {
+    if text != "true" {
+        return Fate::NotNeeded("nobody is taken for a proxy unless that is said".to_owned());
+    }
+    for list in ["amqp.proxy_protocol_from", "tls.proxy_protocol_from"] {
+        set(settings, list, json!(["0.0.0.0/0", "::/0"]));
+    }
+    Fate::Taken(
+        "amqp.proxy_protocol_from, tls.proxy_protocol_from (name only your proxies there)"
+            .to_owned(),
+    )
+}
+
 pub(super) fn backend(_: &str, text: &str, _: &[Line], _: &mut Value) -> Fate {
     match text {
         "internal" | "rabbit_auth_backend_internal" => {

@@ -1,7 +1,7 @@
 //! Settings of the HTTP API.
 
-use super::ConfigError;
 use super::http::{HttpListen, check_tls_listen};
+use super::{ConfigError, Network};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,8 @@ pub struct Management {
     pub listen: HttpListen,
     /// Where to serve it with TLS, with the certificates of `tls`.
     pub tls_listen: Vec<SocketAddr>,
+    /// Where proxies connect from that say whose connections they pass on (PROXY protocol), to both.
+    pub proxy_protocol_from: Vec<Network>,
     /// Whether there is a web page at these addresses.
     pub page: bool,
     /// A file with definitions, or a folder of such files, that are made at each start; none unless
@@ -46,6 +48,7 @@ impl Default for Management {
         Management {
             listen: HttpListen::Default,
             tls_listen: Vec::new(),
+            proxy_protocol_from: Vec::new(),
             page: true,
             load_definitions: PathBuf::new(),
             audit_log: PathBuf::from("audit.log"),

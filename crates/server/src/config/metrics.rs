@@ -1,7 +1,7 @@
 //! Settings of the metrics for Prometheus.
 
-use super::ConfigError;
 use super::http::{HttpListen, check_tls_listen};
+use super::{ConfigError, Network};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
@@ -17,6 +17,8 @@ pub struct Metrics {
     pub listen: HttpListen,
     /// Where to serve them with TLS, with the certificates of `tls`.
     pub tls_listen: Vec<SocketAddr>,
+    /// Where proxies connect from that say whose connections they pass on (PROXY protocol), to both.
+    pub proxy_protocol_from: Vec<Network>,
     /// Let in only users with the tag `monitoring`, with HTTP Basic.
     pub authentication: bool,
 }

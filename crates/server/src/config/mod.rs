@@ -3,24 +3,27 @@
 //! Defaults come first, a YAML file goes over them, the environment over both. The tree of the
 //! defaults is also the list of what exists: a key that is not in it is an error.
 
+mod auth;
 mod http;
 mod log;
 mod management;
 mod merge;
 mod metrics;
+mod networks;
 mod policies;
 mod shown;
 mod tls;
 
+pub use auth::Auth;
 pub use http::HttpListen;
 pub use log::Log;
 pub use management::Management;
 pub use merge::ConfigError;
 pub use metrics::Metrics;
+pub use networks::Network;
 pub use policies::{PolicySettings, VhostSettings};
 pub use tls::{ClientCertificates, ExternalName, Tls, TlsHost, TlsVersion};
 
-use courser_auth::Hashing;
 use courser_broker::{Limits, Policy, PolicyKind};
 use courser_journal::{Disk, GroupDisk, RealDisk};
 use serde::{Deserialize, Serialize};
@@ -75,66 +78,6 @@ pub struct Config {
     pub log: Log,
 }
 
-/// Who may log in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Auth {
-    /// Name of the user.
-    pub user: String,
-    /// Their password.
-    pub password: String,
-    /// Let them in from this machine only.
-    pub loopback_only: bool,
-    /// Users made at run time who may come from this machine only.
-    pub loopback_users: Vec<String>,
-    /// How passwords are kept: `argon2id` or `rabbitmq_sha256`.
-    pub password_hashing: String,
-}
-
-impl Default for Auth {
-    fn default() -> Self {
-        Auth {
-            user: "guest".into(),
-            password: "guest".into(),
-            loopback_only: true,
-            loopback_users: vec!["guest".into()],
-            password_hashing: "argon2id".into(),
-        }
-    }
-}
-
-impl Auth {
-    /// Whether a user is named here. What is the default names nobody: users are kept in the journal
-    /// then.
-    pub(crate) fn names_a_user(&self) -> bool {
-        let default = Auth::default();
-        (&self.user, &self.password) != (&default.user, &default.password)
-    }
-
-    /// How passwords are kept.
-    pub(crate) fn hashing(&self) -> Hashing {
-        if self.password_hashing == "rabbitmq_sha256" {
-            Hashing::RabbitSha256
-        } else {
-            Hashing::Argon2id
-        }
-    }
-
-    fn check(&self) -> Result<(), ConfigError> {
-        let wrong = |key, why: &str| Err(ConfigError::invalid(key, why));
-        if self.user.is_empty() || self.user.len() > 255 {
-            return wrong("auth.user", "must have 1 to 255 bytes");
-        }
-        if self.password.len() > courser_auth::PASSWORD_BYTES_MAX {
-            return wrong("auth.password", "must have at most 1024 bytes");
-        }
-        if !["argon2id", "rabbitmq_sha256"].contains(&&*self.password_hashing) {
-            return wrong("auth.password_hashing", "must be argon2id or rabbitmq_sha256");
-        }
-        Ok(())
-    }
-}
-
 /// What is negotiated with clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -154,6 +97,8 @@ pub struct Amqp {
     pub gather_us: u64,
     /// Bytes of the largest message body.
     pub max_message_bytes: u64,
+    /// Where proxies connect from that say whose connections they pass on (PROXY protocol), to `listen`.
+    pub proxy_protocol_from: Vec<Network>,
 }
 
 /// Bounds on what clients can make grow.
@@ -233,6 +178,7 @@ impl Default for Config {
                 send_timeout_ms: 30_000,
                 gather_us: 200,
                 max_message_bytes: 16 * 1024 * 1024,
+                proxy_protocol_from: Vec::new(),
             },
             limits: LimitSettings {
                 connections_max: 65_536,

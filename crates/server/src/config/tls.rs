@@ -1,6 +1,6 @@
 //! Settings of listeners with TLS.
 
-use super::ConfigError;
+use super::{ConfigError, Network};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -29,6 +29,9 @@ pub struct Tls {
     pub external_name_index: usize,
     /// Milliseconds that a handshake may take.
     pub handshake_timeout_ms: u64,
+    /// Where proxies connect from that say whose connections they pass on (PROXY protocol), to `listen` of
+    /// this section. Their header stands before the handshake.
+    pub proxy_protocol_from: Vec<Network>,
     /// Certificates for clients that ask for certain host names.
     pub hosts: Vec<TlsHost>,
 }
@@ -99,6 +102,7 @@ impl Default for Tls {
             external_name: ExternalName::DistinguishedName,
             external_name_index: 0,
             handshake_timeout_ms: 5000,
+            proxy_protocol_from: Vec::new(),
             hosts: Vec::new(),
         }
     }

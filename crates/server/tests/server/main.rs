@@ -24,6 +24,7 @@ mod open_files;
 mod permissions;
 mod policies;
 mod pressure;
+mod proxies;
 mod rabbitmq_conf;
 mod slow_readers;
 mod timers;

@@ -38,6 +38,7 @@ fn what_is_here_is_taken_over() {
                 management.tcp.port = 8080\n\
                 management.tcp.ip = 127.0.0.1\n\
                 log.console.level = warning\n\
+                proxy_protocol = true\n\
                 default_vhost = orders\n";
     let (config, said, is_good) = translated(text);
     assert!(is_good, "{said}");
@@ -53,6 +54,10 @@ fn what_is_here_is_taken_over() {
     let http = HttpListen::At(vec!["127.0.0.1:8080".parse().expect("an address")]);
     assert_eq!(config.management.listen, http);
     assert_eq!((&*config.log.level, &*config.vhosts[0].name), ("warn", "orders"));
+    let everywhere: Vec<String> =
+        config.tls.proxy_protocol_from.iter().map(ToString::to_string).collect();
+    assert_eq!(everywhere, ["0.0.0.0/0", "::/0"]);
+    assert_eq!(config.amqp.proxy_protocol_from, config.tls.proxy_protocol_from);
     assert!(said.lines().all(|line| line.contains(": taken over: ")), "{said}");
     assert!(said.contains("rabbitmq.conf:14: heartbeat: taken over: amqp.heartbeat_s"), "{said}");
 }
