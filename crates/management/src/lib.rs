@@ -29,7 +29,9 @@ mod slow;
 
 pub use definitions::{ImportError, Imported, import};
 pub use metrics::{CertificateFigures, EndpointFigures, Exporter, LoginCounts, ServerFigures};
-pub use settings::{ListenerFacts, NodeFacts, Settings, Web};
+pub use settings::{
+    ListenerFacts, NodeFacts, ServeWebSocket, Settings, Upgraded, Web, WebSocketEnds,
+};
 
 use audit::Audit;
 use courser_broker::admin::Admin;

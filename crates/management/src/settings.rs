@@ -1,6 +1,7 @@
 //! What the API is told by whoever starts it.
 
 use courser_auth::Accounts;
+use hyper_util::rt::TokioIo;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,8 +20,25 @@ pub struct Settings {
     pub node: NodeFacts,
     /// What concerns browsers.
     pub web: Web,
+    /// Who serves AMQP over WebSocket; nobody does without.
+    pub websocket: Option<ServeWebSocket>,
     /// The file that says who has asked for which change; none if nobody wants to know.
     pub audit_log: Option<PathBuf>,
+}
+
+/// A connection that was one for HTTP.
+pub type Upgraded = TokioIo<hyper::upgrade::Upgraded>;
+
+/// Serves what is behind the handshake of a WebSocket; must not block.
+pub type ServeWebSocket = Arc<dyn Fn(Upgraded, WebSocketEnds) + Send + Sync>;
+
+/// Both ends of a WebSocket.
+#[derive(Clone, Copy, Debug)]
+pub struct WebSocketEnds {
+    /// Where the client is.
+    pub peer: SocketAddr,
+    /// Where it has connected to.
+    pub local: SocketAddr,
 }
 
 /// What concerns browsers.

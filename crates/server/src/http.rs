@@ -26,14 +26,14 @@ impl HttpService {
     async fn serve<S>(
         self,
         stream: S,
-        peer: SocketAddr,
+        (peer, local): (SocketAddr, SocketAddr),
         is_tls: bool,
         stopping: watch::Receiver<bool>,
     ) where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         match self {
-            HttpService::Api(api) => api.serve(stream, peer, is_tls, stopping).await,
+            HttpService::Api(api) => api.serve(stream, peer, local, is_tls, stopping).await,
             HttpService::Metrics(exporter) => exporter.serve(stream, peer, stopping).await,
         }
     }
@@ -193,11 +193,13 @@ async fn serve(
             }
         };
     }
+    // Who is gone already has nothing to be served.
+    let Ok(local) = stream.local_addr() else { return };
     let Some(acceptor) = acceptor else {
-        return service.serve(stream, peer, false, stopping).await;
+        return service.serve(stream, (peer, local), false, stopping).await;
     };
     match acceptor.accept(stream).await {
-        Ok((stream, _)) => service.serve(stream, peer, true, stopping).await,
+        Ok((stream, _)) => service.serve(stream, (peer, local), true, stopping).await,
         Err(error) => tracing::debug!(%peer, %error, "TLS handshake failed"),
     }
 }

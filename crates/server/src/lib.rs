@@ -42,6 +42,7 @@ mod storage;
 mod throttle;
 mod timers;
 mod tls;
+mod websocket;
 
 pub use banner::banner;
 pub use clock::Clock;

@@ -4,9 +4,11 @@ use crate::VERSION;
 use crate::config::{ClientCertificates, Config};
 use crate::driver::Shared;
 use crate::http::HttpAddresses;
+use crate::websocket;
 use courser_management::{Api, ListenerFacts, NodeFacts, Settings, Web};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use tokio::sync::watch;
 
 /// The API, which also says where everything listens.
 pub(crate) fn api(
@@ -15,6 +17,7 @@ pub(crate) fn api(
     (plain, tls): (&[SocketAddr], &[SocketAddr]),
     http: &HttpAddresses,
     metrics: &HttpAddresses,
+    stopping: &watch::Receiver<bool>,
 ) -> Arc<Api> {
     let listening = |protocol: &'static str, addresses: &[SocketAddr]| {
         let facts = |address: &SocketAddr| ListenerFacts { protocol, address: *address };
@@ -43,7 +46,9 @@ pub(crate) fn api(
         listeners,
         settings: config.without_secrets(),
     };
+    let websocket = config.management.websocket.then(|| websocket::serve(shared, stopping));
     let settings = Settings {
+        websocket,
         accounts: Arc::clone(shared.broker.accounts()),
         login_slots: shared.logins.slots(),
         now_ms: Arc::new(move || clock.now_ms()),

@@ -195,7 +195,8 @@ impl Server {
             bound.serve(&shared, acceptor.clone(), open_files, &stopping)?;
         let amqp = (&*addresses, &*tls_addresses);
         let metrics_at = for_metrics.addresses();
-        let api = management::api(&config, &shared, amqp, &http.addresses(), &metrics_at);
+        let api =
+            management::api(&config, &shared, amqp, &http.addresses(), &metrics_at, &stopping);
         if !for_metrics.is_empty() {
             let exporter =
                 metrics::exporter(&config, &shared, &api, acceptor.as_ref(), gateway.as_ref());

@@ -42,7 +42,7 @@ pub(crate) async fn serve<S, F>(
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     http.max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX);
-    let mut connection = std::pin::pin!(http.serve_connection(stream, service));
+    let mut connection = std::pin::pin!(http.serve_connection(stream, service).with_upgrades());
     let served = tokio::select! {
         served = connection.as_mut() => served,
         () = place.lost() => return,

@@ -6,6 +6,7 @@
 //! - [`long`]: lists that go out while they are made.
 //! - [`body`]: bodies of requests and answers.
 //! - [`headers`]: what caches and browsers want to know.
+//! - [`websocket`]: connections that become sockets for AMQP.
 //! - [`places`]: how many connections there may be, and which goes when there are too many.
 
 pub(crate) mod answer;
@@ -15,6 +16,7 @@ mod headers;
 pub(crate) mod long;
 pub(crate) mod places;
 pub(crate) mod request;
+mod websocket;
 
 use crate::Api;
 use crate::audit::Entry;
@@ -27,7 +29,7 @@ use headers::Asked;
 use hyper::body::Incoming;
 use hyper::header::{HeaderValue, LOCATION};
 use hyper::{Method, Request, Response, StatusCode};
-use request::{Peer, prepare, wants_gzip};
+use request::{Connected, Peer, prepare, wants_gzip};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -47,12 +49,14 @@ impl Api {
         self: Arc<Self>,
         stream: S,
         peer: SocketAddr,
+        local: SocketAddr,
         is_tls: bool,
         stopping: watch::Receiver<bool>,
     ) where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        self.serve_as(stream, peer, is_tls, false, stopping).await;
+        let connected = Connected { address: peer, local, is_tls, is_operator: false };
+        self.serve_as(stream, connected, stopping).await;
     }
 
     /// As [`Api::serve`], for a connection that the system vouches for, such as one over a socket of
@@ -62,25 +66,26 @@ impl Api {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        self.serve_as(stream, OPERATOR_ADDRESS, false, true, stopping).await;
+        let (address, local) = (OPERATOR_ADDRESS, OPERATOR_ADDRESS);
+        let connected = Connected { address, local, is_tls: false, is_operator: true };
+        self.serve_as(stream, connected, stopping).await;
     }
 
     async fn serve_as<S>(
         self: Arc<Self>,
         stream: S,
-        peer: SocketAddr,
-        is_tls: bool,
-        is_operator: bool,
+        connected: Connected,
         stopping: watch::Receiver<bool>,
     ) where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
+        let peer = connected.address;
         let Some(place) = self.places.take(peer) else {
             tracing::debug!(%peer, "HTTP connection refused: too many");
             return;
         };
         let respond = |request| {
-            let peer = Peer { address: peer, is_tls, is_operator, keeper: place.keeper() };
+            let peer = Peer { connected, keeper: place.keeper() };
             respond(Arc::clone(&self), peer, request)
         };
         connection::serve(stream, peer, &place, stopping, respond).await;
@@ -89,7 +94,7 @@ impl Api {
 
 /// Answers a request, whatever it is.
 async fn respond(api: Arc<Api>, peer: Peer, request: Request<Incoming>) -> Response<Outgoing> {
-    let asked = Asked::new(request.method(), request.headers(), peer.is_tls);
+    let asked = Asked::new(request.method(), request.headers(), peer.connected.is_tls);
     let (answer, allow) = answered(&api, peer, request).await;
     asked.finish(answer, allow, &api.settings.web)
 }
@@ -98,11 +103,15 @@ async fn respond(api: Arc<Api>, peer: Peer, request: Request<Incoming>) -> Respo
 async fn answered(
     api: &Arc<Api>,
     peer: Peer,
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
 ) -> (Response<Outgoing>, &str) {
     let method = request.method().clone();
     let not_found = || (answer::refusal(&Refusal::not_found()), "");
-    let prefix = if peer.is_operator { "" } else { api.settings.web.path_prefix.as_str() };
+    let prefix =
+        if peer.connected.is_operator { "" } else { api.settings.web.path_prefix.as_str() };
+    if let Some(answer) = websocket::answer(api, &peer.connected, prefix, &mut request) {
+        return (answer, "OPTIONS, HEAD, GET");
+    }
     let Some(path) = request.uri().path().strip_prefix(prefix) else { return not_found() };
     let is_gzip_wanted = wants_gzip(request.headers());
     let looks = matches!(method, Method::GET | Method::HEAD);
@@ -126,7 +135,7 @@ async fn answered(
     let Some(route) = Verb::of(&method).and_then(|verb| resource.route(verb)).copied() else {
         return (answer::empty(StatusCode::METHOD_NOT_ALLOWED), allow);
     };
-    let (address, path) = (peer.address, request.uri().to_string());
+    let (address, path) = (peer.connected.address, request.uri().to_string());
     let mut user = None;
     let prepared = prepare(api, peer, request, resource, segments, &route, &mut user).await;
     let answer = match prepared {

@@ -16,13 +16,22 @@ use hyper::{Method, Request, StatusCode};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Where a request comes from.
-#[derive(Clone, Debug)]
-pub(super) struct Peer {
+/// Both ends of a connection over which requests come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Connected {
+    /// Where the client is.
     pub address: SocketAddr,
+    /// Where it has connected to.
+    pub local: SocketAddr,
     pub is_tls: bool,
     /// The system says that it belongs to whoever the broker does.
     pub is_operator: bool,
+}
+
+/// Where a request comes from.
+#[derive(Clone, Debug)]
+pub(super) struct Peer {
+    pub connected: Connected,
     pub keeper: Keeper,
 }
 
@@ -54,8 +63,13 @@ pub(super) async fn prepare(
     };
     let (body, room) = read(body, &api.bodies).await?;
     if route.needs == Needs::Credentials {
-        let login =
-            api.logins.of_login(&head.headers, &body, peer.address, &api.admin, api.now_ms());
+        let login = api.logins.of_login(
+            &head.headers,
+            &body,
+            peer.connected.address,
+            &api.admin,
+            api.now_ms(),
+        );
         let who = login.await?;
         *user = Some(who.name().to_owned());
         check_tags(&who, route.needs)?;
@@ -70,8 +84,8 @@ pub(super) async fn prepare(
         headers: head.headers,
         body,
         _room: room,
-        peer: peer.address,
-        is_tls: peer.is_tls,
+        peer: peer.connected.address,
+        is_tls: peer.connected.is_tls,
     };
     Ok((call, kept))
 }
@@ -87,8 +101,10 @@ async fn known(api: &Arc<Api>, peer: &Peer, head: &Parts) -> Result<Caller, Refu
         ));
     }
     let caller = match headers.contains_key(AUTHORIZATION) {
-        true => api.logins.of_headers(headers, peer.address, &api.admin, api.now_ms()).await,
-        false if peer.is_operator => Ok(Caller::operator(&api.settings.accounts)),
+        true => {
+            api.logins.of_headers(headers, peer.connected.address, &api.admin, api.now_ms()).await
+        }
+        false if peer.connected.is_operator => Ok(Caller::operator(&api.settings.accounts)),
         false => of_session(api, peer, headers, is_change),
     };
     // Who sends this header has a form of its own: its browser must not show another one.
@@ -104,12 +120,12 @@ fn of_session(
     headers: &HeaderMap,
     is_change: bool,
 ) -> Result<Caller, Refusal> {
-    let session = api.sessions.find(headers, peer.address, api)?;
+    let session = api.sessions.find(headers, peer.connected.address, api)?;
     session.ok_or_else(Refusal::challenge)?.caller(is_change, headers, api)
 }
 
 /// Whether a web page sends this that is neither ours nor one that the settings name.
-fn is_from_elsewhere(api: &Api, headers: &HeaderMap) -> bool {
+pub(super) fn is_from_elsewhere(api: &Api, headers: &HeaderMap) -> bool {
     let Some(origin) = headers.get(ORIGIN) else { return false };
     let Ok(origin) = origin.to_str() else { return true };
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();

@@ -20,6 +20,8 @@ pub struct Management {
     pub tls_listen: Vec<SocketAddr>,
     /// Where proxies connect from that say whose connections they pass on (PROXY protocol), to both.
     pub proxy_protocol_from: Vec<Network>,
+    /// Whether AMQP over WebSocket is served at these addresses.
+    pub websocket: bool,
     /// Whether there is a web page at these addresses.
     pub page: bool,
     /// A file with definitions, or a folder of such files, that are made at each start; none unless
@@ -49,6 +51,7 @@ impl Default for Management {
             listen: HttpListen::Default,
             tls_listen: Vec::new(),
             proxy_protocol_from: Vec::new(),
+            websocket: true,
             page: true,
             load_definitions: PathBuf::new(),
             audit_log: PathBuf::from("audit.log"),

@@ -30,3 +30,4 @@ mod slow_readers;
 mod timers;
 mod tls;
 mod tls_clients;
+mod websocket;

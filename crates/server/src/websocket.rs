@@ -1,0 +1,360 @@
+//! AMQP over WebSocket: the messages of a socket as a stream of bytes, such as the driver of a connection wants.
+//!
+//! What comes in may be cut in any way. What goes out are whole frames of AMQP, as not every client in a browser puts
+//! together what is cut. Text is an error. A socket that nothing is heard from is asked with a ping, and given up when it
+//! says nothing to that either: clients in browsers do without AMQP's heartbeats.
+
+use crate::driver::{self, Shared};
+use crate::peer::Peer;
+use crate::places::{Admission, Place};
+use bytes::{Buf, Bytes, BytesMut};
+use courser_management::{ServeWebSocket, Upgraded, WebSocketEnds};
+use futures_util::{Sink, Stream};
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::watch;
+use tokio::time::{Instant, Sleep};
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+/// How long nothing may be heard before a ping is sent, and from that to the end.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+/// Bytes that may come before the client has logged in.
+const BEFORE_OPEN_BYTES: usize = 64 * 1024;
+/// Bytes of a message beyond the body of a publish, besides those of its frames: clients put all of them in one.
+const BEYOND_BODY_BYTES: u64 = 64 * 1024;
+/// Bytes of a body for each byte that its frames take, in frames of the smallest size.
+const BODY_BYTES_PER_FRAME_BYTE: u64 = 256;
+/// Bytes read from the socket in one go.
+const READ_BYTES: usize = 8 * 1024;
+/// Bytes that are put into one message, unless a frame is larger.
+const MESSAGE_BYTES: usize = 64 * 1024;
+/// Bytes of a frame of AMQP around its payload: kind, channel and size, and the end.
+const FRAME_HEADER_BYTES: usize = 7;
+const FRAME_END_BYTES: usize = 1;
+/// What a method frame of channel 0 with `connection.open-ok` begins with, but for its size.
+const METHOD_OF_CHANNEL_0: [u8; 3] = [1, 0, 0];
+const OPEN_OK: [u8; 4] = [0, 10, 0, 41];
+/// What a broker answers to a wrong protocol header is no frame.
+const PROTOCOL_HEADER: &[u8] = b"AMQP";
+const PROTOCOL_HEADER_BYTES: usize = 8;
+
+/// Serves the sockets that the HTTP API hands over, until the broker stops.
+pub(crate) fn serve(shared: &Arc<Shared>, stopping: &watch::Receiver<bool>) -> ServeWebSocket {
+    let (shared, stopping) = (Arc::clone(shared), stopping.clone());
+    Arc::new(move |upgraded, ends| {
+        let (shared, stopping) = (Arc::clone(&shared), stopping.clone());
+        let admission = Arc::clone(&shared.places).admit(|place| {
+            tokio::spawn(run(upgraded, ends, place, shared, stopping)).abort_handle()
+        });
+        if admission == Admission::Refused {
+            tracing::debug!(peer = %ends.peer, "WebSocket refused: too many connections");
+        }
+    })
+}
+
+async fn run(
+    upgraded: Upgraded,
+    ends: WebSocketEnds,
+    place: Place,
+    shared: Arc<Shared>,
+    stopping: watch::Receiver<bool>,
+) {
+    let name = format!("{} -> {}", ends.peer, ends.local);
+    let socket = WebSocket::new(upgraded, shared.connection.max_message_bytes).await;
+    let peer = Peer { address: ends.peer, tls: None };
+    driver::serve(socket, peer, place, name, shared, stopping).await;
+}
+
+/// A stream of which only so many bytes are read: a whole message is kept in memory, and before the login that must not
+/// be a large one.
+struct Metered<S> {
+    stream: S,
+    /// Without a bound any more if there is none.
+    left: Option<usize>,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        let count = buf.filled().len() - before;
+        if let Some(left) = self.left {
+            let Some(left) = left.checked_sub(count) else {
+                return Poll::Ready(Err(io::Error::other(TooMuch)));
+            };
+            self.left = Some(left);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+/// More than a client has to say before it has logged in.
+#[derive(Debug, thiserror::Error)]
+#[error("more than {BEFORE_OPEN_BYTES} bytes before the login")]
+struct TooMuch;
+
+/// A WebSocket as a stream of bytes.
+pub(crate) struct WebSocket<S> {
+    socket: tokio_tungstenite::WebSocketStream<Metered<S>>,
+    /// What is left of the last message.
+    received: Bytes,
+    /// What is to be sent: whole frames, and the beginning of one.
+    sending: BytesMut,
+    /// Something was heard since the last ping.
+    is_heard: bool,
+    ping: Pin<Box<Sleep>>,
+    /// Why it ends, if not for the end of the AMQP connection.
+    wrong: Option<(CloseCode, &'static str)>,
+    is_close_sent: bool,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
+    /// The broker's end of a socket whose handshake is done.
+    pub async fn new(stream: S, max_message_bytes: u64) -> Self {
+        let frames_max = max_message_bytes / BODY_BYTES_PER_FRAME_BYTE;
+        let message_max = max_message_bytes.saturating_add(frames_max + BEYOND_BODY_BYTES);
+        let message_max = usize::try_from(message_max).unwrap_or(usize::MAX);
+        let stream = Metered { stream, left: Some(BEFORE_OPEN_BYTES) };
+        let config = WebSocketConfig::default()
+            .read_buffer_size(READ_BYTES)
+            .write_buffer_size(0)
+            .max_message_size(Some(message_max))
+            .max_frame_size(Some(message_max));
+        let server = Role::Server;
+        let socket =
+            tokio_tungstenite::WebSocketStream::from_raw_socket(stream, server, Some(config)).await;
+        WebSocket {
+            socket,
+            received: Bytes::new(),
+            sending: BytesMut::new(),
+            is_heard: true,
+            ping: Box::pin(tokio::time::sleep(PING_INTERVAL)),
+            wrong: None,
+            is_close_sent: false,
+        }
+    }
+
+    /// Waits for a message with bytes in it. Returns false at the end.
+    fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        while self.received.is_empty() {
+            let message = match ready!(Pin::new(&mut self.socket).poll_next(cx)) {
+                None => return Poll::Ready(Ok(false)),
+                Some(Ok(message)) => message,
+                Some(Err(error)) => return Poll::Ready(Err(self.failed(error))),
+            };
+            self.is_heard = true;
+            match message {
+                Message::Binary(bytes) => self.received = bytes,
+                Message::Text(_) => {
+                    self.wrong = Some((CloseCode::Unsupported, "AMQP needs binary messages"));
+                    return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+                }
+                // They are answered where they are read.
+                Message::Ping(_) | Message::Pong(_) | Message::Close(_) | Message::Frame(_) => {}
+            }
+        }
+        Poll::Ready(Ok(true))
+    }
+
+    fn failed(&mut self, error: Error) -> io::Error {
+        self.wrong = match &error {
+            Error::Capacity(_) => Some((CloseCode::Size, "the message is too large")),
+            Error::Io(error) if error.get_ref().is_some_and(|why| why.is::<TooMuch>()) => {
+                Some((CloseCode::Size, "too much before the login"))
+            }
+            Error::Protocol(_) | Error::Utf8(_) => {
+                Some((CloseCode::Protocol, "this is not WebSocket"))
+            }
+            _ => None,
+        };
+        into_io(error)
+    }
+
+    /// Sends a ping where nothing was heard for a while; fails where nothing has come of the last one.
+    fn poll_ping(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        while self.ping.as_mut().poll(cx).is_ready() {
+            if !self.is_heard {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "no answer to a ping"));
+            }
+            self.is_heard = false;
+            self.ping.as_mut().reset(Instant::now() + PING_INTERVAL);
+            // Where the socket takes nothing, there is no need for more to find that out.
+            if let Poll::Ready(ready) = Pin::new(&mut self.socket).poll_ready(cx) {
+                ready.map_err(into_io)?;
+                let ping = Message::Ping(Bytes::new());
+                Pin::new(&mut self.socket).start_send(ping).map_err(into_io)?;
+                let _ = Pin::new(&mut self.socket).poll_flush(cx).map_err(into_io)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands the frames that are complete to the socket.
+    fn send_frames(&mut self) -> io::Result<()> {
+        let whole = whole_frames(&self.sending);
+        if whole == 0 {
+            return Ok(());
+        }
+        let frames = self.sending.split_to(whole).freeze();
+        let metered = self.socket.get_mut();
+        if metered.left.is_some() && has_open_ok(&frames) {
+            metered.left = None;
+        }
+        let message = Message::Binary(frames);
+        Pin::new(&mut self.socket).start_send(message).map_err(into_io)
+    }
+}
+
+/// The complete frames that `bytes` begins with.
+fn frames(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let [_, _, _, size @ ..] = bytes.get(..FRAME_HEADER_BYTES)? else { return None };
+        let size = size.iter().fold(0, |size, byte| size << 8 | usize::from(*byte));
+        let (frame, rest) = bytes.split_at_checked(FRAME_HEADER_BYTES + size + FRAME_END_BYTES)?;
+        bytes = rest;
+        Some(frame)
+    })
+}
+
+/// Bytes of the complete frames that `bytes` begins with.
+fn whole_frames(bytes: &[u8]) -> usize {
+    if bytes.starts_with(PROTOCOL_HEADER) {
+        return if bytes.len() >= PROTOCOL_HEADER_BYTES { bytes.len() } else { 0 };
+    }
+    frames(bytes).map(<[u8]>::len).sum()
+}
+
+/// Whether the client is told that it is let in.
+fn has_open_ok(bytes: &[u8]) -> bool {
+    frames(bytes).any(|frame| {
+        frame.starts_with(&METHOD_OF_CHANNEL_0) && frame[FRAME_HEADER_BYTES..].starts_with(&OPEN_OK)
+    })
+}
+
+fn into_io(error: Error) -> io::Error {
+    match error {
+        Error::Io(error) => error,
+        other => io::Error::other(other),
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for WebSocket<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let message = self.poll_message(cx);
+        if message.is_pending() {
+            self.poll_ping(cx)?;
+        }
+        if ready!(message)? {
+            let count = self.received.len().min(buf.remaining());
+            buf.put_slice(&self.received[..count]);
+            self.received.advance(count);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for WebSocket<S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(cx, &[IoSlice::new(buf)])
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        // One message at a time: the next waits until the socket has taken this one.
+        ready!(Pin::new(&mut self.socket).poll_ready(cx)).map_err(into_io)?;
+        let mut count = 0;
+        for buf in bufs {
+            let room = MESSAGE_BYTES - count;
+            let taken = buf.len().min(room);
+            self.sending.extend_from_slice(&buf[..taken]);
+            count += taken;
+        }
+        self.send_frames()?;
+        Poll::Ready(Ok(count))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx).map_err(into_io)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.is_close_sent {
+            ready!(Pin::new(&mut self.socket).poll_ready(cx)).map_err(into_io)?;
+            let (code, reason) = self.wrong.unwrap_or((CloseCode::Normal, ""));
+            let frame = CloseFrame { code, reason: reason.into() };
+            let close = Message::Close(Some(frame));
+            Pin::new(&mut self.socket).start_send(close).map_err(into_io)?;
+            self.is_close_sent = true;
+        }
+        ready!(Pin::new(&mut self.socket).poll_flush(cx)).map_err(into_io)?;
+        // The other end says that it closes, too; what it says before is for nobody any more.
+        while let Some(Ok(_)) = ready!(Pin::new(&mut self.socket).poll_next(cx)) {}
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(size: u8) -> Vec<u8> {
+        let mut frame = vec![1, 0, 0, 0, 0, 0, size];
+        frame.resize(FRAME_HEADER_BYTES + usize::from(size), 7);
+        frame.push(0xce);
+        frame
+    }
+
+    #[test]
+    fn only_whole_frames_go_out() {
+        let both = [frame(3), frame(0)].concat();
+        for cut in 0..=both.len() {
+            let whole = if cut == both.len() { both.len() } else { usize::from(cut >= 11) * 11 };
+            assert_eq!(whole_frames(&both[..cut]), whole, "{cut}");
+        }
+        assert_eq!(whole_frames(b"AMQP\0\0\x09"), 0);
+        assert_eq!(whole_frames(b"AMQP\0\0\x09\x01"), 8);
+    }
+}

@@ -1,0 +1,314 @@
+//! AMQP over WebSocket: what goes through, who may connect, and how it ends.
+
+use crate::support::{Client, Heard, PATIENCE, TestServer};
+use courser::{Config, HttpListen};
+use courser_connection::client::Config as ClientConfig;
+use futures_util::{Sink, Stream};
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::net::TcpStream;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+type Socket = WebSocketStream<TcpStream>;
+
+async fn start(change: impl FnOnce(&mut Config)) -> TestServer {
+    TestServer::start_with(|config| {
+        config.management.listen = HttpListen::At(vec![SocketAddr::from(([127, 0, 0, 1], 0))]);
+        change(config);
+    })
+    .await
+}
+
+/// The client's end of a socket at `path`, with these headers besides.
+async fn open(
+    server: &TestServer,
+    path: &str,
+    headers: &[(&'static str, String)],
+) -> Result<(Socket, Option<String>), u16> {
+    let address = server.http_addresses()[0];
+    let mut request = format!("ws://{address}{path}").into_client_request().expect("a URL");
+    for (name, value) in headers {
+        request.headers_mut().insert(*name, value.parse().expect("a value"));
+    }
+    let stream = TcpStream::connect(address).await.expect("a connection");
+    match tokio_tungstenite::client_async(request, stream).await {
+        Ok((socket, answer)) => {
+            let protocol = answer.headers().get("sec-websocket-protocol");
+            Ok((socket, protocol.map(|one| one.to_str().expect("text").to_owned())))
+        }
+        Err(Error::Http(answer)) => Err(answer.status().as_u16()),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+async fn opened(server: &TestServer) -> Socket {
+    open(server, "/ws/amqp", &[]).await.expect("a socket").0
+}
+
+async fn send(socket: &mut Socket, message: Message) {
+    poll_fn(|cx| Pin::new(&mut *socket).poll_ready(cx)).await.expect("room");
+    Pin::new(&mut *socket).start_send(message).expect("sent");
+    poll_fn(|cx| Pin::new(&mut *socket).poll_flush(cx)).await.expect("sent");
+}
+
+async fn next(socket: &mut Socket) -> Option<Message> {
+    let coming = poll_fn(|cx| Pin::new(&mut *socket).poll_next(cx));
+    let message = tokio::time::timeout(PATIENCE, coming).await.expect("something to hear");
+    message.and_then(Result::ok)
+}
+
+/// The code with which the broker ends the socket; what it says before is of no interest.
+async fn close_code(socket: &mut Socket) -> Option<CloseCode> {
+    while let Some(message) = next(socket).await {
+        if let Message::Close(frame) = message {
+            return frame.map(|frame| frame.code);
+        }
+    }
+    None
+}
+
+/// A stream of bytes over a socket. What is sent is cut into messages of at most `cut` bytes.
+fn pipe(mut socket: Socket, cut: usize) -> DuplexStream {
+    let (mut inner, outer) = tokio::io::duplex(1 << 20);
+    tokio::spawn(async move {
+        let mut buffer = vec![0; cut];
+        loop {
+            tokio::select! {
+                read = inner.read(&mut buffer) => match read {
+                    Ok(count @ 1..) => {
+                        send(&mut socket, Message::binary(buffer[..count].to_vec())).await;
+                    }
+                    _ => return,
+                },
+                message = poll_fn(|cx| Pin::new(&mut socket).poll_next(cx)) => match message {
+                    Some(Ok(Message::Binary(bytes))) => {
+                        assert_whole(&bytes);
+                        if inner.write_all(&bytes).await.is_err() {
+                            return;
+                        }
+                    }
+                    Some(Ok(_)) => {}
+                    _ => return,
+                },
+            }
+        }
+    });
+    outer
+}
+
+/// Fails unless this is frames of AMQP from the beginning of one to the end of one.
+fn assert_whole(mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        let size: [u8; 4] = bytes[3..7].try_into().expect("a header");
+        let end = u32::from_be_bytes(size) as usize + 8;
+        assert_eq!(bytes[end - 1], 0xce, "the end of a frame");
+        bytes = &bytes[end..];
+    }
+}
+
+#[tokio::test]
+async fn messages_of_every_size_go_through_however_frames_are_cut() {
+    let server = start(|_| {}).await;
+    for (path, cut) in [("/ws/amqp", 65536), ("/ws", 5), ("/", 1000), ("/ws/", 1)] {
+        let (socket, protocol) = open(&server, path, &[]).await.expect("a socket");
+        assert_eq!(protocol, None);
+        let mut client = Client::connect_on(pipe(socket, cut), ClientConfig::default()).await;
+        client.declare("q").await;
+        client.consume("q", true).await;
+        for size in [0, 1, 200, 20_000 * cut.min(10), 300 * cut.min(1000)] {
+            let body = vec![size as u8; size];
+            client.publish("q", &body).await;
+            assert!(client.bodies(1).await[0] == body, "a body of {size} bytes, cut at {cut}");
+        }
+        client.close().await;
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_consumer_that_is_slow_gets_everything_later() {
+    let server = start(|_| {}).await;
+    let socket = opened(&server).await;
+    let mut consumer = Client::connect_on(pipe(socket, 4096), ClientConfig::default()).await;
+    consumer.declare("q").await;
+    consumer.consume("q", true).await;
+    let mut publisher = Client::connect(server.address()).await;
+    // More than sockets and pipes hold.
+    let body = vec![7; 100_000];
+    for _ in 0..200 {
+        publisher.publish("q", &body).await;
+    }
+    publisher.count("q").await;
+    let bodies = consumer.bodies(200).await;
+    assert!(bodies.iter().all(|got| *got == body));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_login_is_that_of_amqp_and_the_operator_sees_both_ends() {
+    let server = start(|_| {}).await;
+    let socket = opened(&server).await;
+    let peer = socket.get_ref().local_addr().expect("an address");
+    let mut client = Client::connect_on(pipe(socket, 4096), ClientConfig::default()).await;
+    let seen: Vec<_> = server.admin().connections(None).expect("all vhosts").iter().collect();
+    assert_eq!(seen[0].name, format!("{peer} -> {}", server.http_addresses()[0]));
+    client.close().await;
+    let credentials =
+        courser_connection::Credentials::Plain { user: "guest".into(), password: "wrong".into() };
+    let config = ClientConfig { credentials, ..ClientConfig::default() };
+    let mut client = Client::begin_on(pipe(opened(&server).await, 4096), config).await;
+    assert!(matches!(client.next().await, Heard::Closed(403, _)));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn pages_of_other_origins_are_refused_unless_they_are_named() {
+    let server = start(|config| {
+        config.management.cors_origins = vec!["https://tools.example".into(), "*".into()];
+    })
+    .await;
+    let own = format!("http://{}", server.http_addresses()[0]);
+    let wanted = [
+        (own.as_str(), None),
+        ("https://tools.example", None),
+        ("https://evil.example", Some(403)),
+        ("https://tools.example.evil.example", Some(403)),
+        ("http://127.0.0.1:1", Some(403)),
+        ("null", Some(403)),
+    ];
+    for (origin, status) in wanted {
+        let opened = open(&server, "/ws/amqp", &[("origin", origin.to_owned())]).await;
+        assert_eq!(opened.err(), status, "{origin}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_protocol_that_begins_as_amqp_is_agreed_to() {
+    let server = start(|_| {}).await;
+    let offered = [("sec-websocket-protocol", "mqtt, amqp091, amqp".to_owned())];
+    let (_socket, protocol) = open(&server, "/ws/amqp", &offered).await.expect("a socket");
+    assert_eq!(protocol.as_deref(), Some("amqp091"));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_socket_ends_with_the_code_that_says_why() {
+    let server = start(|config| config.amqp.max_message_bytes = 20_000).await;
+    let mut socket = opened(&server).await;
+    send(&mut socket, Message::text("AMQP")).await;
+    assert_eq!(close_code(&mut socket).await, Some(CloseCode::Unsupported));
+
+    let mut socket = opened(&server).await;
+    let too_large = vec![0; 20_000 + 20_000 / 256 + 64 * 1024 + 1];
+    // The broker may say so before all of it is sent.
+    poll_fn(|cx| Pin::new(&mut socket).poll_ready(cx)).await.expect("room");
+    let _ = Pin::new(&mut socket).start_send(Message::binary(too_large));
+    let _ = poll_fn(|cx| Pin::new(&mut socket).poll_flush(cx)).await;
+    assert_eq!(close_code(&mut socket).await, Some(CloseCode::Size));
+
+    let mut socket = opened(&server).await;
+    send(&mut socket, Message::binary(b"HTTP/1.1".to_vec())).await;
+    assert_eq!(next(&mut socket).await, Some(Message::binary(b"AMQP\0\0\x09\x01".to_vec())));
+    assert_eq!(close_code(&mut socket).await, Some(CloseCode::Normal));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn little_is_kept_for_who_has_not_logged_in() {
+    let server = start(|_| {}).await;
+    let mut socket = opened(&server).await;
+    // A message of this size may come later.
+    poll_fn(|cx| Pin::new(&mut socket).poll_ready(cx)).await.expect("room");
+    let _ = Pin::new(&mut socket).start_send(Message::binary(vec![0; 1_000_000]));
+    let _ = poll_fn(|cx| Pin::new(&mut socket).poll_flush(cx)).await;
+    // What is not read any more may take the broker's last words with it.
+    let code = close_code(&mut socket).await;
+    assert!(matches!(code, Some(CloseCode::Size) | None), "{code:?}");
+    assert!(server.admin().connections(None).expect("all vhosts").is_empty());
+    let mut client =
+        Client::connect_on(pipe(opened(&server).await, 1 << 20), ClientConfig::default()).await;
+    client.declare("q").await;
+    client.consume("q", true).await;
+    client.publish("q", &vec![1; 1_000_000]).await;
+    assert_eq!(client.bodies(1).await[0].len(), 1_000_000);
+    client.close().await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn pings_are_answered() {
+    let server = start(|_| {}).await;
+    let mut socket = opened(&server).await;
+    send(&mut socket, Message::Ping(b"there?".to_vec().into())).await;
+    assert_eq!(next(&mut socket).await, Some(Message::Pong(b"there?".to_vec().into())));
+    server.stop().await;
+}
+
+/// The status of what is answered to a request that is written out.
+async fn status(server: &TestServer, request: &str) -> String {
+    let mut stream = TcpStream::connect(server.http_addresses()[0]).await.expect("a connection");
+    let request = request.replace("\\n", "\r\n");
+    stream.write_all(request.as_bytes()).await.expect("sent");
+    let mut said = vec![0; 12];
+    let reading = stream.read_exact(&mut said);
+    tokio::time::timeout(PATIENCE, reading).await.expect("in time").expect("an answer");
+    String::from_utf8_lossy(&said[9..]).into_owned()
+}
+
+#[tokio::test]
+async fn what_is_no_handshake_is_told_so() {
+    let server = start(|_| {}).await;
+    let head = "Host: x\\nConnection: close, Upgrade\\n";
+    let key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\\n";
+    let wanted = [
+        (format!("GET /ws/amqp HTTP/1.1\\n{head}\\n"), "426"),
+        (
+            format!(
+                "GET /ws/amqp HTTP/1.1\\n{head}Upgrade: websocket\\nSec-WebSocket-Version: 8\\n{key}\\n"
+            ),
+            "426",
+        ),
+        (
+            format!(
+                "GET /ws/amqp HTTP/1.1\\n{head}Upgrade: websocket\\nSec-WebSocket-Version: 13\\n\\n"
+            ),
+            "400",
+        ),
+        (
+            format!(
+                "POST /ws/amqp HTTP/1.1\\n{head}Upgrade: websocket\\nSec-WebSocket-Version: 13\\n{key}\\n"
+            ),
+            "400",
+        ),
+        (
+            format!(
+                "GET /ws/mqtt HTTP/1.1\\n{head}Upgrade: websocket\\nSec-WebSocket-Version: 13\\n{key}\\n"
+            ),
+            "404",
+        ),
+        (
+            format!(
+                "GET /ws/amqp HTTP/1.1\\n{head}Upgrade: websocket\\nSec-WebSocket-Version: 13\\n{key}\\n"
+            ),
+            "101",
+        ),
+        ("GET / HTTP/1.1\\nHost: x\\nConnection: close\\n\\n".to_owned(), "200"),
+    ];
+    for (request, expected) in wanted {
+        assert_eq!(status(&server, &request).await, expected, "{request}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn it_can_be_switched_off() {
+    let server = start(|config| config.management.websocket = false).await;
+    assert_eq!(open(&server, "/ws/amqp", &[]).await.err(), Some(404));
+    server.stop().await;
+}
