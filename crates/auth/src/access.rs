@@ -1,6 +1,7 @@
 //! What a user may do in a vhost, compiled, and the questions that its session asks.
 
 use crate::accounts::Accounts;
+use crate::authority::Grant;
 use crate::directory::Directory;
 use crate::pattern::{self, Pattern, Variables};
 use crate::permission::{Permission, TopicPermission};
@@ -42,8 +43,9 @@ pub enum Resource<'a> {
     Queue(&'a [u8]),
 }
 
-impl Resource<'_> {
-    fn name(&self) -> &[u8] {
+impl<'a> Resource<'a> {
+    /// Its name; that of the default exchange is `amq.default`.
+    pub fn name(self) -> &'a [u8] {
         match self {
             Resource::Exchange(b"") => DEFAULT_EXCHANGE.as_bytes(),
             Resource::Exchange(name) | Resource::Queue(name) => name,
@@ -144,11 +146,6 @@ impl View {
             Right::Configure => true,
         }
     }
-
-    fn refuse(&self, right: Right, what: impl fmt::Display) -> Refusal {
-        let View { user, vhost, .. } = self;
-        Refusal(format!("{right} access to {what} in vhost '{vhost}' refused for user '{user}'"))
-    }
 }
 
 fn is_impersonator(directory: &Directory, user: &str) -> bool {
@@ -191,7 +188,17 @@ fn compile(text: &str) -> Pattern {
 
 /// What one session may do. A change to the accounts holds from the next question on.
 #[derive(Debug)]
-pub struct Access {
+pub struct Access(Source);
+
+#[derive(Debug)]
+enum Source {
+    Directory(OfDirectory),
+    Grant { grant: Arc<Grant>, vhost: String },
+}
+
+/// Permissions that the directory has.
+#[derive(Debug)]
+struct OfDirectory {
     /// Who knows of changes; without it there are none.
     accounts: Option<Arc<Accounts>>,
     seen: u64,
@@ -202,11 +209,22 @@ impl Access {
     /// For who may do everything, whatever the accounts say: what the broker does by itself, and
     /// programs that embed it.
     pub fn unrestricted(user: &str, vhost: &str) -> Self {
-        Access { accounts: None, seen: 0, view: Arc::new(View::unrestricted(user, vhost)) }
+        let view = Arc::new(View::unrestricted(user, vhost));
+        Access(Source::Directory(OfDirectory { accounts: None, seen: 0, view }))
     }
 
     pub(crate) fn new(accounts: Arc<Accounts>, seen: u64, view: Arc<View>) -> Self {
-        Access { accounts: Some(accounts), seen, view }
+        Access(Source::Directory(OfDirectory { accounts: Some(accounts), seen, view }))
+    }
+
+    /// For a user who has logged in elsewhere.
+    pub fn granted(grant: &Arc<Grant>, vhost: &str) -> Self {
+        Access(Source::Grant { grant: Arc::clone(grant), vhost: vhost.to_owned() })
+    }
+
+    /// Whether it is somebody else than the directory who says what is permitted.
+    pub fn is_granted(&self) -> bool {
+        matches!(self.0, Source::Grant { .. })
     }
 
     /// Whether the vhost may be entered.
@@ -214,24 +232,40 @@ impl Access {
     /// # Errors
     /// If there is no permission for it, however little that would permit.
     pub fn enter(&mut self) -> Result<(), Refusal> {
-        self.refresh();
-        let View { user, vhost, rules, .. } = &*self.view;
-        match rules {
-            Some(_) => Ok(()),
-            None => Err(Refusal(format!("access to vhost '{vhost}' refused for user '{user}'"))),
+        let refuse = |user: &str, vhost: &str| {
+            Err(Refusal(format!("access to vhost '{vhost}' refused for user '{user}'")))
+        };
+        match &mut self.0 {
+            Source::Directory(own) => match own.view() {
+                View { rules: Some(_), .. } => Ok(()),
+                View { user, vhost, .. } => refuse(user, vhost),
+            },
+            Source::Grant { grant, vhost } => {
+                let authority = grant.authority();
+                match authority.permits_vhost(vhost) {
+                    true => Ok(()),
+                    false => refuse(&authority.user().name, vhost),
+                }
+            }
         }
     }
 
     /// Whether all questions about this vhost would be answered with yes.
     pub fn permits_everything(&mut self) -> bool {
-        self.refresh();
-        self.view.rules.as_ref().is_some_and(Rules::permit_everything)
+        match &mut self.0 {
+            Source::Directory(own) => {
+                own.view().rules.as_ref().is_some_and(Rules::permit_everything)
+            }
+            Source::Grant { .. } => false,
+        }
     }
 
     /// Whether the user may publish with another user's name.
     pub fn may_impersonate(&mut self) -> bool {
-        self.refresh();
-        self.view.impersonator
+        match &mut self.0 {
+            Source::Directory(own) => own.view().impersonator,
+            Source::Grant { grant, .. } => grant.authority().user().tags.has(Tag::Impersonator),
+        }
     }
 
     /// Whether this may be done.
@@ -239,10 +273,9 @@ impl Access {
     /// # Errors
     /// If it may not.
     pub fn check(&mut self, right: Right, resource: Resource<'_>) -> Result<(), Refusal> {
-        self.refresh();
-        match self.view.matches(right, resource.name()) {
+        match self.permits(right, resource) {
             true => Ok(()),
-            false => Err(self.view.refuse(right, resource)),
+            false => Err(self.refuse(right, resource)),
         }
     }
 
@@ -251,11 +284,10 @@ impl Access {
     /// # Errors
     /// If nothing may.
     pub fn check_any(&mut self, resource: Resource<'_>) -> Result<(), Refusal> {
-        self.refresh();
         let rights = [Right::Read, Right::Write, Right::Configure];
-        match rights.iter().any(|right| self.view.matches(*right, resource.name())) {
+        match rights.into_iter().any(|right| self.permits(right, resource)) {
             true => Ok(()),
-            false => Err(self.view.refuse(Right::Configure, resource)),
+            false => Err(self.refuse(Right::Configure, resource)),
         }
     }
 
@@ -270,22 +302,56 @@ impl Access {
         exchange: &[u8],
         routing_key: &[u8],
     ) -> Result<(), Refusal> {
-        self.refresh();
-        if self.view.matches_topic(right, exchange, routing_key) {
+        let is_permitted = match &mut self.0 {
+            Source::Directory(own) => own.view().matches_topic(right, exchange, routing_key),
+            Source::Grant { grant, vhost } => {
+                grant.authority().permits_topic(vhost, right, exchange, routing_key)
+            }
+        };
+        if is_permitted {
             return Ok(());
         }
         let key = String::from_utf8_lossy(routing_key);
         let exchange = String::from_utf8_lossy(exchange);
-        Err(self.view.refuse(right, format_args!("topic '{key}' in exchange '{exchange}'")))
+        Err(self.refuse(right, format_args!("topic '{key}' in exchange '{exchange}'")))
     }
 
-    /// Takes note of changes.
+    fn permits(&mut self, right: Right, resource: Resource<'_>) -> bool {
+        match &mut self.0 {
+            Source::Directory(own) => own.view().matches(right, resource.name()),
+            Source::Grant { grant, vhost } => {
+                let resource = match resource {
+                    Resource::Exchange(_) => Resource::Exchange(resource.name()),
+                    queue @ Resource::Queue(_) => queue,
+                };
+                grant.authority().permits(vhost, right, resource)
+            }
+        }
+    }
+
+    fn refuse(&self, right: Right, what: impl fmt::Display) -> Refusal {
+        match &self.0 {
+            Source::Directory(own) => refuse(&own.view.user, &own.view.vhost, right, what),
+            Source::Grant { grant, vhost } => {
+                refuse(&grant.authority().user().name, vhost, right, what)
+            }
+        }
+    }
+}
+
+impl OfDirectory {
+    /// What is permitted now: takes note of changes.
     #[inline]
-    fn refresh(&mut self) {
+    fn view(&mut self) -> &View {
         if let Some(accounts) = &self.accounts
             && accounts.generation() != self.seen
         {
             (self.seen, self.view) = accounts.view(&self.view.user, &self.view.vhost);
         }
+        &self.view
     }
+}
+
+fn refuse(user: &str, vhost: &str, right: Right, what: impl fmt::Display) -> Refusal {
+    Refusal(format!("{right} access to {what} in vhost '{vhost}' refused for user '{user}'"))
 }

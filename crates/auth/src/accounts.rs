@@ -1,6 +1,7 @@
 //! The accounts of a broker, shared by all its connections.
 
 use crate::access::{Access, View};
+use crate::authority::{Authority, Grant};
 use crate::backoff::Backoff;
 use crate::bounds::{NAME_BYTES_MAX, PASSWORD_BYTES_MAX};
 use crate::directory::Directory;
@@ -8,7 +9,7 @@ use crate::error::AccountError;
 use crate::login::{Attempt, Login, LoginRefused, Step, Verified};
 use crate::password::Hashing;
 use crate::record::Record;
-use crate::user::User;
+use crate::user::{Origin, User};
 use crate::verified::VerifiedCache;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -191,6 +192,21 @@ impl Accounts {
         }
     }
 
+    /// Lets in a user whom somebody else knows, who says what it may do.
+    ///
+    /// # Errors
+    /// If it may not come from there.
+    pub fn login_granted(
+        &self,
+        authority: Arc<dyn Authority>,
+        from: IpAddr,
+    ) -> Result<Login, LoginRefused> {
+        let user = Arc::clone(authority.user());
+        self.backoff.lock().succeeded(from, user.name.as_bytes());
+        self.come_from(&user, from)?;
+        Ok(Login { user, rehashed: None, grant: Some(Grant::new(authority)) })
+    }
+
     /// Ends a login whose password has been checked.
     ///
     /// # Errors
@@ -238,13 +254,22 @@ impl Accounts {
         from: IpAddr,
         rehashed: Option<crate::PasswordHash>,
     ) -> Result<Login, LoginRefused> {
+        self.come_from(user, from)?;
+        Ok(Login { user: Arc::clone(user), rehashed, grant: None })
+    }
+}
+
+impl Accounts {
+    /// Whether a user may come from there.
+    fn come_from(&self, user: &User, from: IpAddr) -> Result<(), LoginRefused> {
         // Where a file says it of its user, it is for the file to say.
+        let is_of_file = user.origin == Origin::ConfigurationFile;
         let settings = self.settings.load();
-        let listed = user.is_kept() && settings.loopback_users.contains(&user.name);
-        if (listed || user.loopback_only) && !from.to_canonical().is_loopback() {
-            return Err(LoginRefused::LoopbackOnly(user.name.clone()));
+        let listed = !is_of_file && settings.loopback_users.contains(&user.name);
+        match (listed || user.loopback_only) && !from.to_canonical().is_loopback() {
+            true => Err(LoginRefused::LoopbackOnly(user.name.clone())),
+            false => Ok(()),
         }
-        Ok(Login { user: Arc::clone(user), rehashed })
     }
 }
 

@@ -302,7 +302,7 @@ impl Account {
 fn refuse_file_user(account: &Account) -> Result<(), AccountError> {
     match account.user.origin {
         Origin::ConfigurationFile => Err(AccountError::InFile(account.user.name.clone())),
-        Origin::Runtime => Ok(()),
+        Origin::Runtime | Origin::Elsewhere => Ok(()),
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod access;
 mod accounts;
+mod authority;
 mod backoff;
 mod bounds;
 mod definitions;
@@ -25,6 +26,7 @@ mod verified;
 
 pub use access::{Access, Refusal, Resource, Right};
 pub use accounts::{Accounts, Settings};
+pub use authority::{Authority, Grant};
 pub use backoff::Backoff;
 pub use bounds::{
     NAME_BYTES_MAX, PASSWORD_BYTES_MAX, PATTERN_BYTES_MAX, PERMISSIONS_MAX, TAGS_MAX, USERS_MAX,

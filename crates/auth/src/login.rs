@@ -3,6 +3,7 @@
 //! A login that fails takes the same time whether the user or the password is wrong: where there is
 //! no slow hash to check against, one is computed for nothing.
 
+use crate::authority::Grant;
 use crate::bounds::PASSWORD_BYTES_MAX;
 use crate::password::{self, Hashing, PasswordHash};
 use crate::user::User;
@@ -17,6 +18,8 @@ pub struct Login {
     pub user: Arc<User>,
     /// A stronger hash of the same password, to be kept in the place of an imported one.
     pub rehashed: Option<PasswordHash>,
+    /// What the user may do, if it is somebody else who knows it.
+    pub grant: Option<Arc<Grant>>,
 }
 
 /// Why a login was refused: for the log, as a client hears the same of all.
@@ -31,6 +34,14 @@ pub enum LoginRefused {
     /// The user may come from this machine only.
     #[error("user '{0}' can only connect via localhost")]
     LoopbackOnly(String),
+    /// Somebody else who was asked refuses it.
+    #[error("user '{user}' - {why}")]
+    Elsewhere {
+        /// Who wants to log in.
+        user: String,
+        /// Why it is refused.
+        why: String,
+    },
     /// Too many logins have failed.
     #[error("user '{user}' - too many failed logins; the next is possible in {wait_ms} ms")]
     Wait {

@@ -13,6 +13,8 @@ pub enum Origin {
     /// Named by the configuration file or the environment; kept nowhere else, and may do everything
     /// in every vhost.
     ConfigurationFile,
+    /// Known to somebody else, who says what it may do; kept nowhere here.
+    Elsewhere,
 }
 
 /// A user.

@@ -3,7 +3,9 @@
 use crate::broker::Broker;
 use crate::fault::Fault;
 use crate::vhost::Admission;
-use courser_auth::{AccountError, Accounts, Directory, Record as AccountRecord, User};
+use courser_auth::{
+    Access, AccountError, Accounts, Directory, Grant, Record as AccountRecord, User,
+};
 use courser_store::{Record, Store, StoreError, Sync};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -50,13 +52,25 @@ impl Broker {
     /// # Errors
     /// 530 if there is no such vhost, one of the limits is reached, or the user may not enter it.
     pub fn admit(&self, user: &str, vhost: &str) -> Result<Admission, Fault> {
+        self.admit_with(user, vhost, self.accounts.access(user, vhost))
+    }
+
+    /// As [`Broker::admit`], for a user whom somebody else knows.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn admit_granted(&self, grant: &Arc<Grant>, vhost: &str) -> Result<Admission, Fault> {
+        let user = Arc::clone(grant.authority().user());
+        self.admit_with(&user.name, vhost, Access::granted(grant, vhost))
+    }
+
+    fn admit_with(&self, user: &str, vhost: &str, mut access: Access) -> Result<Admission, Fault> {
         let Some(found) = self.vhost(vhost) else {
             return Err(Fault::not_allowed(format_args!("vhost {vhost} not found")));
         };
         let admission = found.admit(user)?;
         let limits = self.limits_of(user);
         let member = self.members.join(user, limits)?;
-        let mut access = self.accounts.access(user, vhost);
         access.enter().map_err(Fault::not_allowed)?;
         Ok(admission.of_member(member, access))
     }

@@ -1,6 +1,7 @@
 //! Users, password hashes, permissions and logins.
 
 mod accounts;
+mod authority;
 mod backoff;
 mod definitions;
 mod login;

@@ -28,6 +28,7 @@ impl Broker {
         details: ConnectionDetails,
     ) -> Session {
         let mut admission = admission.into();
+        let is_granted = admission.access.is_granted();
         let id = self.next_connection_id();
         let (vhost, user) = (Arc::clone(&admission.vhost().label), identity.user.clone());
         let interned = &self.monitor.properties;
@@ -38,7 +39,7 @@ impl Broker {
         if let Some(member) = &mut admission.member {
             member.attach(id, &outbox);
             let user = member.user();
-            if self.accounts.directory().user(user).is_none() {
+            if !is_granted && self.accounts.directory().user(user).is_none() {
                 // Deleted before it could be found.
                 outbox.fail_connection(Fault::new(320, format_args!("user '{user}' was deleted")));
             }

@@ -20,6 +20,12 @@ impl Session {
         self.client.admission.open_channel(|user| broker.limits_of(user))
     }
 
+    /// Takes note of other rights that the user has from now on: routes are remembered together with the permission
+    /// to take them.
+    pub fn rights_changed(&self) {
+        self.vhost.routes_changed();
+    }
+
     /// Refuses a method that the user may not carry out.
     pub(super) fn permit(&mut self, number: u16, method: &Method<'_>) -> Result<(), Fault> {
         if self.client.admission.access.permits_everything() {

@@ -1,0 +1,58 @@
+//! Users whom somebody else knows: what is asked of whoever does, instead of the directory.
+
+use crate::access::{Resource, Right};
+use crate::user::User;
+use arc_swap::ArcSwap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// Says what one user may do whom the directory does not know. It is asked on threads that others wait for: an answer
+/// that takes long is for it to make on another one.
+pub trait Authority: Debug + Send + Sync {
+    /// The user.
+    fn user(&self) -> &Arc<User>;
+
+    /// Whether a vhost may be entered.
+    fn permits_vhost(&self, vhost: &str) -> bool;
+
+    /// Whether something may be done in a vhost; the name of the default exchange is `amq.default` here.
+    fn permits(&self, vhost: &str, right: Right, resource: Resource<'_>) -> bool;
+
+    /// Whether a routing key may be used with a topic exchange. Asked besides [`Authority::permits`].
+    fn permits_topic(&self, vhost: &str, right: Right, exchange: &[u8], routing_key: &[u8])
+    -> bool;
+
+    /// When this comes to its end, in milliseconds since 1970.
+    fn expires_ms(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// What a user may do who has logged in elsewhere, shared by all that it does here: what renews it holds everywhere at
+/// once.
+#[derive(Debug)]
+pub struct Grant {
+    current: ArcSwap<Arc<dyn Authority>>,
+}
+
+impl Grant {
+    /// What `authority` says.
+    pub fn new(authority: Arc<dyn Authority>) -> Arc<Self> {
+        Arc::new(Grant { current: ArcSwap::from_pointee(authority) })
+    }
+
+    /// Who says now what is permitted.
+    pub fn authority(&self) -> Arc<dyn Authority> {
+        Arc::clone(&self.current.load())
+    }
+
+    /// Has somebody else say it from now on.
+    pub fn renew(&self, authority: Arc<dyn Authority>) {
+        self.current.store(Arc::new(authority));
+    }
+
+    /// When it comes to its end unless it is renewed, in milliseconds since 1970.
+    pub fn expires_ms(&self) -> Option<u64> {
+        self.current.load().expires_ms()
+    }
+}
