@@ -2,8 +2,20 @@
 
 use crate::server::StartError;
 use courser_broker::admin::Admin;
+use courser_management::ImportError;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// What is wrong with a file of definitions.
+#[derive(Debug, thiserror::Error)]
+pub enum DefinitionsError {
+    /// It can't be read.
+    #[error(transparent)]
+    Read(#[from] io::Error),
+    /// Something in it can't be made.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+}
 
 /// Makes what a file describes, or what all files of a folder do, by name.
 ///
@@ -13,14 +25,11 @@ pub(crate) fn load(admin: &Admin, path: &Path) -> Result<(), StartError> {
     if path.as_os_str().is_empty() {
         return Ok(());
     }
-    let wrong = |path: &Path, why: &dyn std::fmt::Display| StartError::Definitions {
-        path: path.to_owned(),
-        why: why.to_string(),
-    };
-    for file in files(path).map_err(|error| wrong(path, &error))? {
-        let text = std::fs::read(&file).map_err(|error| wrong(&file, &error))?;
-        let done = courser_management::import(admin, &text, None);
-        let done = done.map_err(|error| wrong(&file, &error))?;
+    let wrong = |path: &Path, error| StartError::Definitions { path: path.to_owned(), error };
+    for file in files(path).map_err(|error| wrong(path, error.into()))? {
+        let text = std::fs::read(&file).map_err(|error| wrong(&file, error.into()))?;
+        let done = courser_management::import(admin, &text, None)
+            .map_err(|error| wrong(&file, error.into()))?;
         tracing::info!(
             file = %file.display(),
             users = done.users,

@@ -51,6 +51,7 @@ pub use config::{
     LimitSettings, Log, Management, Metrics, Network, PolicySettings, TEMPLATE, Tls, TlsHost,
     TlsVersion, VhostSettings,
 };
+pub use definitions::DefinitionsError;
 pub use gather::Gather;
 pub use inside::NoPlace;
 pub use listener::Inherited;

@@ -4,7 +4,7 @@ use crate::accounts;
 use crate::clock::Clock;
 use crate::config::{ClientCertificates, Config, ConfigError};
 use crate::data_dir::{DataDir, DataDirError};
-use crate::definitions;
+use crate::definitions::{self, DefinitionsError};
 use crate::driver::Shared;
 use crate::gateway;
 use crate::http::{HttpAddresses, HttpBound, HttpService, What};
@@ -85,12 +85,12 @@ pub enum StartError {
     #[error(transparent)]
     Accounts(#[from] AccountsError),
     /// Definitions that the configuration names can't be made.
-    #[error("definitions: {}: {why}", path.display())]
+    #[error("definitions: {}: {error}", path.display())]
     Definitions {
-        /// The file.
+        /// The file, or the folder of files.
         path: PathBuf,
         /// What is wrong with it.
-        why: String,
+        error: DefinitionsError,
     },
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]
@@ -122,10 +122,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a broker on the current tokio runtime.
+    /// Starts a broker on the current tokio runtime. With no address in `listen`, it serves [`Server::connect`] only.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why there is none: [`StartError::Config`] for settings that no broker could run with.
     pub async fn start(config: Config) -> Result<Server, StartError> {
         Self::start_on(config, Inherited::default()).await
     }
@@ -152,6 +152,7 @@ impl Server {
         inherited: Inherited,
         clock: Clock,
     ) -> Result<Server, StartError> {
+        config.check_values()?;
         // What is wrong with these is said before a long journal is replayed.
         let bound = Bound::new(&config, inherited)?;
         let (http, for_metrics) = bind_http(&config)?;
@@ -234,6 +235,7 @@ impl Server {
         if let Some(certificates) = &self.certificates {
             certificates.reload();
         }
+        config.check_values()?;
         set_up(&self.shared.broker, config)
     }
 

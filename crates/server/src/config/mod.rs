@@ -224,10 +224,16 @@ impl Config {
 
     /// Refuses values that no broker could run with.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let wrong = |key, why: &str| Err(ConfigError::invalid(key, why));
         if self.listen.is_empty() && self.tls.listen.is_empty() {
-            return wrong("listen", "needs at least one address, such as 127.0.0.1:5672");
+            let why = "needs at least one address, such as 127.0.0.1:5672";
+            return Err(ConfigError::invalid("listen", why));
         }
+        self.check_values()
+    }
+
+    /// The same for a broker that may listen nowhere: a program that embeds it has other ways in.
+    pub(crate) fn check_values(&self) -> Result<(), ConfigError> {
+        let wrong = |key, why: &str| Err(ConfigError::invalid(key, why));
         self.management.check()?;
         self.metrics.check()?;
         let tls_for_http = [&self.management.tls_listen, &self.metrics.tls_listen];

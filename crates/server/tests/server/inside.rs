@@ -1,19 +1,23 @@
 //! Clients in the same program, without a socket.
 
-use courser::{Config, HttpListen, Management, Metrics, NoPlace, Server};
+use courser::{Config, HttpListen, Management, Metrics, NoPlace, Server, StartError};
 use courser_broker::admin::PageRequest;
 use courser_client::{Connection, ConsumeOptions, Error, Options, QueueOptions, Uri};
 use std::path::Path;
 
-/// A broker that nobody reaches but from within.
-async fn start(folder: &Path, connections_max: usize) -> Server {
-    let mut config = Config {
+/// Settings of a broker that nobody reaches but from within.
+fn config_in(folder: &Path) -> Config {
+    Config {
         listen: Vec::new(),
         management: Management { listen: HttpListen::none(), ..Management::default() },
         metrics: Metrics { listen: HttpListen::none(), ..Metrics::default() },
         data_dir: folder.to_owned(),
         ..Config::default()
-    };
+    }
+}
+
+async fn start(folder: &Path, connections_max: usize) -> Server {
+    let mut config = config_in(folder);
     config.limits.connections_max = connections_max;
     Server::start(config).await.expect("a broker")
 }
@@ -75,4 +79,31 @@ async fn clients_inside_log_in_and_are_told_when_the_broker_stops() {
         Error::ConnectionClosed(reason) => assert_eq!(reason.code, 320),
         other => panic!("{other:?}"),
     }
+}
+
+#[tokio::test]
+async fn settings_that_no_broker_could_run_with_are_refused() {
+    type Change = fn(&mut Config);
+    let wrong: [(&str, Change); 3] = [
+        ("amqp.frame_max must be at least 4096", |config| config.amqp.frame_max = 100),
+        ("journal.spare_segments must be at least 3", |config| config.journal.spare_segments = 0),
+        ("log", |config| config.log.level = "loud".into()),
+    ];
+    for (part, change) in wrong {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut config = config_in(folder.path());
+        change(&mut config);
+        let error = Server::start(config).await.err().expect("it is refused");
+        assert!(matches!(error, StartError::Config(_)), "{error:?}");
+        assert!(error.to_string().contains(part), "{error}");
+        let left = std::fs::read_dir(folder.path()).expect("the folder").count();
+        assert_eq!(left, 0, "nothing was written");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = start(folder.path(), 10).await;
+    let mut config = config_in(folder.path());
+    config.amqp.channel_max = 0;
+    let error = server.reload(&config).expect_err("it is refused");
+    assert!(matches!(error, StartError::Config(_)), "{error:?}");
+    server.stop().await.expect("a clean stop");
 }

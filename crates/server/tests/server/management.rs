@@ -2,7 +2,7 @@
 
 use crate::support::{PATIENCE, TestServer, config_in};
 use crate::tls::World;
-use courser::{HttpListen, Server};
+use courser::{DefinitionsError, HttpListen, Server, StartError};
 use rustls::pki_types::ServerName;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -135,11 +135,20 @@ async fn definitions_that_can_not_be_made_stop_the_start() {
         std::fs::write(&file, text).expect("a file");
         let mut config = config_in(&files);
         config.management.load_definitions.clone_from(&file);
-        let error = Server::start(config).await.err().expect("it is wrong").to_string();
-        assert!(error.contains("wrong.json") && error.contains(part), "{error}");
+        let error = Server::start(config).await.err().expect("it is wrong");
+        let text = error.to_string();
+        assert!(text.contains("wrong.json") && text.contains(part), "{text}");
+        let StartError::Definitions { path, error: DefinitionsError::Import(_) } = error else {
+            panic!("{error:?}");
+        };
+        assert_eq!(path, file);
     }
     let mut config = config_in(&files);
     config.management.load_definitions = files.path().join("none.json");
-    let error = Server::start(config).await.err().expect("there is none").to_string();
-    assert!(error.contains("none.json"), "{error}");
+    let error = Server::start(config).await.err().expect("there is none");
+    assert!(error.to_string().contains("none.json"), "{error}");
+    let StartError::Definitions { error: DefinitionsError::Read(error), .. } = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
 }
