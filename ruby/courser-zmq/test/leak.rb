@@ -64,7 +64,9 @@ WAYS = [
   end,
   Way.new('exceptions and timeouts') { (first << string) && second.receive(timeout: 1) },
   Way.new('batches') { first.send_messages([string, [string, string]]) && second.receive_messages(timeout: 1) },
-  Way.new('loop') { first.send_messages([string, [string, string]]) && second.each_message(timeout: 0) { |*parts| parts } },
+  Way.new('loop') do
+    first.send_messages([string, [string, string]]) && second.each_message(timeout: 0) { |*parts| parts }
+  end,
   Way.new('large') { first.send_messages([LARGE]) && second.receive_messages(timeout: 1) },
   Way.new('poll') { (first << string) && check(poller.poll(1000)) || check(second.recv_string(received)) },
   Way.new('refused') { second.recv_string(received, ZMQ::DONTWAIT) }
