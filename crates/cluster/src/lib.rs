@@ -20,9 +20,11 @@
 //!
 //! [`transport`] has the connections between processes, [`forming`] how processes become a cluster.
 //!
-//! Nothing uses this crate yet. Not here: copies that begin with a checkpoint instead of the first entry, and the
-//! placement of groups.
+//! A node that can't follow any more is brought a whole copy: [`CopySource`], [`CopySink`].
+//!
+//! Nothing uses this crate yet. Not here: the placement of groups.
 
+mod copy;
 mod entry;
 mod error;
 pub mod forming;
@@ -37,6 +39,7 @@ mod shard;
 mod storage;
 pub mod transport;
 
+pub use copy::{CopyError, CopySink, CopySource};
 pub use courser_journal::replica::Identity;
 pub use entry::{Entry, EntryId, EntryKind, NodeId};
 pub use error::{GroupError, ProposeError};

@@ -25,8 +25,11 @@ const ENTRY_HEAD_LEN: usize = 1 + 8 + 8 + 4;
 /// What the engine writes into a context is shorter: the name of a reason to vote.
 const CONTEXT_MAX: usize = 64;
 
+/// Says from which entry on the leader has its log. The engine's own word for a copy, which it never says here.
+const OFFER: MessageType = MessageType::MsgSnapshot;
+
 /// What is said between nodes, by the numbers that stand for it.
-const KINDS: [(u8, MessageType); 9] = [
+const KINDS: [(u8, MessageType); 10] = [
     (1, MessageType::MsgAppend),
     (2, MessageType::MsgAppendResponse),
     (3, MessageType::MsgRequestVote),
@@ -36,6 +39,7 @@ const KINDS: [(u8, MessageType); 9] = [
     (7, MessageType::MsgTimeoutNow),
     (8, MessageType::MsgRequestPreVote),
     (9, MessageType::MsgRequestPreVoteResponse),
+    (10, OFFER),
 ];
 
 /// A message from one node's part of a group to another's. It may be lost, come late or twice.
@@ -58,6 +62,19 @@ impl Packet {
     /// Who it is for.
     pub fn to(&self) -> NodeId {
         NodeId(self.message.to)
+    }
+
+    /// An offer of a copy of the log, of which the entries from `first` on can be read.
+    pub(crate) fn offer(from: NodeId, to: NodeId, term: u64, first: u64) -> Self {
+        let mut message =
+            Message { from: from.0, to: to.0, term, index: first, ..Message::default() };
+        message.set_msg_type(OFFER);
+        Packet { message }
+    }
+
+    /// Whether it is one of [`Packet::offer`].
+    pub(crate) fn is_offer(&self) -> bool {
+        self.message.msg_type == OFFER
     }
 
     /// Whether there are entries in it.

@@ -4,7 +4,7 @@ use crate::{Entry, EntryKind, Members, ReplicaLog};
 use bytes::Bytes;
 use raft::eraftpb::{ConfState, Entry as EngineEntry, EntryType, HardState, Snapshot};
 use raft::{GetEntriesContext, RaftState, Storage, StorageError};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 /// Marks entries whose data is a frame, and not what the engine has put there.
@@ -23,6 +23,8 @@ pub(crate) struct LogStorage<L> {
     pub changes: BTreeSet<u64>,
     /// The engine asks for what is committed: only terms and kinds are wanted.
     pub wants_names: Cell<bool>,
+    /// Those whose next entries are gone here.
+    pub lacking: RefCell<BTreeSet<u64>>,
 }
 
 impl<L: ReplicaLog> LogStorage<L> {
@@ -82,8 +84,9 @@ impl<L: ReplicaLog> Storage for LogStorage<L> {
         Ok(self.last)
     }
 
-    fn snapshot(&self, _request_index: u64, _to: u64) -> raft::Result<Snapshot> {
-        // Whoever needs entries that are gone has to begin with a checkpoint, which does not go through the engine.
+    fn snapshot(&self, _request_index: u64, to: u64) -> raft::Result<Snapshot> {
+        // Whoever needs entries that are gone has to begin with a copy, which does not go through the engine.
+        self.lacking.borrow_mut().insert(to);
         Err(StorageError::SnapshotTemporarilyUnavailable.into())
     }
 }

@@ -40,7 +40,7 @@ fn a_packet_that_is_cut_short_or_too_long_is_refused() {
 
 #[test]
 fn a_packet_that_nodes_do_not_send_is_refused() {
-    for (at, value) in [(0, 0), (0, 10), (0, 255), (1, 2), (74, 65), (81, 0), (81, 4)] {
+    for (at, value) in [(0, 0), (0, 11), (0, 255), (1, 2), (74, 65), (81, 0), (81, 4)] {
         let mut bytes = append();
         bytes[at] = value;
         assert!(Packet::decode(bytes.into()).is_err(), "{value} at {at}");

@@ -1,5 +1,6 @@
 //! One node's part in one group.
 
+mod lacking;
 mod lead;
 mod open;
 mod ready;
@@ -34,6 +35,8 @@ pub struct Group<L: ReplicaLog> {
     placed: VecDeque<(u64, u64)>,
     placed_bytes: u64,
     committed_bytes: u64,
+    /// The leader whose log begins behind the end of this one.
+    lacks: Option<NodeId>,
 }
 
 /// Another member, as its leader knows it.
@@ -63,7 +66,9 @@ impl<L: ReplicaLog> Group<L> {
     pub fn tick(&mut self) -> Result<(), GroupError> {
         self.node.tick();
         self.leave_joint()?;
-        self.handle_ready()
+        self.handle_ready()?;
+        self.offer_copies();
+        Ok(())
     }
 
     /// Takes a packet. One that is not for this node, whose frames are damaged, or for whose entries there is no room, is
@@ -74,6 +79,9 @@ impl<L: ReplicaLog> Group<L> {
     pub fn step(&mut self, packet: Packet) -> Result<(), GroupError> {
         if packet.to() != self.options.node {
             return Ok(());
+        }
+        if packet.is_offer() {
+            return self.take_offer(&packet);
         }
         let log = &self.node.store().log;
         if !packet.entries().all(|entry| entry.is_some_and(|entry| log.is_valid(&entry))) {

@@ -5,7 +5,7 @@ use crate::storage::LogStorage;
 use crate::{GroupError, Members, Options, ReplicaLog};
 use raft::eraftpb::HardState;
 use raft::{Config, RawNode};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 impl<L: ReplicaLog> Group<L> {
     /// Takes a log into use. One of a new group has been given its founders by
@@ -32,6 +32,7 @@ impl<L: ReplicaLog> Group<L> {
             members: members.clone(),
             changes: changes.iter().copied().collect(),
             wants_names: Cell::new(false),
+            lacking: RefCell::default(),
         };
         let logger = slog::Logger::root(slog::Discard, slog::o!());
         let node = RawNode::new(&config(options, commit), storage, &logger)?;
@@ -48,6 +49,7 @@ impl<L: ReplicaLog> Group<L> {
             placed: VecDeque::new(),
             placed_bytes: 0,
             committed_bytes: 0,
+            lacks: None,
         };
         // Committed, but the node stopped before it had saved what they made of the members.
         for index in changes.into_iter().filter(|index| *index <= commit) {

@@ -79,6 +79,14 @@ pub enum MemberError {
     Thread(io::Error),
 }
 
+impl MemberError {
+    /// Whether the node can go on with a copy of another one's log: see [`CopySink`](crate::CopySink).
+    pub fn needs_copy(&self) -> bool {
+        use ReplicaError::{HalfInstalled, MustBeRebuilt};
+        matches!(self, MemberError::Open(HalfInstalled { .. } | MustBeRebuilt { .. }))
+    }
+}
+
 /// Opens the copy, and with it the group.
 pub(super) fn open(
     config: MemberConfig,

@@ -2,6 +2,7 @@
 
 use super::inbox::{Command, Inbox, Waiting};
 use super::{Lead, Leadership, Peers, Shared, Status};
+use crate::copy::{CopyError, CopySource, Leading};
 use crate::{Group, GroupError, JournalLog, LogError, NodeId, ProposeError, ReplicaLog};
 use courser_journal::replica::Replica;
 use parking_lot::Mutex;
@@ -11,6 +12,8 @@ use tokio::sync::watch;
 
 /// After so many ticks in which nothing was committed, though something waits, the broker is told that there is no room.
 const STALLED_TICKS: u32 = 10;
+/// A follower that was not heard for so many is taken for absent.
+const SILENT_TICKS: u32 = 20;
 
 /// A group, and where its word goes. It does nothing by itself: see [`Driver::turn`].
 pub struct Driver {
@@ -26,6 +29,8 @@ pub struct Driver {
     stalled: bool,
     leader: Option<NodeId>,
     elections: u64,
+    /// For how many ticks each follower was not heard.
+    silent_ticks: BTreeMap<NodeId, u32>,
 }
 
 impl Driver {
@@ -56,6 +61,7 @@ impl Driver {
             stalled: false,
             leader: None,
             elections: 0,
+            silent_ticks: BTreeMap::new(),
         };
         driver.tell();
         (shared, driver)
@@ -94,10 +100,11 @@ impl Driver {
         }
         if ticked {
             self.watch_commit();
-            *self.shared.status.lock() = status(self.node, &self.group, self.elections);
+            self.hear();
+            *self.shared.status.lock() = self.status();
         }
         self.tell();
-        Ok(true)
+        Ok(self.group.lacks().is_none())
     }
 
     /// The group.
@@ -105,12 +112,12 @@ impl Driver {
         &self.group
     }
 
-    /// Wants to lead, without waiting for the election timeout.
+    /// See [`Member::transfer_to`](crate::Member::transfer_to).
     ///
     /// # Errors
-    /// When the group can't go on.
-    pub fn campaign(&mut self) -> Result<(), GroupError> {
-        self.group.campaign()?;
+    /// When this node does not lead.
+    pub fn transfer_to(&mut self, node: NodeId) -> Result<(), ProposeError> {
+        self.group.transfer_to(node)?;
         self.tell();
         Ok(())
     }
@@ -130,8 +137,43 @@ impl Driver {
         Ok(())
     }
 
+    /// What a copy needs to know, if this node serves.
+    pub(super) fn leading(&self) -> Option<Leading> {
+        let term = self.group.serving()?;
+        let members = self.group.members().clone();
+        Some(Leading { term, members, members_index: self.group.members_index() })
+    }
+
+    /// A copy of the log, for a node that says from a leader of which terms it takes none. One that is too old a leader
+    /// for that gives up its lead.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn copy(&mut self, above: Option<u64>) -> Result<CopySource, CopyError> {
+        if let Some(above) = above.filter(|above| self.group.term() <= *above) {
+            self.group.step_down().map_err(|_| CopyError::NotLeader)?;
+            self.tell();
+            return Err(CopyError::Term(above));
+        }
+        let replica = Arc::clone(&self.shared.replica);
+        CopySource::begin(&replica, || self.leading())
+    }
+
+    /// The leader whose log begins behind this one's end. The driver is not used any more then.
+    pub fn lacks(&self) -> Option<NodeId> {
+        self.group.lacks()
+    }
+
     fn obey(&mut self, command: Command) -> Result<(), GroupError> {
         let (answer, done) = match command {
+            Command::Lead { above, answer } => {
+                if above.is_some_and(|above| self.group.term() <= above) {
+                    self.group.step_down()?;
+                }
+                // Whoever has asked may be gone.
+                let _ = answer.send(self.leading());
+                return Ok(());
+            }
             Command::Change { changes, answer } => (answer, self.group.change_members(&changes)),
             Command::Transfer { node, answer } => (answer, self.group.transfer_to(node)),
         };
@@ -142,6 +184,26 @@ impl Driver {
         // Whoever has asked may be gone.
         let _ = answer.send(done);
         failed.map_or(Ok(()), Err)
+    }
+
+    /// Counts for how long each follower was not heard. The engine forgets whom it has heard each time that it looks whether
+    /// they are a majority.
+    fn hear(&mut self) {
+        let followers = self.group.followers();
+        self.silent_ticks.retain(|node, _| followers.iter().any(|follower| follower.node == *node));
+        for follower in followers {
+            let ticks = self.silent_ticks.entry(follower.node).or_default();
+            *ticks = if follower.is_active { 0 } else { *ticks + 1 };
+        }
+    }
+
+    fn status(&self) -> Status {
+        let mut status = status(self.node, &self.group, self.elections);
+        for follower in &mut status.followers {
+            let silent = self.silent_ticks.get(&follower.node).copied().unwrap_or_default();
+            follower.is_active |= silent < SILENT_TICKS;
+        }
+        status
     }
 
     /// Has the broker refuse messages while nothing becomes durable: its threads would wait for room in the log's buffer.
@@ -179,7 +241,7 @@ impl Driver {
         let is_new = *self.shared.leadership.borrow() != now;
         if is_new {
             self.change_lead(&now);
-            *self.shared.status.lock() = status(self.node, &self.group, self.elections);
+            *self.shared.status.lock() = self.status();
             self.shared.leadership.send_replace(now);
         }
     }

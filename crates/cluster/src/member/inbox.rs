@@ -1,5 +1,6 @@
 //! What waits for a group's thread.
 
+use crate::copy::Leading;
 use crate::{Change, NodeId, Packet, ProposeError};
 use courser_journal::{Failure, replica::Events};
 use parking_lot::{Condvar, Mutex};
@@ -14,8 +15,19 @@ const BYTES_MAX: usize = 64 << 20;
 
 /// An operator's wish, and who waits for the answer.
 pub(crate) enum Command {
-    Change { changes: Vec<Change>, answer: SyncSender<Result<(), ProposeError>> },
-    Transfer { node: NodeId, answer: SyncSender<Result<(), ProposeError>> },
+    Change {
+        changes: Vec<Change>,
+        answer: SyncSender<Result<(), ProposeError>>,
+    },
+    /// What a copy needs to know of a leader; and another leader, if this one's term is not above that.
+    Lead {
+        above: Option<u64>,
+        answer: SyncSender<Option<Leading>>,
+    },
+    Transfer {
+        node: NodeId,
+        answer: SyncSender<Result<(), ProposeError>>,
+    },
 }
 
 /// Everything that waits.

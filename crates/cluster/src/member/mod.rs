@@ -14,6 +14,7 @@ pub use config::{MemberConfig, MemberError, Origin};
 pub use driver::Driver;
 pub use status::{Leadership, Status};
 
+use crate::copy::{CopyError, CopySource};
 use crate::shard::{CheckpointThread, FollowerCheckpointError, ReplicatedShards};
 use crate::{Change, NodeId, Packet, ProposeError};
 use courser_journal::Journal;
@@ -130,6 +131,24 @@ impl Member {
     pub fn change_members(&self, changes: &[Change]) -> Result<(), ProposeError> {
         let changes = changes.to_vec();
         self.ask(|answer| Command::Change { changes, answer })
+    }
+
+    /// A copy of the log for another node: see [`CopySink`](crate::CopySink), which says what terms are too old for it. A
+    /// leader of such a term gives up its lead, and the node asks again. Blocks; not on the group's thread.
+    ///
+    /// # Errors
+    /// Why there is none now.
+    pub fn copy(&self, needs_term_above: Option<u64>) -> Result<CopySource, CopyError> {
+        let leading = |above| {
+            let (answer, answered) = mpsc::sync_channel(1);
+            let is_there = self.shared.inbox.put_command(Command::Lead { above, answer });
+            is_there.then(|| answered.recv().ok().flatten()).flatten()
+        };
+        let first = leading(needs_term_above).ok_or(CopyError::NotLeader)?;
+        if let Some(above) = needs_term_above.filter(|above| first.term <= *above) {
+            return Err(CopyError::Term(above));
+        }
+        CopySource::begin(&self.shared.replica, || leading(None))
     }
 
     /// Hands the lead over to a member, as soon as that has everything; if that takes too long, this node leads on.

@@ -1,6 +1,7 @@
 //! The thread of a group.
 
 use super::{Driver, Leadership, Shared};
+use crate::{GroupError, NodeId};
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +16,13 @@ pub(super) fn spawn(driver: Driver, tick: Duration) -> io::Result<JoinHandle<()>
         // The engine panics when somebody contradicts what is committed. Nothing of the group is used after that.
         let ended = catch_unwind(AssertUnwindSafe(move || run(driver, tick)));
         let reason = match ended {
-            Ok(Ok(())) => return,
+            Ok(Ok(None)) => return,
+            Ok(Ok(Some(leader))) => {
+                tracing::info!(%leader, "the leader's log begins behind this one's end: a copy is needed");
+                shared.inbox.stop();
+                shared.leadership.send_replace(Leadership::Lacks { leader });
+                return;
+            }
             Ok(Err(error)) => error.to_string(),
             Err(panic) => format!("consensus failed: {}", said(&*panic)),
         };
@@ -23,7 +30,8 @@ pub(super) fn spawn(driver: Driver, tick: Duration) -> io::Result<JoinHandle<()>
     })
 }
 
-fn run(mut driver: Driver, tick: Duration) -> Result<(), crate::GroupError> {
+/// Returns the leader without a copy of whose log this node can't go on, or nobody if it was stopped.
+fn run(mut driver: Driver, tick: Duration) -> Result<Option<NodeId>, GroupError> {
     let shared = Arc::clone(&driver.shared);
     let mut next_tick = now() + tick;
     loop {
@@ -36,7 +44,7 @@ fn run(mut driver: Driver, tick: Duration) -> Result<(), crate::GroupError> {
             next_tick = now + tick;
         }
         if !driver.turn_with(waiting, ticked)? {
-            return Ok(());
+            return Ok(driver.lacks());
         }
     }
 }

@@ -16,6 +16,12 @@ pub enum Leadership {
         /// In which term.
         term: u64,
     },
+    /// This node can't follow without a copy of the leader's log, see [`CopySink`](crate::CopySink). The group has ended
+    /// here, and is started again on the copy.
+    Lacks {
+        /// Who has offered one.
+        leader: NodeId,
+    },
     /// The group has ended on this node: its disk has failed, or consensus has.
     Ended {
         /// Why.

@@ -65,6 +65,62 @@ fn a_leader_without_a_majority_confirms_nothing() {
     assert_eq!(world.model.confirmed(), before, "a deposed broker has confirmed something");
 }
 
+/// Publishes so much, and makes checkpoints, that entries are let go of that a node lacks which is away.
+fn go_on_without(world: &mut World, leader: usize) {
+    for _ in 0..6 {
+        for _ in 0..12 {
+            world.publish(leader);
+            world.take(leader);
+            world.quiet_round();
+        }
+        (0..5).for_each(|_| world.quiet_round());
+        world.checkpoint(leader);
+    }
+}
+
+#[test]
+fn a_node_that_was_away_for_long_is_brought_a_copy_and_may_lead() {
+    let mut world = World::new(3, 3);
+    let leader = elect(&mut world);
+    let away = (leader + 1) % 3;
+    world.crash(away, false);
+    go_on_without(&mut world, leader);
+    let term = world.leader_term();
+    world.start(away);
+    world.settle();
+    assert_eq!(world.copies, 1);
+    assert_eq!(world.leader_term(), term, "nobody has to give up the lead for it");
+    world.crash((leader + 2) % 3, false);
+    world.transfer(leader, away);
+    (0..40).for_each(|_| world.quiet_round());
+    assert_eq!(world.leader(), Some(away), "it has all that was committed");
+}
+
+#[test]
+fn a_damaged_copy_is_replaced_by_one_of_a_later_term() {
+    let mut world = World::new(4, 3);
+    let leader = elect(&mut world);
+    for _ in 0..20 {
+        world.publish(leader);
+        world.quiet_round();
+    }
+    let damaged = (leader + 1) % 3;
+    let term = world.leader_term();
+    world.crash(damaged, false);
+    world.damage(damaged);
+    world.start(damaged);
+    assert!(world.nodes[damaged].lacks, "the damage is seen");
+    world.settle();
+    assert_eq!(world.copies, 1);
+    assert!(world.leader_term() > term, "the leader may have counted on what is lost");
+    let before = world.model.confirmed();
+    let leader = elect(&mut world);
+    // Some to the broker of the first term, which nobody serves any more.
+    (0..10).for_each(|_| world.publish(leader));
+    (0..10).for_each(|_| world.quiet_round());
+    assert!(world.model.confirmed() > before);
+}
+
 #[test]
 fn histories_of_three_brokers_lose_nothing() {
     let number = |name| env::var(name).ok().map(|number| number.parse().expect("a number"));
@@ -72,7 +128,7 @@ fn histories_of_three_brokers_lose_nothing() {
         Some(seed) => vec![seed],
         None => (0..number("COURSER_HISTORIES").unwrap_or(HISTORIES)).collect(),
     };
-    let (mut confirmed, mut settled, mut terms) = (0, 0, 0);
+    let (mut confirmed, mut settled, mut terms, mut copies) = (0, 0, 0, 0);
     for seed in &seeds {
         let told = Told(*seed);
         let mut world = World::new(*seed, 3);
@@ -81,12 +137,19 @@ fn histories_of_three_brokers_lose_nothing() {
         confirmed += world.model.confirmed();
         settled += world.model.settled();
         terms += world.model.terms();
+        copies += world.copies;
         std::mem::forget(told);
     }
-    println!("{} histories, {confirmed} confirms, {settled} settled, {terms} terms", seeds.len());
+    println!(
+        "{} histories, {confirmed} confirms, {settled} settled, {terms} terms, {copies} copies",
+        seeds.len()
+    );
     let enough = 10 * seeds.len();
     assert!(
-        confirmed > enough && settled > seeds.len() && terms > 2 * seeds.len(),
+        confirmed > enough
+            && settled > seeds.len()
+            && terms > 2 * seeds.len()
+            && copies > seeds.len() / 10,
         "hardly anything has happened"
     );
 }
@@ -116,7 +179,9 @@ fn step(world: &mut World) {
         905..925 => world.start(at),
         925..930 => world.isolate(at),
         930..940 => world.heal(),
-        940..950 => world.checkpoint(at),
+        940..946 => world.checkpoint(at),
+        946..950 => world.checkpoint(leader),
+        960..985 => world.copy(at),
         950..955 => (0..30).for_each(|_| world.quiet_round()),
         955 => (0..world.nodes.len()).for_each(|at| world.crash(at, true)),
         956..960 => (0..world.nodes.len()).for_each(|at| world.start(at)),

@@ -3,7 +3,8 @@
 use crate::model::Model;
 use courser_broker::{Broker, Limits};
 use courser_cluster::{
-    Driver, Identity, Leadership, Member, MemberConfig, NodeId, Options, Origin, Packet, Peers,
+    CopySink, CopySource, Driver, Identity, Leadership, Member, MemberConfig, NodeId, Options,
+    Origin, Packet, Peers,
 };
 use courser_codec::{Method, basic};
 use courser_journal::testing::{FakeDisk, Faults, Rng};
@@ -52,25 +53,41 @@ pub struct Serving {
     unsettled: Vec<(u64, u64)>,
 }
 
+/// What a group says after a turn.
+pub enum Turned {
+    GoesOn,
+    /// Its disk has failed.
+    PowerOff,
+    /// It needs a copy of the leader's log.
+    Lacks,
+}
+
+/// A copy that a node is brought.
+pub struct Copying {
+    pub source: CopySource,
+    pub sink: CopySink,
+    /// Which node gives it.
+    pub from: usize,
+}
+
 pub struct Node {
     pub id: NodeId,
     pub disk: FakeDisk,
     pub running: Option<Running>,
+    /// It can't run without a copy.
+    pub lacks: bool,
+    pub copying: Option<Copying>,
     founders: Vec<NodeId>,
 }
 
 impl Node {
     pub fn new(id: NodeId, founders: &[NodeId], seed: u64) -> Self {
         let disk = FakeDisk::new(seed ^ id.0 << 40);
-        Node { id, disk, running: None, founders: founders.to_vec() }
+        let founders = founders.to_vec();
+        Node { id, disk, running: None, lacks: false, copying: None, founders }
     }
 
-    /// Starts a node that is down.
-    pub fn start(&mut self, seed: u64) {
-        if self.running.is_some() {
-            return;
-        }
-        self.disk.set_faults(Faults::default());
+    fn config(&self, seed: u64) -> MemberConfig {
         let journal = courser_journal::Options {
             buffer_bytes: 64 << 10,
             checkpoint_after_bytes: 48 << 10,
@@ -78,7 +95,7 @@ impl Node {
             threads: false,
             ..courser_journal::Options::default()
         };
-        let config = MemberConfig {
+        MemberConfig {
             dir: PathBuf::from("group"),
             disk: Arc::new(self.disk.clone()),
             identity: IDENTITY,
@@ -86,12 +103,30 @@ impl Node {
             options: Options { seed, packet_bytes: 2000, ..Options::new(self.id) },
             tick: Duration::ZERO,
             journal,
-        };
+        }
+    }
+
+    /// Starts a node that is down.
+    pub fn start(&mut self, seed: u64) {
+        if self.running.is_some() || self.copying.is_some() {
+            return;
+        }
+        self.disk.set_faults(Faults::default());
         let sent = Arc::new(Sent::default());
-        let (member, driver) =
-            Member::idle(config, Arc::clone(&sent) as Arc<dyn Peers>).expect("a good copy");
-        let (serving, deposed) = (None, Vec::new());
-        self.running = Some(Running { member, driver, sent, serving, deposed });
+        match Member::idle(self.config(seed), Arc::clone(&sent) as Arc<dyn Peers>) {
+            Ok((member, driver)) => {
+                let (serving, deposed) = (None, Vec::new());
+                self.running = Some(Running { member, driver, sent, serving, deposed });
+                self.lacks = false;
+            }
+            Err(error) if error.needs_copy() => self.lacks = true,
+            Err(error) => panic!("node {} does not start: {error}", self.id),
+        }
+    }
+
+    /// Gets ready for a copy, if the disk works.
+    pub fn sink(&mut self) -> Result<CopySink, courser_cluster::MemberError> {
+        CopySink::new(&self.config(0))
     }
 
     /// Stops it at once: killed, or with its power lost.
@@ -103,6 +138,8 @@ impl Node {
             self.disk.kill()
         }
         self.running = None;
+        self.copying = None;
+        self.lacks = false;
     }
 
     pub fn serving(&mut self) -> Option<&mut Serving> {
@@ -118,17 +155,18 @@ impl Running {
         replica.maintain_once();
     }
 
-    /// One turn of the group's thread. False if its disk has failed.
-    pub fn turn(&mut self, ticked: bool, rng: &mut Rng, model: &mut Model) -> bool {
+    /// One turn of the group's thread.
+    pub fn turn(&mut self, ticked: bool, rng: &mut Rng, model: &mut Model) -> Turned {
         match self.driver.turn(ticked) {
-            Ok(_) => {}
+            Ok(true) => {}
+            Ok(false) => return Turned::Lacks,
             Err(error) => {
                 assert!(error.to_string().contains("the power is off"), "{error}");
-                return false;
+                return Turned::PowerOff;
             }
         }
         self.notice(rng, model);
-        true
+        Turned::GoesOn
     }
 
     /// Opens and drops brokers as the lead changes.

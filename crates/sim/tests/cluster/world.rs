@@ -2,7 +2,7 @@
 //! same history.
 
 use crate::model::Model;
-use crate::node::Node;
+use crate::node::{Copying, Node, Turned};
 use bytes::{Bytes, BytesMut};
 use courser_cluster::{NodeId, Packet};
 use courser_journal::testing::{Faults, Rng};
@@ -18,6 +18,9 @@ pub struct World {
     packets: Vec<Bytes>,
     /// Links that carry nothing, each in one direction.
     cut: BTreeSet<(NodeId, NodeId)>,
+    /// How often a node has noticed that it lacks a copy, and how many it was brought.
+    pub copies_begun: usize,
+    pub copies: usize,
 }
 
 impl World {
@@ -29,6 +32,8 @@ impl World {
             model: Model::default(),
             packets: Vec::new(),
             cut: BTreeSet::new(),
+            copies_begun: 0,
+            copies: 0,
         };
         (0..world.nodes.len()).for_each(|at| world.start(at));
         world
@@ -42,15 +47,51 @@ impl World {
 
     pub fn crash(&mut self, at: usize, power_too: bool) {
         self.nodes[at].crash(power_too);
+        for node in &mut self.nodes {
+            // What it was sending ends here.
+            drop(node.copying.take_if(|copying| copying.from == at));
+        }
     }
 
     /// One turn of a node's group.
     pub fn turn(&mut self, at: usize, ticked: bool) {
         let Some(running) = &mut self.nodes[at].running else { return };
-        if running.turn(ticked, &mut self.rng, &mut self.model) {
-            self.collect(at);
-        } else {
-            self.crash(at, true);
+        match running.turn(ticked, &mut self.rng, &mut self.model) {
+            Turned::GoesOn => self.collect(at),
+            Turned::PowerOff => self.crash(at, true),
+            Turned::Lacks => {
+                self.nodes[at].running = None;
+                self.nodes[at].lacks = true;
+                self.copies_begun += 1;
+            }
+        }
+    }
+
+    /// Brings a node that lacks a copy the next piece of one.
+    pub fn copy(&mut self, at: usize) {
+        if !self.nodes[at].lacks {
+            return;
+        }
+        let Some(mut copying) = self.nodes[at].copying.take() else { return self.begin_copy(at) };
+        let Ok(chunk) = copying.source.next_chunk() else { return };
+        let Some(chunk) = chunk else {
+            // It may have failed at its end: then it is begun again.
+            if copying.sink.finish().is_ok() {
+                self.copies += 1;
+            }
+            return self.start(at);
+        };
+        if copying.sink.chunk(&chunk).is_ok() {
+            self.nodes[at].copying = Some(copying);
+        }
+    }
+
+    fn begin_copy(&mut self, at: usize) {
+        let Some(from) = self.leader().filter(|from| *from != at) else { return };
+        let Ok(sink) = self.nodes[at].sink() else { return };
+        let Some(running) = &mut self.nodes[from].running else { return };
+        if let Ok(source) = running.driver.copy(sink.needs_term_above()) {
+            self.nodes[at].copying = Some(Copying { source, sink, from });
         }
     }
 
@@ -162,12 +203,7 @@ impl World {
         self.turn(at, false);
     }
 
-    /// Makes a checkpoint, which lets go of entries: not while somebody lacks some.
     pub fn checkpoint(&mut self, at: usize) {
-        let committed: BTreeSet<_> = (0..self.nodes.len()).map(|at| self.committed(at)).collect();
-        if committed.len() > 1 {
-            return;
-        }
         if let Some(running) = &mut self.nodes[at].running {
             running.checkpoint();
         }
@@ -183,19 +219,21 @@ impl World {
         for packet in std::mem::take(&mut self.packets) {
             self.hand_over(packet);
         }
-        (0..self.nodes.len()).for_each(|at| self.flush(at));
+        for at in 0..self.nodes.len() {
+            self.flush(at);
+            self.copy(at);
+        }
     }
 
     /// Everything comes back, and somebody serves what was confirmed.
     pub fn settle(&mut self) {
         self.heal();
-        (0..self.nodes.len()).for_each(|at| {
-            if self.nodes[at].running.is_some() {
-                self.nodes[at].disk.set_faults(Faults::default());
-            }
-            self.start(at);
-        });
         for _ in 0..400 {
+            for at in 0..self.nodes.len() {
+                self.nodes[at].disk.set_faults(Faults::default());
+                // Some have yet to notice that their power is off.
+                self.start(at);
+            }
             self.quiet_round();
             let Some(leader) = self.leader() else { continue };
             let committed = self.committed(leader);
@@ -205,6 +243,28 @@ impl World {
         }
         let commits: Vec<_> = (0..self.nodes.len()).map(|at| self.committed(at)).collect();
         panic!("the group does not come to rest: {commits:?}");
+    }
+
+    /// The term that is served.
+    pub fn leader_term(&mut self) -> Option<u64> {
+        let leader = self.leader()?;
+        self.nodes[leader].serving().map(|serving| serving.term)
+    }
+
+    pub fn transfer(&mut self, from: usize, to: usize) {
+        let to = self.nodes[to].id;
+        let running = self.nodes[from].running.as_mut().expect("it runs");
+        running.driver.transfer_to(to).expect("it leads");
+        self.collect(from);
+    }
+
+    /// Flips a bit in the middle of the log of a node that is down.
+    pub fn damage(&mut self, at: usize) {
+        let disk = &self.nodes[at].disk;
+        let mut segments = disk.names();
+        segments.retain(|path| path.extension().is_some_and(|end| end == "log"));
+        let first = segments.iter().min().expect("there is a log");
+        disk.corrupt(first, 6000, 4);
     }
 
     pub fn committed(&self, at: usize) -> Option<u64> {

@@ -1,0 +1,46 @@
+//! Whole copies of a group's log, for nodes that can't follow otherwise.
+//!
+//! A node needs one when its next entry is gone at the leader, or when its own copy is damaged. Its group does not run
+//! meanwhile: it votes for nobody and acknowledges nothing. A [`CopySource`] of a leader gives chunks, a [`CopySink`] puts
+//! them where the group is opened after that; how they get there is somebody else's.
+//!
+//! What the node has ever acknowledged may count for a majority, so the copy has to have it. That is certain in two cases:
+//!
+//! - the node's own log is whole, and the copy reaches as far, or comes from a leader of a term behind that log's last entry;
+//! - whatever was here, the copy comes from a leader of a term in which this node has taken no part. That leader was elected by
+//!   others, and had everything that was committed with this node's help.
+//!
+//! A leader gives copies only when an entry of its own term is committed: everything before is in them.
+
+mod head;
+mod sink;
+mod source;
+
+pub use sink::CopySink;
+pub use source::CopySource;
+pub(crate) use source::Leading;
+
+use courser_journal::replica::BootstrapError;
+
+/// Why a copy was not given, or not taken. It is asked for again from the beginning.
+#[derive(Debug, thiserror::Error)]
+pub enum CopyError {
+    /// Only a leader gives copies.
+    #[error("this node does not lead the group, and gives no copy of its log")]
+    NotLeader,
+    /// Another term is needed. The leader has given up its lead, so that there will be one.
+    #[error("a copy is needed from a leader of a later term than {0}")]
+    Term(u64),
+    /// The members have changed meanwhile.
+    #[error("the members of the group have changed while the copy was begun")]
+    Changed,
+    /// What has come is no copy, or one of another group.
+    #[error("what was received is no copy of this group's log")]
+    Malformed,
+    /// The copy may lack what this node has acknowledged.
+    #[error("the copy may lack what this node has acknowledged")]
+    TooOld,
+    /// It can't be read or written.
+    #[error(transparent)]
+    Journal(#[from] BootstrapError),
+}

@@ -1,0 +1,55 @@
+//! A copy as its leader gives it.
+
+use super::{CopyError, head::Head};
+use crate::Members;
+use bytes::Bytes;
+use courser_journal::replica::{Bootstrap, Replica};
+
+/// Bytes of files in one chunk.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// What a leader says of itself when a copy is begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leading {
+    pub term: u64,
+    pub members: Members,
+    pub members_index: u64,
+}
+
+/// A copy of the log of a group, chunk by chunk. Until it is dropped, nothing of the log is freed.
+pub struct CopySource {
+    head: Option<Head>,
+    bootstrap: Bootstrap,
+}
+
+impl CopySource {
+    /// Of all that is committed. `leading` says who leads: asked before the copy is begun, and after.
+    pub(crate) fn begin(
+        replica: &Replica,
+        mut leading: impl FnMut() -> Option<Leading>,
+    ) -> Result<Self, CopyError> {
+        let before = leading().ok_or(CopyError::NotLeader)?;
+        let bootstrap = replica.bootstrap()?;
+        let now = leading().ok_or(CopyError::NotLeader)?;
+        if now != before {
+            // Whether what has made the members is in the copy is not known.
+            return Err(CopyError::Changed);
+        }
+        let Leading { term, members, members_index } = now;
+        let (group, last) = (replica.identity().group, bootstrap.upto().index);
+        let head = Some(Head { group, term, last, members, members_index });
+        Ok(CopySource { head, bootstrap })
+    }
+
+    /// The next chunk, of a bit more than 1 MiB at most; none after the last. Blocks while it is read.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub fn next_chunk(&mut self) -> Result<Option<Bytes>, CopyError> {
+        if let Some(head) = self.head.take() {
+            return Ok(Some(head.encode()));
+        }
+        let chunk = self.bootstrap.next_chunk(CHUNK_BYTES)?;
+        Ok(chunk.map(|chunk| chunk.encode()))
+    }
+}
