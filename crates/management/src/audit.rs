@@ -21,8 +21,10 @@ const OLD_FILES: usize = 7;
 const UNKNOWN_A_MINUTE: u32 = 60;
 /// Bytes of a path that are noted.
 const PATH_BYTES_MAX: usize = 2048;
-/// Bytes at the end of the file that are looked at for the last lines.
-const TAIL_BYTES: u64 = 1 << 20;
+/// Bytes that are read at once for the last lines.
+const BLOCK_BYTES: u64 = 64 << 10;
+/// Lines that one request looks at.
+const LOOKED_AT_MAX: usize = 200_000;
 
 /// A request for a change, and what came of it.
 pub(crate) struct Entry<'a> {
@@ -79,22 +81,90 @@ impl Audit {
         }
     }
 
-    /// The last lines, newest first, `most` of them.
+    /// The lines that `wants` lets through, newest first, from the old files too: `most` of them behind
+    /// `skip` others. So many are looked at in all that one request takes no more than a moment.
     ///
     /// # Errors
-    /// When the file can't be read.
-    pub fn last(&self, most: usize) -> io::Result<Vec<Value>> {
-        let mut file = match File::open(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            opened => opened?,
-        };
-        let start = file.metadata()?.len().saturating_sub(TAIL_BYTES);
-        file.seek(SeekFrom::Start(start))?;
-        let mut tail = Vec::new();
-        file.take(TAIL_BYTES).read_to_end(&mut tail)?;
-        let lines = tail.split(|byte| *byte == b'\n').rev();
-        // The first one may be the rest of a line.
-        Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).take(most).collect())
+    /// When a file can't be read.
+    pub fn page(
+        &self,
+        skip: usize,
+        most: usize,
+        wants: &dyn Fn(&Value) -> bool,
+    ) -> io::Result<AuditPage> {
+        let mut page = AuditPage::default();
+        let (mut wanted, mut looked_at) = (0, 0);
+        for nth in 0..=OLD_FILES {
+            let path = if nth == 0 { self.path.clone() } else { old(&self.path, nth) };
+            let file = match File::open(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+                opened => opened?,
+            };
+            let mut lines = LastLines::of(file)?;
+            while let Some(line) = lines.next()? {
+                let Ok(line) = serde_json::from_slice::<Value>(&line) else { continue };
+                if page.lines.len() == most || looked_at == LOOKED_AT_MAX {
+                    page.has_more = true;
+                    return Ok(page);
+                }
+                looked_at += 1;
+                if wants(&line) {
+                    wanted += 1;
+                    if wanted > skip {
+                        page.lines.push(line);
+                    }
+                }
+            }
+        }
+        Ok(page)
+    }
+}
+
+/// Some lines of the log.
+#[derive(Debug, Default)]
+pub(crate) struct AuditPage {
+    pub lines: Vec<Value>,
+    /// There may be more behind them.
+    pub has_more: bool,
+}
+
+/// The lines of a file, the last one first. What stands behind the last line break is no line yet.
+struct LastLines {
+    file: File,
+    /// What is before this is not read yet.
+    start: u64,
+    /// What has been read and not given out.
+    read: Vec<u8>,
+}
+
+impl LastLines {
+    fn of(file: File) -> io::Result<Self> {
+        let start = file.metadata()?.len();
+        let mut lines = LastLines { file, start, read: Vec::new() };
+        lines.next()?;
+        Ok(lines)
+    }
+
+    /// The line before the last one that was given out.
+    fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+        loop {
+            if let Some(at) = self.read.iter().rposition(|byte| *byte == b'\n') {
+                let line = self.read.split_off(at + 1);
+                self.read.pop();
+                return Ok(Some(line));
+            }
+            if self.start == 0 {
+                let first = std::mem::take(&mut self.read);
+                return Ok(Some(first).filter(|line| !line.is_empty()));
+            }
+            let block = self.start.min(BLOCK_BYTES);
+            self.start -= block;
+            self.file.seek(SeekFrom::Start(self.start))?;
+            let mut bytes = Vec::new();
+            Read::by_ref(&mut self.file).take(block).read_to_end(&mut bytes)?;
+            bytes.append(&mut self.read);
+            self.read = bytes;
+        }
     }
 }
 
@@ -142,20 +212,22 @@ impl State {
     }
 }
 
+/// The path of an old file.
+fn old(path: &Path, nth: usize) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{nth}"));
+    PathBuf::from(name)
+}
+
 /// Makes room for a new file.
 fn rotate(path: &Path) -> io::Result<()> {
-    let old = |nth: usize| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{nth}"));
-        PathBuf::from(name)
-    };
     for nth in (1..OLD_FILES).rev() {
-        match rename(old(nth), old(nth + 1)) {
+        match rename(old(path, nth), old(path, nth + 1)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
     }
-    rename(path, old(1))
+    rename(path, old(path, 1))
 }
 
 impl fmt::Debug for Audit {
@@ -179,19 +251,23 @@ mod tests {
         (folder, audit)
     }
 
+    fn newest(audit: &Audit, most: usize) -> Vec<Value> {
+        audit.page(0, most, &|_| true).expect("lines").lines
+    }
+
     #[test]
     fn a_line_says_who_did_what() {
         let (_folder, audit) = log();
-        assert!(audit.last(10).expect("no file yet").is_empty());
+        assert!(newest(&audit, 10).is_empty());
         audit.note(&entry(Some("me"), 5));
         audit.note(&entry(Some("you"), 6));
-        let last = audit.last(10).expect("lines");
+        let last = newest(&audit, 10);
         let expected = json!({
             "at_ms": 6, "user": "you", "peer": "127.0.0.1:1", "method": "PUT",
             "path": "/api/queues/%2F/q", "status": 201,
         });
         assert_eq!((last.len(), &last[0]), (2, &expected));
-        assert_eq!(audit.last(1).expect("lines").len(), 1);
+        assert_eq!(newest(&audit, 1).len(), 1);
     }
 
     #[test]
@@ -201,7 +277,7 @@ mod tests {
             audit.note(&entry(None, 5));
         }
         audit.note(&entry(Some("me"), 6));
-        let last = audit.last(5000).expect("lines");
+        let last = newest(&audit, 5000);
         assert_eq!(last.len(), UNKNOWN_A_MINUTE as usize + 1);
         assert_eq!(last[0]["left_out"], 1000 - u64::from(UNKNOWN_A_MINUTE));
     }
@@ -216,6 +292,26 @@ mod tests {
         }
         let files = std::fs::read_dir(folder.path()).expect("the folder").count();
         assert_eq!(files, OLD_FILES + 1);
-        assert_eq!(audit.last(10).expect("lines").len(), 1);
+        let ages: Vec<u64> = newest(&audit, 100)
+            .iter()
+            .map(|line| line["at_ms"].as_u64().expect("a time"))
+            .collect();
+        let expected: Vec<u64> = (2..OLD_FILES as u64 + 3).rev().collect();
+        assert_eq!(ages, expected, "newest first, of all files");
+    }
+
+    #[test]
+    fn lines_are_found_page_by_page_however_long_the_file_is() {
+        let (_folder, audit) = log();
+        for nth in 0..3000 {
+            audit.note(&entry(Some(if nth % 3 == 0 { "me" } else { "you" }), nth));
+        }
+        let mine = |line: &Value| line["user"] == "me";
+        let page = audit.page(900, 60, &mine).expect("lines");
+        let ages: Vec<u64> = page.lines.iter().filter_map(|line| line["at_ms"].as_u64()).collect();
+        let expected: Vec<u64> = (0..1000).rev().skip(900).take(60).map(|nth| nth * 3).collect();
+        assert!(page.has_more && ages == expected, "{ages:?}");
+        let end = audit.page(990, 60, &mine).expect("lines");
+        assert_eq!((end.lines.len(), end.has_more), (10, false));
     }
 }

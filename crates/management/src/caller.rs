@@ -14,7 +14,7 @@ const NOT_PERMITTED: &str = "User not authorised to access object";
 const OPERATOR: &str = "(operator)";
 
 /// A user who has logged in.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub user: Arc<User>,
     accounts: Arc<Accounts>,
@@ -61,6 +61,21 @@ impl Caller {
     /// Whether it may see what is in a vhost.
     pub fn may_enter(&self, vhost: &str) -> bool {
         self.is_administrator() || self.directory.permission(self.name(), vhost).is_some()
+    }
+
+    /// Whether it is who it was when it asked: neither deleted, nor with another password or other tags.
+    pub fn is_still_there(&self) -> bool {
+        let unchanged = |user: &User| {
+            user.password == self.user.password && user.tags.iter().eq(self.user.tags.iter())
+        };
+        self.is_operator
+            || self.accounts.directory().user(self.name()).is_some_and(|user| unchanged(user))
+    }
+
+    /// As [`Caller::may_enter`], by what holds now.
+    pub fn may_still_enter(&self, vhost: &str) -> bool {
+        let directory = self.accounts.directory();
+        self.is_administrator() || directory.permission(self.name(), vhost).is_some()
     }
 
     pub fn need_login(&self) -> Result<(), Refusal> {

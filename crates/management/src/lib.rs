@@ -13,6 +13,7 @@ mod definitions;
 mod http;
 mod json;
 mod list;
+mod log_lines;
 mod login;
 mod metrics;
 mod openapi;
@@ -28,9 +29,11 @@ mod settings;
 mod slow;
 
 pub use definitions::{ImportError, Imported, import};
-pub use metrics::{CertificateFigures, EndpointFigures, Exporter, LoginCounts, ServerFigures};
+pub use log_lines::{LogLevel, LogLine, LogLines};
+pub use metrics::{EndpointFigures, Exporter, LoginCounts, ServerFigures};
 pub use settings::{
-    ListenerFacts, NodeFacts, ServeWebSocket, Settings, Upgraded, Web, WebSocketEnds,
+    Certificate, CertificateUse, ListenerFacts, NodeFacts, ServeWebSocket, Settings, Upgraded, Web,
+    WebSocketEnds,
 };
 
 use audit::Audit;

@@ -1,5 +1,6 @@
 //! What the API is told by whoever starts it.
 
+use crate::log_lines::LogLines;
 use courser_auth::Accounts;
 use hyper_util::rt::TokioIo;
 use std::fmt;
@@ -22,6 +23,10 @@ pub struct Settings {
     pub web: Web,
     /// Who serves AMQP over WebSocket; nobody does without.
     pub websocket: Option<ServeWebSocket>,
+    /// The last lines of the log.
+    pub log: Arc<LogLines>,
+    /// The certificates in use.
+    pub certificates: Arc<dyn Fn() -> Vec<Certificate> + Send + Sync>,
     /// The file that says who has asked for which change; none if nobody wants to know.
     pub audit_log: Option<PathBuf>,
 }
@@ -104,6 +109,39 @@ pub struct NodeFacts {
     pub listeners: Vec<ListenerFacts>,
     /// The settings that it runs with, without secrets.
     pub settings: serde_json::Value,
+}
+
+/// What a certificate is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CertificateUse {
+    /// The broker shows it to clients.
+    Server,
+    /// The broker trusts clients whose certificates it has signed.
+    ClientAuthority,
+}
+
+/// A certificate in use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certificate {
+    /// Its file.
+    pub path: String,
+    /// What it is for.
+    pub purpose: CertificateUse,
+    /// The host names for which clients are shown it; empty for all that no other one is for.
+    pub hosts: Vec<String>,
+    /// Whose it is, as RFC 4514 writes it.
+    pub subject: String,
+    /// The other names in it: of hosts, addresses and the like.
+    pub alternative_names: Vec<String>,
+    /// Who has signed it.
+    pub issuer: String,
+    /// Its number there, in hexadecimal digits.
+    pub serial: String,
+    /// From when on it is good, in seconds since 1970.
+    pub not_before_s: i64,
+    /// When it expires, in seconds since 1970.
+    pub not_after_s: i64,
 }
 
 /// Where the broker listens, and for what.

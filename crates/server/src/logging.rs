@@ -5,6 +5,7 @@
 //! a terminal.
 
 use anyhow::Context;
+use courser::{Escaped, KeepLogLines};
 use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal, Stderr, Write};
 use std::process::ExitCode;
@@ -16,6 +17,8 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::field::MakeExt;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// Lines that wait to be written. One is some hundred bytes, a few thousand at the very most.
 const LINES_MAX: usize = 4096;
@@ -43,14 +46,13 @@ impl Log {
             .finish(Output::new(Arc::clone(&dropped)));
         // Nobody else sets it.
         let _ = dropped.set(out.error_counter());
-        tracing_subscriber::fmt()
-            .with_env_filter(filter)
+        let written = tracing_subscriber::fmt::layer()
             .with_ansi(io::stderr().is_terminal())
             .fmt_fields(debug_fn(write_field).delimited(" "))
             .with_writer(out.clone())
             // It would say in the log that nobody reads the log, and panic for it.
-            .log_internal_errors(false)
-            .init();
+            .log_internal_errors(false);
+        tracing_subscriber::registry().with(filter).with(written).with(KeepLogLines).init();
         Ok(Log { out, _worker: worker })
     }
 
@@ -72,21 +74,6 @@ fn write_field(out: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> f
         }
     }
     write!(Escaped(out), "{value:?}")
-}
-
-/// Writes control characters as escapes.
-struct Escaped<'a, W>(&'a mut W);
-
-impl<W: fmt::Write> fmt::Write for Escaped<'_, W> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let mut rest = text;
-        while let Some((start, control)) = rest.char_indices().find(|(_, c)| c.is_control()) {
-            self.0.write_str(&rest[..start])?;
-            write!(self.0, "{}", control.escape_default())?;
-            rest = &rest[start + control.len_utf8()..];
-        }
-        self.0.write_str(rest)
-    }
 }
 
 /// Standard error, and how many lines did not get there.

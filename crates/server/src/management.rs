@@ -4,6 +4,8 @@ use crate::VERSION;
 use crate::config::{ClientCertificates, Config};
 use crate::driver::Shared;
 use crate::http::HttpAddresses;
+use crate::log_lines;
+use crate::tls::Acceptor;
 use crate::websocket;
 use courser_management::{Api, ListenerFacts, NodeFacts, Settings, Web};
 use std::net::SocketAddr;
@@ -15,8 +17,8 @@ pub(crate) fn api(
     config: &Config,
     shared: &Arc<Shared>,
     (plain, tls): (&[SocketAddr], &[SocketAddr]),
-    http: &HttpAddresses,
-    metrics: &HttpAddresses,
+    (http, metrics): (&HttpAddresses, &HttpAddresses),
+    acceptor: Option<&Arc<Acceptor>>,
     stopping: &watch::Receiver<bool>,
 ) -> Arc<Api> {
     let listening = |protocol: &'static str, addresses: &[SocketAddr]| {
@@ -46,9 +48,14 @@ pub(crate) fn api(
         listeners,
         settings: config.without_secrets(),
     };
+    let acceptor = acceptor.cloned();
+    let certificates =
+        move || acceptor.as_ref().map(|acceptor| acceptor.certificates()).unwrap_or_default();
     let websocket = config.management.websocket.then(|| websocket::serve(shared, stopping));
     let settings = Settings {
         websocket,
+        log: log_lines::lines(),
+        certificates: Arc::new(certificates),
         accounts: Arc::clone(shared.broker.accounts()),
         login_slots: shared.logins.slots(),
         now_ms: Arc::new(move || clock.now_ms()),

@@ -2,11 +2,8 @@
 
 use crate::config::Config;
 use crate::driver::Shared;
-use crate::tls::Acceptor;
 use courser_gateway::{Gateway, Metrics};
-use courser_management::{
-    Api, CertificateFigures, EndpointFigures, Exporter, LoginCounts, ServerFigures,
-};
+use courser_management::{Api, EndpointFigures, Exporter, LoginCounts, ServerFigures};
 use std::sync::Arc;
 
 /// Shows the metrics of the broker that `api` is of.
@@ -14,29 +11,18 @@ pub(crate) fn exporter(
     config: &Config,
     shared: &Arc<Shared>,
     api: &Arc<Api>,
-    acceptor: Option<&Arc<Acceptor>>,
     gateway: Option<&Gateway>,
 ) -> Arc<Exporter> {
-    let (shared, acceptor) = (Arc::clone(shared), acceptor.cloned());
+    let shared = Arc::clone(shared);
     let endpoints = gateway.map(Gateway::counters).unwrap_or_default();
     let figures = move || {
         let (succeeded, failed) = shared.logins.counts();
         ServerFigures {
             amqp_logins: LoginCounts { succeeded, failed },
-            certificates: acceptor.as_deref().map(certificates).unwrap_or_default(),
             endpoints: endpoints.iter().map(|(name, counters)| endpoint(name, counters)).collect(),
         }
     };
     Exporter::new(Arc::clone(api), figures, config.metrics.authentication)
-}
-
-fn certificates(acceptor: &Acceptor) -> Vec<CertificateFigures> {
-    let shown = acceptor.certificates().into_iter().map(|one| CertificateFigures {
-        path: one.path.display().to_string(),
-        subject: one.subject,
-        not_after_s: one.not_after_s,
-    });
-    shown.collect()
 }
 
 fn endpoint(name: &str, counters: &Metrics) -> EndpointFigures {

@@ -196,16 +196,15 @@ impl Server {
             bound.serve(&shared, acceptor.clone(), open_files, &stopping)?;
         let amqp = (&*addresses, &*tls_addresses);
         let metrics_at = for_metrics.addresses();
-        let api =
-            management::api(&config, &shared, amqp, &http.addresses(), &metrics_at, &stopping);
+        let http_at = http.addresses();
+        let at = (&http_at, &metrics_at);
+        let api = management::api(&config, &shared, amqp, at, acceptor.as_ref(), &stopping);
         if !for_metrics.is_empty() {
-            let exporter =
-                metrics::exporter(&config, &shared, &api, acceptor.as_ref(), gateway.as_ref());
+            let exporter = metrics::exporter(&config, &shared, &api, gateway.as_ref());
             let service = HttpService::Metrics(exporter);
             for_metrics.serve(&service, acceptor.as_ref(), open_files, &stopping);
         }
         let _socket = socket.map(|socket| socket.serve(Arc::clone(&api), stopping.clone()));
-        let http_at = http.addresses();
         http.serve(&HttpService::Api(api), acceptor.as_ref(), open_files, &stopping);
         timers::start(&shared.broker, clock, stopping);
         let checkpoints = storage.start_checkpoints();

@@ -1,7 +1,7 @@
-//! Ending what clients have begun: a consumer, a channel.
+//! Ending what clients have begun: a consumer, a channel; and holding back what they would get.
 
-use super::Admin;
-use crate::fault::Fault;
+use super::{Admin, Event, EventKind};
+use crate::fault::{Fault, store_fault};
 use crate::outbox::Outbox;
 use crate::queue::{Departure, Queue};
 use crate::vhost::Vhost;
@@ -61,6 +61,46 @@ impl Admin {
             Departure::OthersMayGoOn => drop(queue.activate_next(&*shard.store, wakes)),
         }
         shard.post_dead_letters(wakes);
+    }
+
+    /// Pauses a queue: it takes messages, and clients get none of them, until it is resumed. If the queue
+    /// survives a restart, so does that. Returns whether it was not paused before.
+    ///
+    /// # Errors
+    /// When the queue is not there, or that can't be kept.
+    pub fn pause_queue(&self, vhost: &str, name: &[u8]) -> Result<bool, Fault> {
+        self.set_paused(vhost, name, true)
+    }
+
+    /// Resumes a queue: clients get its messages again. Returns whether it was paused.
+    ///
+    /// # Errors
+    /// As [`Admin::pause_queue`]; or when the store can't read what waits.
+    pub fn resume_queue(&self, vhost: &str, name: &[u8]) -> Result<bool, Fault> {
+        self.set_paused(vhost, name, false)
+    }
+
+    fn set_paused(&self, vhost: &str, name: &[u8], on: bool) -> Result<bool, Fault> {
+        let (vhost, queue) = self.known_queue(vhost, name)?;
+        let (mut wakes, mut fed) = (Wakes::default(), Ok(()));
+        let changed = {
+            let shard = vhost.shard();
+            let _gate = shard.gate.read();
+            let changed = vhost.pause_queue(&queue, on)?;
+            if changed && !on {
+                fed = queue.go_on(&*shard.store, &mut wakes);
+                shard.post_dead_letters(&mut wakes);
+            }
+            changed
+        };
+        wakes.wake_all();
+        if changed {
+            let kind = if on { EventKind::QueuePaused } else { EventKind::QueueResumed };
+            let event = || Event::new(self.broker.now_ms(), kind, &vhost.name, &queue.name);
+            self.broker.monitor.events.tell(event);
+        }
+        fed.map_err(store_fault)?;
+        Ok(changed)
     }
 
     /// Has a channel closed; its client is told 406 (`PRECONDITION_FAILED`), which ends no connection,

@@ -22,6 +22,7 @@ mod publish;
 mod queues;
 mod relocate;
 mod route_trace;
+mod streams;
 mod unacked;
 mod vhosts;
 
@@ -40,6 +41,7 @@ pub use publish::{NewMessage, Published, Publishing};
 pub use queues::{QueueGlance, QueueView, StreamView};
 pub use relocate::{MoveTarget, MoveTo, Relocated, Selection};
 pub use route_trace::{RouteStep, RouteTrace, RoutedBinding, RoutedQueue};
+pub use streams::{StreamFollower, StreamPage};
 pub use unacked::UnackedView;
 pub use vhosts::{MessageTotals, VhostView};
 
@@ -57,6 +59,7 @@ pub use crate::monitor::{
 };
 pub use crate::policy::{ApplyTo, Policy, PolicyError, PolicyKind};
 pub use crate::queue::QueueStatus;
+pub use crate::stream::Start as StreamStart;
 pub use crate::vhost::{VhostLimits, VhostSettings};
 pub use courser_store::{Figures as LogFigures, SYNC_DURATIONS};
 

@@ -38,6 +38,8 @@ pub struct QueueView {
     pub unacked: usize,
     /// Consumers, blocked ones included.
     pub consumers: usize,
+    /// Clients get nothing from it for now.
+    pub paused: bool,
     /// What is there of a stream.
     pub stream: Option<StreamView>,
     /// How many messages have come and gone.
@@ -73,6 +75,11 @@ impl QueueGlance<'_> {
     /// What it holds.
     pub fn status(&self) -> QueueStatus {
         self.queue.status()
+    }
+
+    /// Whether clients get nothing from it for now.
+    pub fn is_paused(&self) -> bool {
+        self.queue.is_paused()
     }
 
     /// How many messages have come and gone.
@@ -129,6 +136,7 @@ impl View for QueueView {
             unacked,
             consumers,
             counts: queue.counts(),
+            paused: queue.is_paused(),
             stream: queue.stream().map(|stream| StreamView {
                 first_offset: stream.first_offset(),
                 next_offset: stream.next_offset(),

@@ -64,6 +64,10 @@ kinds! {
     QueueDeleted "queue.deleted",
     /// Everything that waited in a queue has been dropped.
     QueuePurged "queue.purged",
+    /// Clients get nothing from a queue until it is resumed.
+    QueuePaused "queue.paused",
+    /// Clients get the messages of a queue again.
+    QueueResumed "queue.resumed",
     /// A binding has been made; the name is that of its source.
     BindingCreated "binding.created",
     /// A binding has gone; the name is that of its source.

@@ -44,6 +44,8 @@ pub(crate) const QUEUE: u8 = b'q';
 pub(crate) const BINDING: u8 = b'b';
 
 const AUTO_DELETE: u8 = 1;
+/// Clients get nothing from a queue for now.
+const PAUSED: u8 = 8;
 const INTERNAL: u8 = 2;
 const TRACING: u8 = 1;
 const PROTECTED: u8 = 2;
@@ -64,6 +66,8 @@ pub(crate) enum Definition {
         name: ShortString,
         id: u64,
         settings: QueueSettings,
+        /// Clients get nothing from it for now.
+        paused: bool,
     },
     Binding {
         vhost: String,
@@ -124,7 +128,8 @@ pub(crate) fn queue_key(vhost: &str, name: &ShortString) -> Vec<u8> {
 
 pub(crate) fn queue_value(queue: &Queue) -> Vec<u8> {
     let mut value = queue.id.to_le_bytes().to_vec();
-    value.push(u8::from(queue.settings.auto_delete) * AUTO_DELETE);
+    let auto_delete = u8::from(queue.settings.auto_delete) * AUTO_DELETE;
+    value.push(auto_delete | (u8::from(queue.is_paused()) * PAUSED));
     value.extend_from_slice(&queue.settings.arguments.to_entries());
     value
 }
@@ -291,7 +296,7 @@ pub(crate) fn parse(key: &[u8], value: &[u8]) -> Option<Definition> {
                 arguments: table(arguments)?,
             };
             let (id, name) = (u64::from_le_bytes(*id), ShortString::new(rest).ok()?);
-            Some(Definition::Queue { vhost, name, id, settings })
+            Some(Definition::Queue { vhost, name, id, settings, paused: flags & PAUSED != 0 })
         }
         BINDING => {
             let mut rest = rest;

@@ -181,9 +181,10 @@ impl Broker {
                     found.histories.insert(exchange.id, Arc::clone(history));
                 }
             }
-            Definition::Queue { vhost, name, id, settings } => {
+            Definition::Queue { vhost, name, id, settings, paused } => {
                 let vhost = on_shard(&vhost)?;
                 let queue = vhost.make_queue(id, name, settings);
+                queue.set_paused(paused);
                 found.queues.insert(id, queue.clone());
                 vhost.restore(Destination::Queue(queue));
             }

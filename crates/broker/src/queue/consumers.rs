@@ -130,6 +130,11 @@ impl Consumers {
         self.all.len() - self.free.len()
     }
 
+    /// Calls `each` with the connection of every consumer.
+    pub fn for_each_outbox(&self, each: &mut dyn FnMut(&Arc<Outbox>)) {
+        self.all.iter().flatten().for_each(|consumer| each(&consumer.outbox));
+    }
+
     /// Whether the consumer with this key is one of this connection and channel.
     pub fn is_of(&self, key: u32, outbox: &Arc<Outbox>, channel: u16) -> bool {
         self.get(key).is_some_and(|one| Arc::ptr_eq(&one.outbox, outbox) && one.channel == channel)

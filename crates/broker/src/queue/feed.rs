@@ -131,6 +131,9 @@ impl Queue {
         settling: &mut Settling,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
+        if self.is_paused() {
+            return Ok(());
+        }
         let mut handed = 0;
         let mut deliveries = DeliveryCounts::default();
         while !source.is_empty() {

@@ -16,6 +16,7 @@ mod handed_out;
 mod lease;
 mod message_notes;
 mod packed;
+mod pause;
 mod peek;
 mod priority;
 mod ready;
@@ -112,6 +113,8 @@ pub struct Queue {
     stamps: AtomicBool,
     /// There are to be copies of what is delivered.
     traced: AtomicBool,
+    /// Clients get nothing from it for now.
+    paused: AtomicBool,
     /// It refuses messages that it has no room for.
     refuses: AtomicBool,
     backlog: AtomicUsize,
@@ -232,6 +235,7 @@ impl Queue {
             posting: Mutex::new(()),
             stamps: AtomicBool::new(false),
             traced: AtomicBool::new(false),
+            paused: AtomicBool::new(false),
             refuses: AtomicBool::new(false),
             backlog: AtomicUsize::new(0),
             consumed: AtomicU64::new(0),

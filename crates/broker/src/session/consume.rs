@@ -5,7 +5,7 @@ use crate::arguments::consumer_priority;
 use crate::direct_reply::REPLY_TO;
 use crate::fault::{Fault, Resource};
 use crate::outbox::wire::WireBuffer;
-use crate::queue::{NewConsumer, Queue, Taking};
+use crate::queue::{NewConsumer, Polled, Queue, Taking};
 use crate::vhost::clean_name;
 use courser_codec::{Method, ShortString, basic, channel};
 use courser_store::Lsn;
@@ -127,7 +127,7 @@ impl Session {
             self.shard.post_dead_letters(&mut self.wakes);
         }
         let mut undeliverable = false;
-        let got = queue.poll((&self.outbox, number), store, &mut self.wakes, |sequence, polled| {
+        let mut with = |sequence, polled: Polled<'_>| {
             let mut outbox = self.outbox.lock();
             undeliverable = !WireBuffer::fits(&polled.message, outbox.frame_max());
             if undeliverable {
@@ -146,7 +146,11 @@ impl Session {
                 }
                 None => Taking::ForGood,
             }
-        });
+        };
+        let got = match queue.is_paused() {
+            true => Ok(false),
+            false => queue.poll((&self.outbox, number), store, &mut self.wakes, &mut with),
+        };
         if undeliverable {
             return Err(Fault::new(501, "a content header does not fit the negotiated frame_max"));
         }

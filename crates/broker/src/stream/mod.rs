@@ -13,6 +13,7 @@
 
 mod arguments;
 mod content;
+mod read;
 mod reader;
 mod start;
 
@@ -21,7 +22,7 @@ pub(crate) use arguments::{
 };
 pub(crate) use content::Filter;
 pub(crate) use reader::StreamReader;
-pub(crate) use start::Start;
+pub use start::Start;
 
 use crate::outbox::Outbox;
 use crate::posting::PublishRun;
@@ -230,7 +231,7 @@ impl Stream {
     }
 
     /// A reader is gone and need not be woken.
-    fn forget(&self, reader: u64) {
+    pub fn forget(&self, reader: u64) {
         self.state.lock().sleeping.remove(&reader);
     }
 
@@ -289,11 +290,13 @@ impl Stream {
         let mut state = self.state.lock();
         state.deleted = true;
         timers.disarm(&mut state.timer, (self.id, TimerKind::Age));
-        state.sleeping = FxHashMap::default();
+        let sleeping = std::mem::take(&mut state.sleeping);
         let next_offset = state.index.next_offset();
         let messages = state.index.len();
         let gone = state.index.trim(next_offset);
         self.first_offset.store(next_offset, Ordering::Release);
+        drop(state);
+        sleeping.values().for_each(|outbox| outbox.wake());
         (messages, gone)
     }
 }

@@ -107,6 +107,9 @@ impl StreamReader {
                 Err(Blocked::Gone) => return Ok(false),
                 Err(_) => return Ok(true),
             }
+            if queue.is_paused() {
+                return Ok(true);
+            }
             if self.ahead.is_empty() {
                 self.asleep_until = stream.sleep(self.id, self.offset, outbox);
                 if self.asleep_until.is_some() {

@@ -8,7 +8,7 @@ const ARGUMENT: &str = "x-stream-offset";
 
 /// A place in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Start {
+pub enum Start {
     /// The oldest message.
     First,
     /// The newest message.
@@ -23,7 +23,11 @@ pub(crate) enum Start {
 
 impl Start {
     /// What a consumer's arguments ask for; `next` where they do not say.
-    pub fn parse(arguments: &FieldTable, now_ms: u64, queue: &Resource<'_>) -> Result<Self, Fault> {
+    pub(crate) fn parse(
+        arguments: &FieldTable,
+        now_ms: u64,
+        queue: &Resource<'_>,
+    ) -> Result<Self, Fault> {
         let Some(value) = arguments.get(ARGUMENT) else { return Ok(Start::Next) };
         if let FieldValue::Timestamp(seconds) = value {
             return Ok(Start::Time(seconds.saturating_mul(1000)));

@@ -53,6 +53,33 @@ impl Vhost {
         }
     }
 
+    /// Has the log know that a queue is paused now, or not any more. It has the queue already.
+    fn redefine_queue(&self, queue: &Queue) -> Result<Lsn, Fault> {
+        if !queue.settings.survives() {
+            return Ok(Lsn::default());
+        }
+        let key = definition::queue_key(&self.name, &queue.name);
+        self.append_definition(&key, &definition::queue_value(queue))
+    }
+
+    /// Pauses a queue, or ends that: then [`Queue::go_on`] has to follow. Returns whether that is a
+    /// change.
+    pub(crate) fn pause_queue(&self, queue: &Arc<Queue>, on: bool) -> Result<bool, Fault> {
+        let _write = self.write.lock();
+        let is_there = self.queue(queue.name.as_bytes());
+        if !is_there.is_some_and(|there| Arc::ptr_eq(&there, queue)) {
+            return Err(self.no_queue(queue.name.as_bytes()));
+        }
+        if !queue.set_paused(on) {
+            return Ok(false);
+        }
+        if let Err(fault) = self.redefine_queue(queue) {
+            queue.set_paused(!on);
+            return Err(fault);
+        }
+        Ok(true)
+    }
+
     pub(super) fn define_binding(
         &self,
         source: &Exchange,

@@ -272,7 +272,7 @@ pub(super) const COMMANDS: &[Spec] = &[
 ];
 
 /// Rows of a list that has more than is asked for.
-fn rows(
+pub(super) fn rows(
     found: &serde_json::Value,
     columns: &[&str],
     wanted: impl Fn(&serde_json::Value) -> bool,

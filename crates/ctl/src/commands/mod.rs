@@ -7,6 +7,7 @@ mod connections;
 mod definitions;
 mod limits;
 mod lists;
+mod log;
 mod node;
 mod parameters;
 mod permissions;
@@ -28,6 +29,7 @@ pub(crate) struct Group {
 pub(crate) const GROUPS: &[Group] = &[
     Group { title: "The broker", commands: node::COMMANDS },
     Group { title: "Health checks", commands: checks::COMMANDS },
+    Group { title: "Log and certificates", commands: log::COMMANDS },
     Group { title: "Lists", commands: lists::COMMANDS },
     Group { title: "Queues", commands: queues::COMMANDS },
     Group { title: "Connections", commands: connections::COMMANDS },

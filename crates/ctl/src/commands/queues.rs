@@ -4,9 +4,12 @@ use crate::client::{good, segment};
 use crate::failure::{DATA, Failure, USAGE};
 use crate::input::Input;
 use crate::session::Session;
-use crate::spec::{Action, Body, Change, Output, Spec, flag, refused, required};
+use crate::spec::{Action, Body, Change, Output, Refused, Spec, flag, refused, required};
 use bytes::Bytes;
 use hyper::Method;
+
+const NO_QUEUE: &[Refused] =
+    &[refused(404, DATA, "Object (queue, stream, exchange, etc) was not found")];
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec {
@@ -19,7 +22,35 @@ pub(super) const COMMANDS: &[Spec] = &[
             method: "DELETE",
             path: "/api/queues/{vhost}/{queue}/contents",
             body: Body::Nothing,
-            refusals: &[refused(404, DATA, "Object (queue, stream, exchange, etc) was not found")],
+            refusals: NO_QUEUE,
+            done: "",
+        }),
+    },
+    Spec {
+        name: "pause_queue",
+        about: "Have a queue hand out no messages to clients until it is resumed",
+        arguments: &[required("queue", "The queue's name")],
+        examples: &["pause_queue -p orders failed"],
+        intent: "Pausing queue '{queue}' in vhost '{vhost}' ...",
+        action: Action::Change(Change {
+            method: "PUT",
+            path: "/api/queues/{vhost}/{queue}/pause",
+            body: Body::Nothing,
+            refusals: NO_QUEUE,
+            done: "",
+        }),
+    },
+    Spec {
+        name: "resume_queue",
+        about: "End the pause of a queue",
+        arguments: &[required("queue", "The queue's name")],
+        examples: &["resume_queue -p orders failed"],
+        intent: "Resuming queue '{queue}' in vhost '{vhost}' ...",
+        action: Action::Change(Change {
+            method: "PUT",
+            path: "/api/queues/{vhost}/{queue}/resume",
+            body: Body::Nothing,
+            refusals: NO_QUEUE,
             done: "",
         }),
     },

@@ -108,7 +108,12 @@ fn between(call: &Call) -> Outcome {
 /// The binding that the path names with its key.
 pub(super) fn known(call: &Call) -> Result<BindingView, Refusal> {
     let key = call.text("props")?;
-    let found = of_path(call)?.into_iter().find(|binding| properties_key(binding) == key);
+    let mut all = of_path(call)?;
+    // Some tools name the routing key as it is, where another one would be escaped.
+    let is_plain =
+        |binding: &BindingView| binding.arguments.is_empty() && name(&binding.routing_key) == key;
+    let at = all.iter().position(|binding| properties_key(binding) == key);
+    let found = at.or_else(|| all.iter().position(is_plain)).map(|at| all.swap_remove(at));
     found.ok_or_else(Refusal::not_found)
 }
 

@@ -90,6 +90,10 @@ fn diagnosis(call: &Call) -> Outcome {
         findings.push(Finding::new("critical", "full", text));
     }
     let consumers = admin.consumers_of(vhost, of)?;
+    if queue.paused {
+        let text = "It is paused: clients get nothing of it until it is resumed".to_owned();
+        findings.push(Finding::new("critical", "paused", text));
+    }
     if queue.ready > 0 && queue.stream.is_none() {
         of_consumers(call, &queue, &consumers, &mut findings)?;
     }
@@ -192,6 +196,21 @@ fn of_oldest(call: &Call, oldest: &UnackedView) -> Option<Finding> {
     Some(Finding { object, ..finding })
 }
 
+/// What somebody should know of one of many queues.
+fn of_queue(queue: &QueueView) -> Option<Finding> {
+    let (of, ready) = (name(&queue.name), queue.ready);
+    let finding = if queue.paused {
+        let text = format!("Queue '{of}' is paused: clients get nothing of it");
+        Finding::new("warning", "paused", text)
+    } else if ready > 0 && queue.consumers == 0 && queue.stream.is_none() {
+        let text = format!("{ready} messages wait in queue '{of}', and nobody consumes");
+        Finding::new("info", "no_consumer", text)
+    } else {
+        return None;
+    };
+    Some(finding.about(json!({ "vhost": queue.vhost, "queue": of })))
+}
+
 fn attention(call: &Call) -> Outcome {
     let (admin, node) = (call.admin(), &call.api.settings.node);
     let mut findings = Vec::new();
@@ -212,14 +231,9 @@ fn attention(call: &Call) -> Outcome {
     let request = PageRequest { start: Start::Rank(0), limit: QUEUES_MAX, filter: None };
     let waiting = queues.page_by(&request, true, |queue| {
         let status = queue.status();
-        if status.consumers == 0 { status.ready } else { 0 }
+        let unattended = if status.consumers == 0 { status.ready } else { 0 };
+        (queue.is_paused(), unattended)
     });
-    let unattended = |queue: &&QueueView| queue.ready > 0 && queue.consumers == 0;
-    for queue in waiting.items.iter().filter(unattended).filter(|one| one.stream.is_none()) {
-        let (of, ready) = (name(&queue.name), queue.ready);
-        let text = format!("{ready} messages wait in queue '{of}', and nobody consumes");
-        let object = json!({ "vhost": queue.vhost, "queue": of });
-        findings.push(Finding::new("info", "no_consumer", text).about(object));
-    }
+    findings.extend(waiting.items.iter().filter_map(of_queue));
     answered(&findings)
 }

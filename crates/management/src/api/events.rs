@@ -2,26 +2,14 @@
 //! listens.
 
 use super::get;
-use crate::Api;
+use super::live::{self, Source};
 use crate::call::{Call, Outcome};
-use crate::refusal::Refusal;
-use crate::reply::Reply;
+use crate::caller::Caller;
 use crate::routes::{Needs, Route};
-use bytes::Bytes;
-use courser_auth::{Tag, User};
 use courser_broker::admin::{Event, Followed, Follower};
-use hyper::StatusCode;
-use hyper::header::HeaderName;
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
-use std::future::poll_fn;
-use std::io;
-use std::sync::Arc;
-use std::task::Poll;
-use std::time::Duration;
-use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
-use tokio::time::Instant;
+use std::task::Waker;
 
 pub(crate) const ROUTES: &[Route] = &[get(
     "/api/events",
@@ -32,32 +20,10 @@ pub(crate) const ROUTES: &[Route] = &[get(
 
 /// Events that are written at once.
 const EVENTS_AT_ONCE: usize = 256;
-/// How often something is sent, so that both sides see that the other one is there.
-const PULSE: Duration = Duration::from_secs(15);
-/// How long a client may take nothing.
-const SEND_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Tells a proxy not to hold anything back.
-const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 fn events(call: &Call) -> Outcome {
-    let Ok(place) = Arc::clone(&call.api.followers).try_acquire_owned() else {
-        let reason = "as many follow the events as may";
-        return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", reason));
-    };
-    let seconds = call.query("seconds").map(str::parse::<u32>).transpose();
-    let seconds = seconds.map_err(|_| Refusal::bad_request("seconds is no whole number"))?;
-    let (sender, receiver) = mpsc::channel(1);
-    let following = Following {
-        api: Arc::clone(&call.api),
-        user: Arc::clone(&call.caller()?.user),
-        wanted: Wanted::asked(call),
-        follower: call.admin().follow(),
-        until: seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds.into())),
-        _place: place,
-    };
-    Handle::current().spawn(following.run(sender));
-    Ok(Reply::live(receiver, "text/event-stream").with_header(UNBUFFERED, "no"))
+    let following = Following { wanted: Wanted::asked(call), follower: call.admin().follow() };
+    live::serve(call, "events from now on", following)
 }
 
 /// Which events somebody wants.
@@ -83,48 +49,27 @@ impl Wanted {
 
 /// Somebody who listens.
 struct Following {
-    api: Arc<Api>,
-    user: Arc<User>,
     wanted: Wanted,
     follower: Follower,
-    /// When to end by itself.
-    until: Option<Instant>,
-    _place: OwnedSemaphorePermit,
 }
 
-impl Following {
-    async fn run(mut self, sender: mpsc::Sender<io::Result<Bytes>>) {
-        // Something at once, so that the client knows that it is heard.
-        let mut text = ": events from now on\n\n".to_owned();
+impl Source for Following {
+    async fn take(&mut self, waker: &Waker) -> Option<String> {
         loop {
-            let piece = Ok(Bytes::from(std::mem::take(&mut text)));
-            if sender.send_timeout(piece, SEND_TIMEOUT).await.is_err() {
-                return;
-            }
-            text = tokio::select! {
-                followed = next(&mut self.follower) => self.written(&followed),
-                () = tokio::time::sleep(PULSE) => String::new(),
-                () = sender.closed() => return,
-                () = end(self.until) => return,
-            };
-            if !self.may_listen() {
-                return;
-            }
-            if text.is_empty() {
-                text.push_str(": nothing new\n\n");
+            let followed = self.follower.take_or_wait(EVENTS_AT_ONCE, waker);
+            let text = self.written(&followed);
+            if !text.is_empty() || followed.events.is_empty() {
+                return Some(text);
             }
         }
     }
 
-    /// Whether the user is still who it was, and may see everything.
-    fn may_listen(&self) -> bool {
-        let directory = self.api.settings.accounts.directory();
-        directory.user(&self.user.name).is_some_and(|user| {
-            let sees = user.tags.has(Tag::Administrator) || user.tags.has(Tag::Monitoring);
-            sees && user.password == self.user.password
-        })
+    fn lets_in(&self, caller: &Caller) -> bool {
+        caller.is_monitor()
     }
+}
 
+impl Following {
     fn written(&self, followed: &Followed) -> String {
         let mut text = String::new();
         if followed.missed > 0 {
@@ -149,23 +94,4 @@ fn shown(event: &Event) -> Value {
         "name": event.name,
         "details": Value::Object(details.collect::<Map<_, _>>()),
     })
-}
-
-async fn end(until: Option<Instant>) {
-    match until {
-        Some(until) => tokio::time::sleep_until(until).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Waits for the next events.
-async fn next(follower: &mut Follower) -> Followed {
-    poll_fn(|cx| {
-        let followed = follower.take_or_wait(EVENTS_AT_ONCE, cx.waker());
-        if followed.missed == 0 && followed.events.is_empty() {
-            return Poll::Pending;
-        }
-        Poll::Ready(followed)
-    })
-    .await
 }

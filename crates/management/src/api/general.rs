@@ -1,13 +1,16 @@
 //! Who asks, and what this API is.
 
 use super::get;
+use super::peek::number;
+use crate::audit::AuditPage;
 use crate::call::{Call, Outcome};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route};
 use crate::{API_VERSION, openapi};
 use courser_auth::Tags;
-use serde_json::json;
+use courser_broker::admin::PAGE_MAX;
+use serde_json::{Value, json};
 
 pub(crate) const ROUTES: &[Route] = &[
     get("/api/whoami", Needs::Login, whoami, "The user who asks."),
@@ -17,13 +20,13 @@ pub(crate) const ROUTES: &[Route] = &[
         "/api/audit",
         Needs::Administrator,
         audit,
-        "The last requests for changes, newest first (count), and what came of them.",
+        "Requests for changes, newest first, and what came of them: `count`, or `page` and `page_size`; of a `user`, a `method`, with `contains` in the path, `since_ms`.",
     ),
     get("/api/config/effective", Needs::Administrator, settings, "The settings, without secrets."),
     get("/api/extensions", Needs::Login, extensions, "Extensions of the web page: there is none."),
 ];
 
-/// Lines of the audit log that are shown where nothing is said, and at most.
+/// Lines of the audit log that are shown where nothing is said, and at most; a page has 500.
 const AUDIT_LINES: usize = 100;
 const AUDIT_LINES_MAX: usize = 1000;
 
@@ -50,11 +53,36 @@ fn description(call: &Call) -> Outcome {
 }
 
 fn audit(call: &Call) -> Outcome {
-    let count = call.query("count").filter(|count| !count.is_empty()).map(str::parse::<usize>);
-    let count = count.unwrap_or(Ok(AUDIT_LINES));
-    let count = count.map_err(|_| Refusal::bad_request(json!(["not_int", "count"])))?;
-    let last = call.api.audit.as_ref().map(|audit| audit.last(count.min(AUDIT_LINES_MAX)));
-    Ok(Reply::json(&last.transpose().map_err(Refusal::internal)?.unwrap_or_default()))
+    let asked = |name: &str| call.query(name).filter(|text| !text.is_empty());
+    let since_ms = number(call, "since_ms", 0)? as u64;
+    let wants = |line: &Value| {
+        let is = |member: &str, wanted: Option<&str>| {
+            wanted.is_none_or(|wanted| line[member].as_str() == Some(wanted))
+        };
+        let part = asked("contains").unwrap_or_default();
+        is("user", asked("user"))
+            && is("method", asked("method"))
+            && line["path"].as_str().is_some_and(|path| path.contains(part))
+            && line["at_ms"].as_u64().is_some_and(|at_ms| at_ms >= since_ms)
+    };
+    let look = |skip, most| match &call.api.audit {
+        Some(audit) => audit.page(skip, most, &wants).map_err(Refusal::internal),
+        None => Ok(AuditPage::default()),
+    };
+    if asked("page").is_none() {
+        let count = number(call, "count", AUDIT_LINES)?.min(AUDIT_LINES_MAX);
+        return Ok(Reply::json(&look(0, count)?.lines));
+    }
+    let (page, size) = (number(call, "page", 1)?.max(1), number(call, "page_size", AUDIT_LINES)?);
+    let size = size.clamp(1, PAGE_MAX);
+    let found = look((page - 1).saturating_mul(size), size)?;
+    Ok(Reply::json(&json!({
+        "items": found.lines,
+        "item_count": found.lines.len(),
+        "page": page,
+        "page_size": size,
+        "has_more": found.has_more,
+    })))
 }
 
 fn settings(call: &Call) -> Outcome {

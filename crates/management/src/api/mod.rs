@@ -4,6 +4,7 @@ mod absent;
 mod accounts;
 mod bind;
 mod bindings;
+mod certificates;
 mod channels;
 mod close;
 mod connections;
@@ -16,11 +17,14 @@ mod exchanges;
 mod features;
 mod general;
 mod health;
+mod live;
+mod log;
 mod messages;
 mod moves;
 mod nodes;
 mod overview;
 mod parameters;
+mod pause;
 mod peek;
 mod policies;
 mod questions;
@@ -28,6 +32,7 @@ mod queues;
 mod session;
 mod settings;
 mod stats;
+mod streams;
 mod users;
 mod vhost_changes;
 mod vhosts;
@@ -45,6 +50,8 @@ pub(crate) const TABLE: &[&[Route]] = &[
     session::ROUTES,
     absent::ROUTES,
     events::ROUTES,
+    log::ROUTES,
+    certificates::ROUTES,
     overview::ROUTES,
     nodes::ROUTES,
     health::ROUTES,
@@ -63,7 +70,9 @@ pub(crate) const TABLE: &[&[Route]] = &[
     bind::ROUTES,
     messages::ROUTES,
     peek::ROUTES,
+    streams::ROUTES,
     moves::ROUTES,
+    pause::ROUTES,
     questions::ROUTES,
     diagnosis::ROUTES,
     close::ROUTES,

@@ -94,6 +94,24 @@ pub(crate) fn check_component(component: &str) -> Result<(), Refusal> {
     }
 }
 
+/// Members that the value of a parameter has to have, where it is known what it is for.
+const MANDATORY: [(&str, &[&str]); 2] =
+    [("federation-upstream", &["uri"]), ("shovel", &["src-uri", "dest-uri"])];
+
+/// Refuses a value that its component could make nothing of.
+fn check_value(parameter: &Parameter) -> Result<(), Refusal> {
+    let Parameter { component, name, value, .. } = parameter;
+    let Some((_, wanted)) = MANDATORY.iter().find(|(known, _)| known == component) else {
+        return Ok(());
+    };
+    let value = kept_value(value);
+    let missing = wanted.iter().find(|key| value.get(key).is_none_or(Value::is_null));
+    missing.map_or(Ok(()), |key| {
+        let reason = format!("Validation failed\n\nKey \"{key}\" not found in {name}\n");
+        Err(Refusal::bad_request(reason))
+    })
+}
+
 fn refused(fault: Fault) -> Refusal {
     match fault.code {
         404 => Refusal::not_found(),
@@ -149,6 +167,7 @@ fn given(call: &Call) -> Result<String, Refusal> {
 fn put_parameter(call: &Call) -> Outcome {
     let parameter = named(call, given(call)?)?;
     check_component(&parameter.component)?;
+    check_value(&parameter)?;
     let is_new = call.admin().set_parameter(&parameter).map_err(refused)?;
     Ok(Reply::put(is_new))
 }

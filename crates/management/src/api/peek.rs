@@ -4,13 +4,14 @@
 use super::channels::channel_name;
 use super::get;
 use super::messages::members;
+use super::streams;
 use crate::call::{Call, Outcome};
 use crate::json::{Fields, from_table, name};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route};
 use courser_auth::{Resource, Right};
-use courser_broker::admin::{MESSAGES_MAX, MessageView, UnackedView};
+use courser_broker::admin::{MESSAGES_MAX, MessageView, StreamStart, UnackedView};
 use courser_codec::ContentHeader;
 use hyper::header::CONTENT_DISPOSITION;
 use serde_json::{Map, Value, json};
@@ -20,7 +21,7 @@ pub(crate) const ROUTES: &[Route] = &[
         "/api/queues/{vhost}/{queue}/messages",
         Needs::Vhost,
         messages,
-        "Messages that wait, without a change to them (offset, count, contains, header, truncate, encoding).",
+        "Messages that wait, without a change to them (offset, count, contains, header, truncate, encoding); of a stream also from `offset` first, last or next, or `timestamp_ms`.",
     ),
     get(
         "/api/queues/{vhost}/{queue}/messages/{offset}",
@@ -37,11 +38,11 @@ pub(crate) const ROUTES: &[Route] = &[
 ];
 
 /// Messages that are shown where nothing is said.
-const COUNT_DEFAULT: usize = 20;
+pub(super) const COUNT_DEFAULT: usize = 20;
 /// Messages that one request looks at.
-const LOOKED_AT_MAX: usize = 10_000;
+pub(super) const LOOKED_AT_MAX: usize = 10_000;
 /// Bytes of payloads in one answer, unless the first message alone is larger.
-const SHOWN_BYTES_MAX: usize = 16 << 20;
+pub(super) const SHOWN_BYTES_MAX: usize = 16 << 20;
 /// Unacknowledged messages on a page.
 const PAGE_MAX: usize = 500;
 
@@ -97,7 +98,7 @@ impl Search {
 }
 
 /// Whether the caller may read from the queue in the path.
-fn may_read(call: &Call) -> Result<(), Refusal> {
+pub(super) fn may_read(call: &Call) -> Result<(), Refusal> {
     let read = call.caller()?.check(
         call.text("vhost")?,
         Right::Read,
@@ -106,7 +107,7 @@ fn may_read(call: &Call) -> Result<(), Refusal> {
     read.map_err(|reason| Refusal::not_authorised(format!("ACCESS_REFUSED - {reason}")))
 }
 
-fn number(call: &Call, name: &str, default: usize) -> Result<usize, Refusal> {
+pub(super) fn number(call: &Call, name: &str, default: usize) -> Result<usize, Refusal> {
     let Some(text) = call.query(name).filter(|text| !text.is_empty()) else { return Ok(default) };
     text.parse().map_err(|_| Refusal::bad_request(json!(["not_int", name])))
 }
@@ -114,6 +115,9 @@ fn number(call: &Call, name: &str, default: usize) -> Result<usize, Refusal> {
 fn messages(call: &Call) -> Outcome {
     may_read(call)?;
     let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
+    if call.admin().queue(vhost, queue)?.stream.is_some() {
+        return streams::messages(call);
+    }
     let (first, count) = (number(call, "offset", 0)?, number(call, "count", COUNT_DEFAULT)?);
     let truncate = number(call, "truncate", usize::MAX)?;
     let count = count.min(MESSAGES_MAX);
@@ -142,7 +146,7 @@ fn messages(call: &Call) -> Outcome {
             if search.finds(&message) {
                 message.body.truncate(truncate);
                 shown_bytes += message.body.len();
-                found.push(object(&message, offset + nth, always_base64));
+                found.push(object(&message, (offset + nth) as u64, always_base64));
             }
         }
     }
@@ -150,7 +154,7 @@ fn messages(call: &Call) -> Outcome {
     Ok(Reply::json(&json!({ "messages": found, "looked_at": looked_at, "next": next })))
 }
 
-fn object(message: &MessageView, offset: usize, always_base64: bool) -> Value {
+pub(super) fn object(message: &MessageView, offset: u64, always_base64: bool) -> Value {
     let mut members = members(message, always_base64);
     members.insert("offset".to_owned(), offset.into());
     // A text, as not every reader has so many digits.
@@ -163,7 +167,15 @@ fn payload(call: &Call) -> Outcome {
     may_read(call)?;
     let offset = call.text("offset")?.parse::<usize>().map_err(|_| Refusal::not_found())?;
     let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
-    let found = call.admin().peek(vhost, queue, offset, 1, usize::MAX)?;
+    let admin = call.admin();
+    let found = match admin.queue(vhost, queue)?.stream {
+        None => admin.peek(vhost, queue, offset, 1, usize::MAX)?,
+        Some(_) => {
+            let start = StreamStart::Offset(offset as u64);
+            let page = admin.read_stream(vhost, queue, start, 1, usize::MAX)?;
+            page.messages.into_iter().filter(|message| message.number == offset as u64).collect()
+        }
+    };
     let message = found.into_iter().next().ok_or_else(Refusal::not_found)?;
     if call.query("number").is_some_and(|number| number != message.number.to_string()) {
         // Others have left in the meantime.

@@ -117,7 +117,7 @@ fn definition(call: &Call, queue: &QueueView, fields: &mut Fields) {
         .put("auto_delete", queue.auto_delete)
         .put("exclusive", queue.exclusive_owner.is_some())
         .put("node", call.api.settings.node.name.as_str())
-        .put("state", "running")
+        .put("state", if queue.paused { "paused" } else { "running" })
         .put("internal", false)
         .put("internal_owner", false)
         .put_with("arguments", || arguments(queue))

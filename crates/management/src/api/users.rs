@@ -175,6 +175,9 @@ pub(super) fn topic_permissions_in_vhost(call: &Call) -> Outcome {
 fn topic_permission(call: &Call) -> Outcome {
     known(call, &call.admin().accounts())?;
     let (vhost, user) = (known_vhost(call)?, call.text("user")?.to_owned());
+    if call.admin().accounts().topic_permissions(&user, &vhost).is_empty() {
+        return Err(Refusal::not_found());
+    }
     list_topic_permissions(call, |row| row.vhost == vhost && row.user == user)
 }
 

@@ -15,8 +15,6 @@ use tokio::runtime::Handle;
 pub struct ServerFigures {
     /// Logins over AMQP.
     pub amqp_logins: LoginCounts,
-    /// The certificates that clients are shown.
-    pub certificates: Vec<CertificateFigures>,
     /// The gateway's endpoints.
     pub endpoints: Vec<EndpointFigures>,
 }
@@ -28,17 +26,6 @@ pub struct LoginCounts {
     pub succeeded: u64,
     /// Those that failed.
     pub failed: u64,
-}
-
-/// A certificate that clients are shown.
-#[derive(Clone, Debug, Default)]
-pub struct CertificateFigures {
-    /// Its file.
-    pub path: String,
-    /// Whose it is.
-    pub subject: String,
-    /// When it expires, in seconds since 1970.
-    pub not_after_s: i64,
 }
 
 /// What an endpoint of the gateway has counted.

@@ -23,7 +23,7 @@ mod table;
 mod telemetry;
 mod text;
 
-pub use figures::{CertificateFigures, EndpointFigures, LoginCounts, ServerFigures};
+pub use figures::{EndpointFigures, LoginCounts, ServerFigures};
 
 use crate::Api;
 use crate::http::places::Places;

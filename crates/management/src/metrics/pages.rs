@@ -110,7 +110,7 @@ fn add_node(page: &mut Page, exporter: &Exporter, totals: &Totals) {
     page.rows(PREFIX, node::LOGINS.metrics, &logins(exporter, server.amqp_logins));
     protocols::add(page, &totals.messages, &sizes, totals.publishers, consumers as u64);
     let [(_, node)] = rows;
-    own::add(page, node, &server);
+    own::add(page, node, &server, &(exporter.api.settings.certificates)());
 }
 
 fn logins(exporter: &Exporter, amqp: LoginCounts) -> [(Labels, LoginCounts); 2] {

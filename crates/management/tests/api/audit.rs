@@ -34,6 +34,31 @@ async fn changes_are_noted_with_who_asked_and_what_came_of_it() {
 }
 
 #[tokio::test]
+async fn it_is_read_page_by_page_and_by_who_did_what() {
+    let broker = Broker::start().await;
+    for nth in 0..5 {
+        broker.send("PUT", &format!("/api/queues/%2F/q{nth}"), "{}").await;
+    }
+    broker.send("DELETE", "/api/queues/%2F/q3", "").await;
+    let page = |query: &'static str| {
+        let broker = &broker;
+        async move {
+            let page = broker.get(&format!("/api/audit?{query}")).await.json();
+            let items = page["items"].as_array().expect("items");
+            let paths = items.iter().map(|line| line["path"].as_str().expect("a path"));
+            let names = paths.filter_map(|path| path.rsplit('/').next());
+            (names.map(str::to_owned).collect::<Vec<_>>(), page["has_more"].clone())
+        }
+    };
+    let two = |one: &str, other: &str| vec![one.to_owned(), other.to_owned()];
+    assert_eq!(page("page=1&page_size=2").await, (two("q3", "q4"), json!(true)));
+    assert_eq!(page("page=3&page_size=2").await, (two("q1", "q0"), json!(false)));
+    assert_eq!(page("page=1&contains=q3").await, (two("q3", "q3"), json!(false)));
+    assert_eq!(page("page=1&contains=q3&method=PUT").await.0, ["q3"]);
+    assert!(page("page=1&user=nobody").await.0.is_empty());
+}
+
+#[tokio::test]
 async fn whoever_wants_none_has_none() {
     let management = Management { audit_log: "none".into(), ..Management::default() };
     let broker = Broker::start_with(management).await;

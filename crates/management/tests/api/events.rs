@@ -1,39 +1,11 @@
 //! Following what happens.
 
-use crate::support::Broker;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use crate::support::{Broker, follow, until};
 use tokio::net::TcpStream;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Somebody who listens to `query`.
 async fn listen(broker: &Broker, user: &str, query: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(broker.http()).await.expect("a connection");
-    let login = STANDARD.encode(format!("{user}:{user}"));
-    let request = format!(
-        "GET /api/events{query} HTTP/1.1\r\nhost: broker\r\naccept: text/event-stream\r\n\
-         authorization: Basic {login}\r\n\r\n"
-    );
-    stream.write_all(request.as_bytes()).await.expect("it is taken");
-    stream
-}
-
-/// What comes until `wanted` has come, or the end.
-async fn until(stream: &mut TcpStream, wanted: &str) -> String {
-    let mut text = String::new();
-    while !text.contains(wanted) {
-        let mut bytes = [0; 4096];
-        let read = tokio::time::timeout(PATIENCE, stream.read(&mut bytes)).await;
-        let read = read.expect("it comes").expect("it can be read");
-        if read == 0 {
-            break;
-        }
-        text += &String::from_utf8_lossy(&bytes[..read]);
-    }
-    text
+    follow(broker, user, &format!("/api/events{query}"), &[]).await
 }
 
 #[tokio::test]

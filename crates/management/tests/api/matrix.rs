@@ -74,7 +74,8 @@ fn path(pattern: &str) -> String {
     });
     let path = parts.collect::<Vec<_>>().join("/");
     // What goes on for ever is asked for none of it.
-    if path == "/api/events" { path + "?seconds=0" } else { path }
+    let goes_on = path == "/api/events" || path == "/api/log/stream";
+    if goes_on { path + "?seconds=0" } else { path }
 }
 
 #[tokio::test]

@@ -150,6 +150,41 @@ impl Broker {
     }
 }
 
+/// Somebody who listens to server-sent events.
+pub async fn follow(
+    broker: &Broker,
+    user: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+) -> TcpStream {
+    let mut stream = TcpStream::connect(broker.http()).await.expect("a connection");
+    let login = STANDARD.encode(format!("{user}:{user}"));
+    let mut request = format!(
+        "GET {path} HTTP/1.1\r\nhost: broker\r\naccept: text/event-stream\r\n\
+         authorization: Basic {login}\r\n"
+    );
+    for (name, value) in headers {
+        request += &format!("{name}: {value}\r\n");
+    }
+    stream.write_all(format!("{request}\r\n").as_bytes()).await.expect("it is taken");
+    stream
+}
+
+/// What comes until `wanted` has come, or the end.
+pub async fn until(stream: &mut TcpStream, wanted: &str) -> String {
+    let mut text = String::new();
+    while !text.contains(wanted) && !text.ends_with("\r\n0\r\n\r\n") {
+        let mut bytes = [0; 4096];
+        let read = tokio::time::timeout(PATIENCE, stream.read(&mut bytes)).await;
+        let read = read.expect("it comes").expect("it can be read");
+        if read == 0 {
+            break;
+        }
+        text += &String::from_utf8_lossy(&bytes[..read]);
+    }
+    text
+}
+
 /// Sends bytes, and reads until the other side closes.
 async fn exchange(address: SocketAddr, request: Vec<u8>, is_head: bool) -> Answer {
     let mut stream = TcpStream::connect(address).await.expect("a connection");

@@ -202,14 +202,17 @@ async fn what_is_said_of_a_vhost_is_kept_until_it_is_not_said() {
 async fn parameters_and_the_name_of_the_cluster_are_kept() {
     let broker = Broker::start().await;
     let path = "/api/parameters/shovel/%2F/mine";
-    let body = r#"{"value":{"src-queue":"a"},"component":"shovel"}"#;
+    let body = r#"{"value":{"src-uri":"amqp://","dest-uri":"amqp://"},"component":"shovel"}"#;
     assert_eq!(broker.send("PUT", path, body).await.status, 201);
     assert_eq!(broker.send("PUT", path, body).await.status, 204);
-    let expected = json!({ "value": { "src-queue": "a" }, "vhost": "/", "component": "shovel", "name": "mine" });
+    let value = json!({ "src-uri": "amqp://", "dest-uri": "amqp://" });
+    let expected = json!({ "value": value, "vhost": "/", "component": "shovel", "name": "mine" });
     assert_eq!(broker.get(path).await.json(), expected);
     assert_eq!(broker.get("/api/parameters/shovel").await.json(), json!([expected]));
     assert_eq!(broker.get("/api/parameters/other/%2F").await.json(), json!([]));
     assert_eq!(broker.send("PUT", path, "{}").await.status, 400);
+    let half = broker.send("PUT", path, r#"{"value":{"src-uri":"amqp://"}}"#).await;
+    assert_eq!(half.refusal().1, "Validation failed\n\nKey \"dest-uri\" not found in mine\n");
     assert_eq!(broker.send("PUT", path, r#"{"value":nothing}"#).await.status, 400);
     for elsewhere in ["policy", "operator_policy", "vhost-limits", "user-limits"] {
         let path = format!("/api/parameters/{elsewhere}/%2F/mine");

@@ -1,10 +1,11 @@
 //! Handshakes, each with the newest certificates.
 
-use super::identity::{self, ServerCertificate, TlsError};
+use super::identity::{self, TlsError};
 use super::peer::TlsPeer;
 use super::stream::{ReadAhead, TlsStream};
 use crate::config::Tls;
 use arc_swap::ArcSwap;
+use courser_management::Certificate;
 use rustls::ServerConfig;
 use std::io;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 /// What new connections are met with.
 struct Current {
     config: Arc<ServerConfig>,
-    certificates: Vec<ServerCertificate>,
+    certificates: Vec<Certificate>,
 }
 
 /// Makes a TLS connection of a TCP one.
@@ -47,8 +48,8 @@ impl Acceptor {
         &self.settings
     }
 
-    /// The certificates in use.
-    pub fn certificates(&self) -> Vec<ServerCertificate> {
+    /// The certificates in use, and the authorities that are trusted.
+    pub fn certificates(&self) -> Vec<Certificate> {
         self.current.load().certificates.clone()
     }
 

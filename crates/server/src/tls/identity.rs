@@ -1,6 +1,8 @@
 //! Certificates, keys, authorities and revocation lists: from their PEM files to what rustls needs.
 
+use super::facts;
 use crate::config::{ClientCertificates, Tls, TlsVersion};
+use courser_management::{Certificate, CertificateUse};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
@@ -11,7 +13,6 @@ use rustls::{InconsistentKeys, RootCertStore, ServerConfig};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// What is wrong with a file, or with files together.
 #[derive(Debug, thiserror::Error)]
@@ -46,42 +47,35 @@ pub enum TlsError {
 }
 
 impl TlsError {
-    fn wrong(path: &Path, problem: impl fmt::Display) -> Self {
+    pub(super) fn wrong(path: &Path, problem: impl fmt::Display) -> Self {
         TlsError::Wrong { path: path.to_owned(), problem: problem.to_string() }
     }
-}
-
-/// What the broker shows of itself in handshakes.
-#[derive(Clone, Debug)]
-pub(crate) struct ServerCertificate {
-    /// Its file.
-    pub path: PathBuf,
-    /// Whose it is, as RFC 4514 writes it.
-    pub subject: String,
-    /// When it expires, in seconds since 1970.
-    pub not_after_s: i64,
 }
 
 /// Everything that the files of `settings` say, ready for handshakes.
 ///
 /// # Errors
 /// The first file that is unreadable or wrong, by name.
-pub(crate) fn load(settings: &Tls) -> Result<(ServerConfig, Vec<ServerCertificate>), TlsError> {
+pub(crate) fn load(settings: &Tls) -> Result<(ServerConfig, Vec<Certificate>), TlsError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let mut shown = Vec::new();
-    let mut load = |certificate: &Path, key: &Path| {
-        let (pair, about) = certified_key(certificate, key, &provider)?;
-        shown.push(about);
+    let mut load = |certificate: &Path, key: &Path, hosts: &[String]| {
+        let pair = certified_key(certificate, key, &provider)?;
+        shown.push(facts::of(certificate, &pair.cert[0], CertificateUse::Server, hosts)?);
         Ok(Arc::new(pair))
     };
-    let usual = load(&settings.certificate, &settings.key)?;
+    let usual = load(&settings.certificate, &settings.key, &[])?;
     let mut hosts = Vec::new();
     for host in &settings.hosts {
-        let pair = load(&host.certificate, &host.key)?;
+        let pair = load(&host.certificate, &host.key, &host.names)?;
         let names = host.names.iter().map(|name| name.to_ascii_lowercase());
         hosts.extend(names.map(|name| (name, Arc::clone(&pair))));
     }
-    let verifier = client_verifier(settings, &provider)?;
+    let (verifier, authorities) = client_verifier(settings, &provider)?;
+    for authority in &authorities {
+        let purpose = CertificateUse::ClientAuthority;
+        shown.push(facts::of(&settings.client_ca, authority, purpose, &[])?);
+    }
     let versions = match settings.min_version {
         TlsVersion::Tls12 => rustls::ALL_VERSIONS,
         TlsVersion::Tls13 => &[&rustls::version::TLS13],
@@ -121,24 +115,13 @@ fn certified_key(
     certificate: &Path,
     key: &Path,
     provider: &CryptoProvider,
-) -> Result<(CertifiedKey, ServerCertificate), TlsError> {
+) -> Result<CertifiedKey, TlsError> {
     let chain: Vec<CertificateDer<'static>> = pem_items(certificate, "certificate")?;
-    let about = {
-        let (_, parsed) = X509Certificate::from_der(&chain[0])
-            .map_err(|error| TlsError::wrong(certificate, error))?;
-        ServerCertificate {
-            path: certificate.to_owned(),
-            subject: super::peer::rfc4514(parsed.subject()),
-            not_after_s: parsed.validity().not_after.timestamp(),
-        }
-    };
     let signing = provider.key_provider.load_private_key(private_key(key)?);
     let signing = signing.map_err(|error| TlsError::wrong(key, error))?;
     let pair = CertifiedKey::new(chain, signing);
     match pair.keys_match() {
-        Ok(()) | Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => {
-            Ok((pair, about))
-        }
+        Ok(()) | Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(pair),
         Err(rustls::Error::InconsistentKeys(_)) => {
             Err(TlsError::Mismatch { key: key.to_owned(), certificate: certificate.to_owned() })
         }
@@ -159,17 +142,19 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
     })
 }
 
+/// What checks the certificates of clients, and the authorities that it trusts.
 fn client_verifier(
     settings: &Tls,
     provider: &Arc<CryptoProvider>,
-) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
+) -> Result<(Arc<dyn ClientCertVerifier>, Vec<CertificateDer<'static>>), TlsError> {
     if settings.client_certificates == ClientCertificates::None {
-        return Ok(WebPkiClientVerifier::no_client_auth());
+        return Ok((WebPkiClientVerifier::no_client_auth(), Vec::new()));
     }
     let path = &settings.client_ca;
     let mut roots = RootCertStore::empty();
-    for authority in pem_items(path, "certificate")? {
-        roots.add(authority).map_err(|error| TlsError::wrong(path, error))?;
+    let authorities: Vec<CertificateDer<'static>> = pem_items(path, "certificate")?;
+    for authority in &authorities {
+        roots.add(authority.clone()).map_err(|error| TlsError::wrong(path, error))?;
     }
     let mut crls: Vec<CertificateRevocationListDer<'static>> = Vec::new();
     for path in &settings.crls {
@@ -187,7 +172,8 @@ fn client_verifier(
         _ => builder,
     };
     let broken = settings.crls.first().unwrap_or(path);
-    builder.build().map_err(|error| TlsError::wrong(broken, error))
+    let verifier = builder.build().map_err(|error| TlsError::wrong(broken, error))?;
+    Ok((verifier, authorities))
 }
 
 /// Chooses the certificate by the name that the client asks for.

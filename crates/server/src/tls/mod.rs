@@ -2,12 +2,14 @@
 //! runs, and what a connection knows of its client.
 //!
 //! - [`identity`]: what is read from the files, and what is wrong with them.
+//! - [`facts`]: what an operator wants to know of a certificate.
 //! - [`acceptor`]: handshakes, with the newest certificates that could be read.
 //! - [`watch`]: looks whether the files have changed.
 //! - [`peer`]: the client's certificate, and the user name in it.
 //! - [`stream`]: a connection behind its handshake.
 
 mod acceptor;
+mod facts;
 mod identity;
 mod peer;
 mod stream;

@@ -59,6 +59,15 @@ fn user_name(certificate: &X509Certificate<'_>, settings: &Tls) -> Result<String
     }
 }
 
+/// All of the other names in a certificate that clients and brokers are known by.
+pub(super) fn alternative_names(certificate: &X509Certificate<'_>) -> Vec<String> {
+    const KINDS: [ExternalName; 4] =
+        [ExternalName::SanDns, ExternalName::SanIp, ExternalName::SanEmail, ExternalName::SanUri];
+    let extension = certificate.subject_alternative_name().ok().flatten();
+    let names = extension.iter().flat_map(|extension| &extension.value.general_names);
+    names.flat_map(|name| KINDS.iter().filter_map(|kind| alternative_name(name, *kind))).collect()
+}
+
 fn alternative_name(name: &GeneralName<'_>, kind: ExternalName) -> Option<String> {
     match (kind, name) {
         (ExternalName::SanDns, GeneralName::DNSName(name))

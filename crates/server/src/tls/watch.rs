@@ -90,13 +90,18 @@ impl Certificates {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now_s = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
         for certificate in self.acceptor.certificates() {
-            let path = certificate.path.display();
+            let path = &certificate.path;
             let left_s = certificate.not_after_s - now_s;
             if left_s <= 0 {
-                tracing::error!(%path, subject = certificate.subject, "the certificate has expired");
+                tracing::error!(path, subject = certificate.subject, "the certificate has expired");
             } else if left_s < WARN_BEFORE_S {
                 let days = left_s / (24 * 3600);
-                tracing::warn!(%path, subject = certificate.subject, days, "the certificate expires");
+                tracing::warn!(
+                    path,
+                    subject = certificate.subject,
+                    days,
+                    "the certificate expires"
+                );
             }
         }
     }

@@ -26,7 +26,7 @@ impl Operated {
     fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut command = Process::command();
-        command.env("COURSER_LOG_LEVEL", "error").env("COURSER_MANAGEMENT_LISTEN", "127.0.0.1:0");
+        command.env("COURSER_LOG_LEVEL", "info").env("COURSER_MANAGEMENT_LISTEN", "127.0.0.1:0");
         command.args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(folder.path().join("data"));
         let broker = Process::start_with(command);
         Operated { folder, broker }
@@ -228,6 +228,17 @@ async fn queues_and_connections_are_shown_and_touched_without_permissions() {
             .quiet(&["list_channels"])
             .starts_with("pid\tuser\tconsumer_count\tmessages_unacknowledged\n")
     );
+    assert!(broker.quiet(&["log_tail"]).contains("[info] courser"));
+    assert_eq!(
+        broker.quiet(&["check_certificate_expiration"]),
+        "No certificate expires within 4 weeks.\n"
+    );
+    broker.refused(69, &["check_certificate_expiration", "--unit", "seconds"]);
+    broker.quiet(&["pause_queue", "orders"]);
+    assert!(broker.quiet(&["list_queues", "name", "state"]).contains("orders\tpaused\n"));
+    broker.quiet(&["resume_queue", "orders"]);
+    assert!(broker.quiet(&["list_queues", "name", "state"]).contains("orders\trunning\n"));
+    broker.refused(65, &["pause_queue", "nothing"]);
     broker.quiet(&["purge_queue", "orders"]);
     assert_eq!(client.count("orders").await, 0);
     assert_eq!(
@@ -362,7 +373,7 @@ fn a_report_holds_no_secret() {
         "set_parameter",
         "shovel",
         "s",
-        r#"{"src-uri":"amqp://u:PLANTED-uri@h/v","password":"PLANTED-value"}"#,
+        r#"{"src-uri":"amqp://u:PLANTED-uri@h/v","dest-uri":"amqp://","password":"PLANTED-value"}"#,
     ]);
     let hash = broker.json(&["export_definitions", "-"])["users"][0]["password_hash"].clone();
     let hash = hash.as_str().expect("a hash").to_owned();

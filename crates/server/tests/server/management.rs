@@ -19,8 +19,12 @@ async fn ask(stream: impl AsyncRead + AsyncWrite + Unpin) -> String {
     ask_for("/health/live", stream).await
 }
 
+/// What is answered to `guest`, if that is let in.
 async fn ask_for(path: &str, mut stream: impl AsyncRead + AsyncWrite + Unpin) -> String {
-    let request = format!("GET {path} HTTP/1.1\r\nhost: broker\r\nconnection: close\r\n\r\n");
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nhost: broker\r\nconnection: close\r\n\
+         authorization: Basic Z3Vlc3Q6Z3Vlc3Q=\r\n\r\n"
+    );
     stream.write_all(request.as_bytes()).await.expect("it is taken");
     let mut answer = String::new();
     let read = tokio::time::timeout(PATIENCE, stream.read_to_string(&mut answer)).await;
@@ -51,6 +55,37 @@ async fn it_is_served_with_tls_by_the_certificates_of_the_broker() {
     let connector = TlsConnector::from(Arc::new(world.client(None)));
     let answer = ask(connector.connect(name, stream).await.expect("a handshake")).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    world.server.stop().await;
+}
+
+#[tokio::test]
+async fn certificates_are_listed_with_where_they_are_used_and_checked_for_their_end() {
+    let world = World::with(|config, _, _| {
+        config.management.listen = HttpListen::At(vec![any_port()]);
+        config.management.tls_listen = vec![any_port()];
+    })
+    .await;
+    let address = world.server.http_addresses()[0];
+    let connect = || async { TcpStream::connect(address).await.expect("a connection") };
+    let listed = ask_for("/api/certificates", connect().await).await;
+    let used_at = format!("{{\"address\":\"{}\",", world.server.https_addresses()[0]);
+    for part in [
+        used_at.as_str(),
+        "\"protocol\":\"amqp/ssl\"",
+        "\"use\":\"server\"",
+        "\"alternative_names\":[\"localhost\"",
+        "\"issuer\":\"CN=",
+    ] {
+        assert!(listed.contains(part), "{part}: {listed}");
+    }
+    let check = "/api/health/checks/certificate-expiration";
+    let soon = ask_for(&format!("{check}/1/days"), connect().await).await;
+    assert!(soon.ends_with("{\"status\":\"ok\"}"), "{soon}");
+    // What tests are given is good until 4096.
+    let ever = ask_for(&format!("{check}/5000/years"), connect().await).await;
+    assert!(ever.starts_with("HTTP/1.1 503") && ever.contains("Certificates expiring"), "{ever}");
+    let unit = ask_for(&format!("{check}/1/seconds"), connect().await).await;
+    assert!(unit.starts_with("HTTP/1.1 400"), "{unit}");
     world.server.stop().await;
 }
 

@@ -1,9 +1,10 @@
 //! What RabbitMQ has no names for: the journal, memory by its use, certificates, the gateway, the
 //! runtime, and the process under its usual names.
 
-use crate::metrics::figures::{CertificateFigures, EndpointFigures, NodeFigures, ServerFigures};
+use crate::metrics::figures::{EndpointFigures, NodeFigures, ServerFigures};
 use crate::metrics::table::{Histogram, Metric, Page, counter, gauge};
 use crate::metrics::text::{Labels, Value};
+use crate::settings::Certificate;
 use courser_broker::admin::{LogFigures, SYNC_DURATIONS};
 use std::time::Duration;
 
@@ -86,7 +87,7 @@ const JOURNAL: &[Metric<LogFigures>] = &[
     }),
 ];
 
-const CERTIFICATE: &[Metric<CertificateFigures>] = &[gauge(
+const CERTIFICATE: &[Metric<Certificate>] = &[gauge(
     "certificate_expiry_timestamp_seconds",
     "When a certificate expires, since 1970",
     |certificate| Value::Real(certificate.not_after_s as f64),
@@ -116,7 +117,12 @@ const ENDPOINT: &[Metric<EndpointFigures>] = &[
 ];
 
 /// Adds everything of this module to a page.
-pub(crate) fn add(page: &mut Page, node: NodeFigures, server: &ServerFigures) {
+pub(crate) fn add(
+    page: &mut Page,
+    node: NodeFigures,
+    server: &ServerFigures,
+    certificates: &[Certificate],
+) {
     let uses = node.memory;
     let uses = [
         ("messages", uses.messages),
@@ -144,7 +150,7 @@ pub(crate) fn add(page: &mut Page, node: NodeFigures, server: &ServerFigures) {
         "How long syncs took",
         &[(Labels::default(), syncs)],
     );
-    let certificates = server.certificates.iter().map(|one| {
+    let certificates = certificates.iter().map(|one| {
         let labels = Labels::default().with("path", &one.path).with("subject", &one.subject);
         (labels, one.clone())
     });

@@ -1,0 +1,89 @@
+//! The certificates that the broker shows and those that it trusts, and whether they expire.
+
+use super::get;
+use crate::call::{Call, Outcome};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::routes::{Needs, Route};
+use crate::settings::{Certificate, ListenerFacts};
+use hyper::StatusCode;
+use serde_json::{Value, json};
+
+pub(crate) const ROUTES: &[Route] = &[
+    get(
+        "/api/certificates",
+        Needs::Monitoring,
+        certificates,
+        "The certificates that the broker shows and those that it trusts, with where they are used.",
+    ),
+    get(
+        "/api/health/checks/certificate-expiration/{within}/{unit}",
+        Needs::Login,
+        expiration,
+        "No certificate expires within a number of days, weeks, months or years.",
+    ),
+];
+
+fn shown(call: &Call, certificate: &Certificate) -> Value {
+    let expires_in_s = certificate.not_after_s - (call.api.now_ms() / 1000) as i64;
+    json!({
+        "path": certificate.path,
+        "use": certificate.purpose,
+        "hosts": certificate.hosts,
+        "subject": certificate.subject,
+        "alternative_names": certificate.alternative_names,
+        "issuer": certificate.issuer,
+        "serial": certificate.serial,
+        "not_before_ms": certificate.not_before_s * 1000,
+        "not_after_ms": certificate.not_after_s * 1000,
+        "expires_in_s": expires_in_s,
+        "listeners": listeners(call),
+    })
+}
+
+/// Where they are used: everywhere where there is TLS.
+fn listeners(call: &Call) -> Vec<Value> {
+    let all = call.api.settings.node.listeners.iter().filter(|one| one.is_tls());
+    let shown = all.map(|ListenerFacts { protocol, address }| {
+        json!({ "protocol": protocol, "address": address.to_string() })
+    });
+    shown.collect()
+}
+
+fn certificates(call: &Call) -> Outcome {
+    let all = (call.api.settings.certificates)();
+    let all: Vec<Value> = all.iter().map(|one| shown(call, one)).collect();
+    Ok(Reply::json(&all))
+}
+
+fn expiration(call: &Call) -> Outcome {
+    let days: u64 = match call.text("unit")? {
+        "days" => 1,
+        "weeks" => 7,
+        "months" => 30,
+        "years" => 365,
+        _ => {
+            let reason = "Time unit not recognised. Supported units: days, weeks, months, years.";
+            return Err(Refusal::bad_request(reason));
+        }
+    };
+    let within = call.text("within")?.parse::<u32>();
+    let within = within.map_err(|_| Refusal::bad_request("Invalid expiration value."))?;
+    let within_s = u64::from(within).saturating_mul(days).saturating_mul(86_400);
+    let until_s = (call.api.now_ms() / 1000).saturating_add(within_s);
+    let all = (call.api.settings.certificates)();
+    let expires = |one: &&Certificate| u64::try_from(one.not_after_s).unwrap_or(0) <= until_s;
+    let expired: Vec<Value> =
+        all.iter().filter(expires).map(|one| about_expired(call, one)).collect();
+    if expired.is_empty() {
+        return Ok(Reply::json(&json!({ "status": "ok" })));
+    }
+    let body = json!({ "status": "failed", "reason": "Certificates expiring", "expired": expired });
+    Ok(Reply::json(&body).with_status(StatusCode::SERVICE_UNAVAILABLE))
+}
+
+fn about_expired(call: &Call, certificate: &Certificate) -> Value {
+    let mut about = shown(call, certificate);
+    about["node"] = call.api.settings.node.name.as_str().into();
+    about
+}
