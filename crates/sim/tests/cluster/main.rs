@@ -4,6 +4,7 @@
 
 mod model;
 mod node;
+mod threads;
 mod world;
 
 use std::env;
@@ -119,6 +120,69 @@ fn a_damaged_copy_is_replaced_by_one_of_a_later_term() {
     (0..10).for_each(|_| world.publish(leader));
     (0..10).for_each(|_| world.quiet_round());
     assert!(world.model.confirmed() > before);
+}
+
+#[test]
+fn a_copy_that_may_lack_what_the_node_has_acknowledged_is_refused() {
+    let mut world = World::new(5, 3);
+    let leader = elect(&mut world);
+    let other = (leader + 1) % 3;
+    let running = world.nodes[leader].running.as_mut().expect("it leads");
+    let mut stale = running.driver.copy(None).expect("it leads");
+    for _ in 0..5 {
+        world.publish(leader);
+        world.quiet_round();
+    }
+    world.crash(other, false);
+    let head = stale.next_chunk().expect("a good disk").expect("the first");
+    let mut sink = world.nodes[other].sink().expect("a good disk");
+    assert!(sink.chunk(&head).is_err(), "it ends before this node's log does");
+    drop((sink, stale));
+
+    // Of a node with damage nobody knows what it has acknowledged in this term.
+    let running = world.nodes[leader].running.as_mut().expect("it leads");
+    let mut same_term = running.driver.copy(None).expect("it leads");
+    world.damage(other);
+    let head = same_term.next_chunk().expect("a good disk").expect("the first");
+    let mut sink = world.nodes[other].sink().expect("the damage can be mended");
+    assert!(sink.needs_term_above().is_some());
+    assert!(sink.chunk(&head).is_err(), "the leader may count on what is lost");
+}
+
+#[test]
+fn a_follower_without_room_stays_and_catches_up_later() {
+    let mut world = World::new(6, 3);
+    let leader = elect(&mut world);
+    let full = (leader + 1) % 3;
+    world.fill_disk(full);
+    for _ in 0..100 {
+        world.publish(leader);
+        world.quiet_round();
+    }
+    assert_eq!(world.model.terms(), 1);
+    assert!(world.committed(full) < world.committed(leader), "the disk was not full");
+    world.nodes[full].disk.set_capacity(u64::MAX);
+    world.settle();
+    assert_eq!(world.copies, 0);
+}
+
+#[test]
+fn a_leader_that_commits_nothing_has_no_room_until_it_does() {
+    let mut world = World::new(7, 3);
+    let leader = elect(&mut world);
+    let others = [(leader + 1) % 3, (leader + 2) % 3];
+    others.iter().for_each(|at| world.fill_disk(*at));
+    for _ in 0..100 {
+        world.publish(leader);
+        world.quiet_round();
+    }
+    let has_room =
+        |world: &mut World| world.nodes[leader].serving().expect("it leads").store.has_room();
+    assert!(!has_room(&mut world), "publishers are held back");
+    others.iter().for_each(|at| world.nodes[*at].disk.set_capacity(u64::MAX));
+    world.settle();
+    (0..30).for_each(|_| world.quiet_round());
+    assert!(has_room(&mut world));
 }
 
 #[test]

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub const QUEUE: &str = "q";
-const IDENTITY: Identity = Identity { group: 0x0c0_ffee, segment_bytes: 32 << 10 };
+pub const IDENTITY: Identity = Identity { group: 0x0c0_ffee, segment_bytes: 32 << 10 };
 
 /// Packets that a node has sent, until the network takes them.
 #[derive(Default)]

@@ -258,6 +258,12 @@ impl World {
         self.collect(from);
     }
 
+    /// Leaves no room on a node's disk for more files.
+    pub fn fill_disk(&mut self, at: usize) {
+        let disk = &self.nodes[at].disk;
+        disk.set_capacity(disk.used_bytes());
+    }
+
     /// Flips a bit in the middle of the log of a node that is down.
     pub fn damage(&mut self, at: usize) {
         let disk = &self.nodes[at].disk;
