@@ -1,6 +1,6 @@
 // How the page looks, light and dark, beside pictures of it that somebody has looked at (`looks/`). What is shown is
 // the same each time: objects in a vhost of their own, figures of the broker as a whole that are given here, a font of
-// the tests' own; what depends on the time and what charts draw is left out. `run --update-snapshots looks` renews
+// the tests' own; what depends on the time and what charts draw is left out. `run --update-snapshots=all looks` renews
 // the pictures: look at each of them before it is committed.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -102,7 +102,7 @@ async function compare(page: Page, name: string): Promise<void> {
   });
   await page.mouse.move(0, 0);
   // Browsers of other versions draw the edges of letters a little differently.
-  await expect(page).toHaveScreenshot(`${name}.png`, { maxDiffPixelRatio: 0.02, threshold: 0.25, animations: "disabled" });
+  await expect(page).toHaveScreenshot(`${name}.png`, { maxDiffPixelRatio: 0.005, threshold: 0.25, animations: "disabled" });
 }
 
 const PAGES: [string, string, string][] = [
@@ -110,6 +110,7 @@ const PAGES: [string, string, string][] = [
   ["queues", `queues?vhost=${VHOST}`, "Queues"],
   ["queue", `queues/${VHOST}/mails?vhost=${VHOST}`, "mails"],
   ["messages", `queues/${VHOST}/mails?vhost=${VHOST}&tab=messages`, "mails"],
+  ["stream", `streams/${VHOST}/log?vhost=${VHOST}&tab=messages`, "log"],
   ["topology", `topology?vhost=${VHOST}`, "Topology"],
 ];
 
@@ -130,7 +131,6 @@ for (const colorScheme of ["light", "dark"] as const) {
         await login(page);
         await visit(page, path, heading);
         await expect(page.locator(".loading")).toHaveCount(0);
-        await page.waitForLoadState("networkidle");
         await compare(page, `${name}-${colorScheme}`);
       });
     }

@@ -12,6 +12,7 @@ const PAGES: [string, string | RegExp][] = [
   ["queues/%2F/seen?tab=consumers", "seen"],
   ["streams", "Streams"],
   ["streams/%2F/seen.log", "seen.log"],
+  ["streams/%2F/seen.log?tab=messages", "seen.log"],
   ["exchanges", "Exchanges"],
   ["exchanges/%2F/amq.topic", "amq.topic"],
   ["exchanges/%2F/amq.topic?tab=bindings", "amq.topic"],
@@ -35,6 +36,7 @@ const PAGES: [string, string | RegExp][] = [
   ["trace", "Trace"],
   ["events", "Events"],
   ["audit", "Audit log"],
+  ["log", "Log"],
   ["queues/%2F/not-there", "not-there"],
 ];
 

@@ -19,6 +19,13 @@ export const purgeQueue = (vhost: string, name: string, count?: number): Action 
   ctl: count === undefined ? ctl("purge_queue", "-p", vhost, name) : undefined,
 });
 
+/** Holds back what clients would get of a queue, or ends that. */
+export const pauseQueue = (vhost: string, name: string, on: boolean): Action => ({
+  method: "PUT",
+  path: `/api/queues/${seg(vhost)}/${seg(name)}/${on ? "pause" : "resume"}`,
+  ctl: ctl(on ? "pause_queue" : "resume_queue", "-p", vhost, name),
+});
+
 export const getMessages = (vhost: string, name: string, body: unknown): Action => ({ method: "POST", path: `/api/queues/${seg(vhost)}/${seg(name)}/get`, body });
 
 export const moveMessages = (vhost: string, name: string, body: unknown): Action => ({ method: "POST", path: `/api/queues/${seg(vhost)}/${seg(name)}/move`, body });

@@ -23,6 +23,7 @@ export const PLACES: Record<string, [string, string]> = {
   y: ["topology", "Topology"],
   t: ["trace", "Trace"],
   a: ["events", "Events"],
+  w: ["log", "Log"],
   i: ["audit", "Audit log"],
 };
 

@@ -6,7 +6,7 @@ import { withQuery } from "../lib/http";
 import { query, setQuery, to, vhost } from "../lib/route";
 import { Args, Badge, Empty, Link, type Tone } from "../ui/bits";
 import { Select } from "../ui/fields";
-import { Live } from "../ui/live";
+import { LiveTable } from "../ui/live";
 
 interface Happening {
   at_ms: number;
@@ -57,7 +57,7 @@ export function Events() {
       <p class="lead">What happens from now on, the newest on top. Who asked for what over HTTP is in the audit log.</p>
       <Show when={path()} keyed>
         {(path) => (
-          <Live<Happening>
+          <LiveTable<Happening>
             name="events" path={path} read={(sent: Sent) => sent.data as unknown as Happening}
             text={(one) => `${one.kind} ${one.vhost} ${one.name} ${JSON.stringify(one.details)}`}
             tools={<Select label="Kinds" hideLabel value={query("kind")} set={(kind) => setQuery({ kind })} options={KINDS} />}

@@ -41,14 +41,13 @@ export function Messages(props: { queue: Queue; changed: () => void }) {
   };
   const find = (values: Record<string, string | undefined>) => setQuery({ offset: undefined, ...values });
   const mark = (number: string, on: boolean) => setMarked(on ? [...marked(), number] : marked().filter((one) => one !== number));
-  const isStream = () => props.queue.type === "stream";
   return (
     <>
       <Panel
         title="Messages" class="messages-panel"
         aside={
           <>
-            <Show when={!isStream()}><Move queue={props.queue} numbers={marked()} done={again} /></Show>
+            <Move queue={props.queue} numbers={marked()} done={again} />
             <Button onClick={again}>Look again</Button>
           </>
         }
@@ -56,7 +55,7 @@ export function Messages(props: { queue: Queue; changed: () => void }) {
         <form class="inline" onSubmit={(event) => { event.preventDefault(); again(); }}>
           <Text label="The payload has" value={query("contains")} set={() => {}} onChange={(event) => find({ contains: event.currentTarget.value })} />
           <Text label="A header: name, or name:value" value={query("header")} set={() => {}} onChange={(event) => find({ header: event.currentTarget.value })} />
-          <Text label={isStream() ? "From offset" : "From position"} type="number" min="0" value={query("offset")} set={() => {}} onChange={(event) => setQuery({ offset: event.currentTarget.value })} />
+          <Text label="From position" type="number" min="0" value={query("offset")} set={() => {}} onChange={(event) => setQuery({ offset: event.currentTarget.value })} />
           <button type="submit" class="button main">Look</button>
         </form>
         <p class="muted small">Looking changes nothing: order, counters and the mark “redelivered” stay as they are. What consumers hold is on its own page.</p>
@@ -71,7 +70,7 @@ export function Messages(props: { queue: Queue; changed: () => void }) {
                       <MessageCard
                         message={message} nth={message.offset} at={message.published_ms}
                         file={withQuery(`.${path()}/${message.offset}`, { number: message.number })}
-                        marked={isStream() ? undefined : marked().includes(message.number)} mark={(on) => mark(message.number, on)}
+                        marked={marked().includes(message.number)} mark={(on) => mark(message.number, on)}
                       />
                     )}
                   </For>
@@ -88,7 +87,7 @@ export function Messages(props: { queue: Queue; changed: () => void }) {
         </Show>
         <AsCommand actions={[{ method: "GET", path: asked() }]} />
       </Panel>
-      <Show when={!isStream()}><Take queue={props.queue} done={again} /></Show>
+      <Take queue={props.queue} done={again} />
     </>
   );
 }

@@ -40,6 +40,7 @@ export function NodePage() {
               </Panel>
             </div>
             <Checks />
+            <Certificates />
             <div class="charts">
               <Chart title="Memory of messages" times={samples.times()} format={format.bytes} binary exact={exactBytes} lines={[{ label: "used", colour: "c4", values: samples.values("mem_used") }, { label: "limit", colour: "c6", dashed: true, values: samples.values("mem_limit") }]} />
               <Chart title="Free disk" times={samples.times()} format={format.bytes} binary exact={exactBytes} lines={[{ label: "free", colour: "c3", values: samples.values("disk_free") }]} />
@@ -77,6 +78,46 @@ function Checks() {
       <ul class="checks">
         <For each={look.data() ?? []}>{(one) => <li><Badge tone={one.wrong ? "bad" : "good"}>{one.wrong ? "no" : "yes"}</Badge> {one.text} <span class="muted">{one.wrong}</span></li>}</For>
       </ul>
+    </Panel>
+  );
+}
+
+interface Certificate {
+  path: string;
+  use: string;
+  hosts: string[];
+  subject: string;
+  alternative_names: string[];
+  issuer: string;
+  not_before_ms: number;
+  not_after_ms: number;
+  expires_in_s: number;
+}
+
+/** Days before the end in which a certificate is shown as urgent. */
+const SOON_S = 30 * 86_400;
+
+function Certificates() {
+  const look = poll(() => "/api/certificates", (path, signal) => get<Certificate[]>(path, { signal }), { slower: 12 });
+  const ends = (one: Certificate) => (one.expires_in_s <= 0 ? <Badge tone="bad" title={format.utc(one.not_after_ms)}>expired</Badge> : <Badge tone={one.expires_in_s < SOON_S ? "warn" : "good"} title={format.utc(one.not_after_ms)}>in {format.duration(one.expires_in_s * 1000)}</Badge>);
+  return (
+    <Panel title="Certificates" flush>
+      <Show when={look.error()}>{(error) => <Problem error={error()} retry={look.refresh} />}</Show>
+      <Show when={look.data()}>
+        {(list) => (
+          <Table
+            label="Certificates" rows={list()} empty={<p>There are none: nothing is served over TLS. With <code>tls</code> in the settings, clients connect safely over networks.</p>}
+            columns={[
+              { label: "Use", cell: (one) => <span>{one.use.replaceAll("_", " ")} {one.hosts.length > 0 ? <small class="muted">{one.hosts.join(", ")}</small> : ""}</span> },
+              { label: "Of", cell: (one) => <span class="two-lines">{one.subject}<small>{one.alternative_names.join(", ")}</small></span> },
+              { label: "Issued by", cell: (one) => one.issuer },
+              { label: "Ends", cell: (one) => ends(one) },
+              { label: "File", cell: (one) => <span class="mono">{one.path}</span> },
+            ]}
+          />
+        )}
+      </Show>
+      <p class="muted small pad">The files are read anew when they change; while new ones are not good, the old ones stay.</p>
     </Panel>
   );
 }

@@ -1,6 +1,6 @@
 // One queue or stream.
 import { createSignal, For, Match, Show, Switch } from "solid-js";
-import { deleteQueue, purgeQueue } from "../lib/actions";
+import { deleteQueue, pauseQueue, purgeQueue } from "../lib/actions";
 import * as format from "../lib/format";
 import { get, seg, withQuery, type ApiError } from "../lib/http";
 import { poll } from "../lib/poll";
@@ -18,6 +18,7 @@ import { Effective } from "./effective";
 import { Messages } from "./messages";
 import { Publish } from "./publish";
 import { Features } from "./queues";
+import { StreamBrowser } from "./stream-browser";
 import { UnackedMessages } from "./unacked";
 
 const RATES = ["publish", "deliver_get", "ack", "redeliver"];
@@ -68,6 +69,9 @@ export function QueuePage() {
             </For>
           </nav>
           <Switch fallback={<Glance queue={queue()} samples={samples} />}>
+            <Match when={query("tab") === "messages" && queue().type === "stream"}>
+              <StreamBrowser queue={queue()} />
+            </Match>
             <Match when={query("tab") === "messages"}>
               <Messages queue={queue()} changed={look.refresh} />
             </Match>
@@ -109,6 +113,7 @@ function Actions(props: { queue: Queue; refresh: () => void }) {
   const purged = () => (first().trim() === "" ? undefined : /^[1-9]\d{0,14}$/.test(first().trim()) ? Number(first()) : null);
   return (
     <div class="actions">
+      <Pause queue={props.queue} refresh={props.refresh} />
       <Show when={!isStream()}>
         <Ask
           label="Purge…" title={`Purge ${name}`} verb="Purge" danger kind="plain" actions={purged() === null ? [] : [purgeQueue(vhost, name, purged() ?? undefined)]} done={props.refresh} told={`${name} is purged.`}
@@ -128,6 +133,19 @@ function Actions(props: { queue: Queue; refresh: () => void }) {
         </p>
       </Ask>
     </div>
+  );
+}
+
+function Pause(props: { queue: Queue; refresh: () => void }) {
+  const isPaused = () => props.queue.state === "paused";
+  const verb = () => (isPaused() ? "Resume" : "Pause");
+  return (
+    <Ask
+      label={`${verb()}…`} kind="plain" title={`${verb()} ${props.queue.name}`} verb={verb()} told={isPaused() ? `${props.queue.name} goes on.` : `${props.queue.name} is paused.`}
+      actions={[pauseQueue(props.queue.vhost, props.queue.name, !isPaused())]} done={props.refresh}
+    >
+      <p>{isPaused() ? "Its consumers get messages again." : "It takes messages, and clients get none of them until it is resumed. What they hold, they can still acknowledge. No message is lost."}</p>
+    </Ask>
   );
 }
 

@@ -1,6 +1,6 @@
 // Queues: a list, what can be done with many of them, and a form for a new one.
 import { createSignal, For, Show } from "solid-js";
-import { deleteQueue, purgeQueue, putQueue } from "../lib/actions";
+import { deleteQueue, pauseQueue, purgeQueue, putQueue } from "../lib/actions";
 import * as format from "../lib/format";
 import type { Action } from "../lib/http";
 import { go, to, vhost } from "../lib/route";
@@ -78,8 +78,16 @@ function Bulk(props: { rows: Queue[]; done: () => void }) {
   const purged = () => props.rows.filter((queue) => queue.type !== "stream");
   const deletions = (): Action[] => affected().map((queue) => deleteQueue(queue.vhost, queue.name, { empty: onlyEmpty(), unused: onlyUnused() }));
   const destroyed = () => affected().reduce((sum, queue) => sum + queue.messages, 0);
+  const [isPaused, setPaused] = createSignal(true);
   return (
     <>
+      <Ask
+        label="Pause…" title={`${isPaused() ? "Pause" : "Resume"} ${format.plural(props.rows.length, "queue")}`} verb={isPaused() ? "Pause" : "Resume"} kind="plain" done={props.done} told={isPaused() ? "Paused." : "Resumed."}
+        actions={props.rows.map((queue) => pauseQueue(queue.vhost, queue.name, isPaused()))}
+      >
+        <Select label="What to do" value={isPaused() ? "pause" : "resume"} set={(what) => setPaused(what === "pause")} options={[["pause", "pause: clients get nothing"], ["resume", "resume"]]} />
+        <Preview rows={props.rows} />
+      </Ask>
       <Ask
         label="Purge…" title={`Purge ${format.plural(purged().length, "queue")}`} verb="Purge" danger kind="plain" done={props.done} told="Purged."
         actions={purged().map((queue) => purgeQueue(queue.vhost, queue.name))} typed={waiting() > 0 ? "purge" : undefined}

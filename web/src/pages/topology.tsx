@@ -1,6 +1,7 @@
 // Exchanges, queues and the bindings between them, as a picture.
 import { Graph, layout } from "@dagrejs/dagre";
-import { createMemo, createSignal, For, Show } from "solid-js";
+import { createMemo, createSignal, For, onCleanup, Show } from "solid-js";
+import { after } from "../lib/clock";
 import * as format from "../lib/format";
 import { exchangeSeg, get, seg, withQuery } from "../lib/http";
 import { poll } from "../lib/poll";
@@ -16,6 +17,7 @@ const BINDINGS_MAX = 100;
 const NODES_MAX = 150;
 const STEPS_MAX = 4;
 const NAMES_AT_ONCE = 50;
+const SECOND_LOOK_MS = 4000;
 
 interface Seen {
   bindings: Binding[];
@@ -100,6 +102,8 @@ export function TopologyPage() {
     },
     { slower: 6 },
   );
+  // Rates begin with the second look: it should not be long in coming.
+  onCleanup(after(SECOND_LOOK_MS, look.refresh));
   const isBare = () => look.data()?.bindings.length === 0;
   return (
     <>

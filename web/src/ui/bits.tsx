@@ -39,7 +39,7 @@ export function Badge(props: ParentProps<{ tone?: Tone; title?: string }>) {
   );
 }
 
-const TONES: Record<string, Tone> = { running: "good", up: "good", blocked: "bad", blocking: "warn", flow: "warn", down: "bad" };
+const TONES: Record<string, Tone> = { running: "good", up: "good", blocked: "bad", blocking: "warn", flow: "warn", paused: "warn", down: "bad" };
 
 export const State = (props: { of: string }) => (
   <span class={`state ${TONES[props.of] ?? "plain"}`}>

@@ -20,6 +20,7 @@ import { ExchangePage } from "../pages/exchange";
 import { Exchanges } from "../pages/exchanges";
 import { Limits } from "../pages/limits";
 import { Logo } from "../pages/login";
+import { LogPage } from "../pages/log";
 import { NodePage } from "../pages/node";
 import { Overview } from "../pages/overview";
 import { Policies } from "../pages/policies";
@@ -55,6 +56,7 @@ const PAGES: Record<string, [Component, Component?]> = {
   node: [NodePage],
   trace: [Trace],
   events: [Events],
+  log: [LogPage],
   audit: [AuditLog],
 };
 
@@ -94,6 +96,7 @@ const NAVIGATION: [string, Entry[]][] = [
       { path: "definitions", text: "Definitions", hidden: () => !isAdministrator() },
       { path: "node", text: "Node", hidden: () => !isMonitor() },
       { path: "events", text: "Events", hidden: () => !isMonitor() },
+      { path: "log", text: "Log", hidden: () => !isAdministrator() },
       { path: "audit", text: "Audit log", hidden: () => !isAdministrator() },
     ],
   ],
