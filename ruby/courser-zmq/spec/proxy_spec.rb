@@ -114,6 +114,13 @@ RSpec.describe 'proxies' do
       expect([counts.backend_messages_out, counts.backend_bytes_out, counts.frontend_messages_out]).to eq([3, 15, 0])
     end
 
+    it 'counts also after it was paused and resumed' do
+      2.times { proxy.pause.resume }
+      pusher << 'hello'
+      expect(puller.receive(timeout: 5)).to eq('hello')
+      expect(proxy.statistics.frontend_messages_in).to eq(1)
+    end
+
     it 'ends with the context' do
       expect(proxy.join(0.05)).to be_nil
       terminator = Thread.new { context.terminate }

@@ -15,6 +15,10 @@ module ZMQ
     Statistics = Struct.new(:frontend_messages_in, :frontend_bytes_in, :frontend_messages_out, :frontend_bytes_out,
                             :backend_messages_in, :backend_bytes_in, :backend_messages_out, :backend_bytes_out)
 
+    # What libzmq 4.3.5 takes for each other.
+    MIXED_UP = { 'PAUSE' => 'RESUME', 'RESUME' => 'PAUSE' }.freeze
+    private_constant :MIXED_UP
+
     # Seconds that the proxy's thread may take to answer.
     ANSWER_TIMEOUT = 5
 
@@ -67,6 +71,7 @@ module ZMQ
       @near = Socket.new(context, PAIR)
       @near.connect!(endpoint)
       @thread = Thread.new { run }
+      @mixed_up = mixed_up?
       self
     end
 
@@ -128,8 +133,25 @@ module ZMQ
     def command(name)
       raise ThreadError, 'the proxy is not running' unless @thread
 
-      @near.send_message(name, timeout: ANSWER_TIMEOUT)
+      meant = @mixed_up ? MIXED_UP.fetch(name, name) : name
+      @near.send_message(meant, timeout: ANSWER_TIMEOUT)
+      @near.receive_message(timeout: ANSWER_TIMEOUT) if @mixed_up && MIXED_UP.key?(name)
       self
+    end
+
+    # libzmq 4.3.5 pauses when it is to resume and the other way round, and answers either with an empty message. Some
+    # systems have mended theirs: a command that changes nothing, and a second one that is always answered, tell.
+    def mixed_up?
+      return false unless LibZMQ.version_number == 40_305
+
+      %w[RESUME STATISTICS].each { |name| @near.send_message(name, timeout: ANSWER_TIMEOUT) }
+      return false unless @near.receive_message(timeout: ANSWER_TIMEOUT) == ['']
+
+      @near.send_message('PAUSE', timeout: ANSWER_TIMEOUT)
+      2.times { @near.receive_message(timeout: ANSWER_TIMEOUT) }
+      true
+    rescue TimeoutError, TerminatedError
+      false # it has ended already, with its context
     end
   end
 end
