@@ -7,11 +7,11 @@ use clap::{Arg, ArgAction, Command, value_parser};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-const ABOUT: &str = "Operate a broker: look at it, change it, check it";
+const ABOUT: &str = "Operate a running broker: inspect, change and check it";
 
 const WHICH: &str = "Which broker: --url, or a context, or the broker on this machine, whose data folder is --data-dir, \
-                     ./courser-data or /var/lib/courser. Its socket there needs no password; it is for the user whom \
-                     the broker runs as, and for root.";
+                     ./courser-data or /var/lib/courser. Its socket there needs no password; only root and the user \
+                     that the broker runs as may use it.";
 
 const EXAMPLES: &str = "Examples:\n  courser ctl status\n  courser ctl list_queues -p orders name messages consumers\n  \
                         courser ctl add_user alice < password.txt\n  courser ctl set_permissions alice '.*' '.*' '.*'\n  \
@@ -19,9 +19,9 @@ const EXAMPLES: &str = "Examples:\n  courser ctl status\n  courser ctl list_queu
                         courser ctl context add prod --url https://broker:15671 --user ops --password-file pw\n  \
                         courser ctl --context prod check_alarms";
 
-const CODES: &str = "Exit codes: 64 usage, 65 wrong data or nothing of that name, 67 no such user, 69 unavailable or \
-                     refused, 70 already there, 73 a file can't be written, 75 too late, 77 not permitted, 78 the \
-                     contexts are wrong.";
+const CODES: &str = "Exit codes: 64 usage error, 65 invalid value or no such object, 67 no such user, 69 unavailable or \
+                     refused, 70 already exists, 73 a file can't be written, 75 timeout, 77 not permitted, 78 invalid \
+                     contexts file.";
 
 /// Adds all commands and options to a command.
 pub(crate) fn augment(command: Command) -> Command {
@@ -57,7 +57,7 @@ pub(crate) fn connection() -> [Arg; 6] {
             .value_name("USER")
             .env("COURSER_CTL_USER")
             .global(true)
-            .help("Who asks"),
+            .help("The user to log in as"),
         Arg::new("password-file")
             .long("password-file")
             .value_name("FILE")
@@ -96,7 +96,7 @@ fn parse_seconds(text: &str) -> Result<std::time::Duration, String> {
         text.parse::<f64>().ok().filter(|seconds| (0.0..=f64::from(u32::MAX)).contains(seconds));
     seconds
         .map(std::time::Duration::from_secs_f64)
-        .ok_or_else(|| "a number of seconds is wanted, or infinity".to_owned())
+        .ok_or_else(|| "expected a number of seconds, or infinity".to_owned())
 }
 
 fn style() -> [Arg; 5] {
@@ -134,7 +134,7 @@ fn summary() -> String {
         text.push('\n');
     }
     let (name, about) = ("context", "Add, use, list and remove contexts");
-    let _ = writeln!(text, "Brokers with names:\n  {name:<36}{about}");
+    let _ = writeln!(text, "Saved brokers:\n  {name:<36}{about}");
     text
 }
 
@@ -166,7 +166,7 @@ fn arg(argument: &Argument) -> Arg {
 fn context() -> Command {
     let name = || Arg::new("name").required(true).help("Its name");
     Command::new("context")
-        .about("Brokers with names of one's own, in ~/.config/courser/contexts.yaml")
+        .about("Named brokers, saved in ~/.config/courser/contexts.yaml")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .after_help(
@@ -175,15 +175,15 @@ fn context() -> Command {
         )
         .subcommand(
             Command::new("add")
-                .about("Give the broker of --url, --user, --password-file and --ca a name, or that of --data-dir")
+                .about("Save the broker of --url, --user, --password-file and --ca, or that of --data-dir, under a name")
                 .arg(name())
                 .arg(
                     Arg::new("keep-password").long("keep-password").action(ArgAction::SetTrue).help(
-                        "Keep the password itself, from --password-file or COURSER_CTL_PASSWORD, not the file's name",
+                        "Save the password itself, from --password-file or COURSER_CTL_PASSWORD, not the path of the file",
                     ),
                 ),
         )
-        .subcommand(Command::new("use").about("Have it meant where nothing is said").arg(name()))
-        .subcommand(Command::new("list").about("Show them, without passwords"))
-        .subcommand(Command::new("remove").about("Forget it").arg(name()))
+        .subcommand(Command::new("use").about("Make it the default").arg(name()))
+        .subcommand(Command::new("list").about("List them, without passwords"))
+        .subcommand(Command::new("remove").about("Remove it").arg(name()))
 }

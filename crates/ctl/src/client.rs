@@ -290,7 +290,7 @@ fn local_failure(path: &std::path::Path, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::PermissionDenied => Failure::error(
             NO_PERMISSION,
-            format!("{socket} is for the user whom the broker runs as, and for root"),
+            format!("only root and the user that the broker runs as may use {socket}"),
         ),
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
             Failure::error(UNAVAILABLE, format!("no broker runs at {socket}: {error}"))

@@ -155,7 +155,8 @@ impl Wanted {
 /// The parts of a URL, without credentials.
 pub fn parse(url: &str) -> Result<Remote, Failure> {
     let wrong = |why: &str| Failure::usage(format!("'{url}' is no address of a broker: {why}"));
-    let uri: Uri = url.parse().map_err(|_| wrong("such as http://127.0.0.1:15672 is wanted"))?;
+    let uri: Uri =
+        url.parse().map_err(|_| wrong("expected a URL such as http://127.0.0.1:15672"))?;
     let tls = match uri.scheme_str() {
         Some("http") => false,
         Some("https") => true,
@@ -209,7 +210,7 @@ fn local() -> Result<Target, Failure> {
             }
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
                 let text = format!(
-                    "{} belongs to the user whom the broker runs as: be that user or root, or name an \
+                    "{} belongs to the user that the broker runs as: become that user or root, or name an \
                      HTTP API with --url",
                     socket.display()
                 );

@@ -47,7 +47,7 @@ struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "data_dir", "listen"])]
     generate_config: Option<PathBuf>,
 
-    /// Keep everything in this folder [default: ./courser-data]
+    /// Keep all data in this folder [default: ./courser-data]
     #[arg(long, value_name = "DIR", global = true)]
     data_dir: Option<PathBuf>,
 
@@ -58,15 +58,15 @@ struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Look into the journal of a broker that is not running
+    /// Inspect, verify or repair the journal of a stopped broker
     #[command(subcommand)]
     Journal(JournalCommand),
-    /// Operate a broker: look at it, change it, check it
+    /// Operate a running broker: inspect, change and check it
     Ctl(Ctl),
-    /// Take over the settings of another broker
+    /// Convert the settings of another broker
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Print the script that completes commands and options in a shell
+    /// Print a shell completion script
     #[command(
         after_help = "Examples:\n  courser completions bash > /etc/bash_completion.d/courser\n  \
                             courser completions fish > ~/.config/fish/completions/courser.fish"
@@ -75,29 +75,29 @@ enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Write the manual's pages, courser.1 and one for each command, into a folder
+    /// Write man pages, courser.1 and one for each command, into a folder
     Man {
-        /// The folder; it has to be there
+        /// The folder; it must exist
         folder: PathBuf,
     },
 }
 
 #[derive(Clone, Copy, Debug, clap::Subcommand)]
 enum JournalCommand {
-    /// Say what is in each file
+    /// Show what is in each file
     Inspect,
-    /// Check every sum; fails if anything is damaged
+    /// Check every checksum; fails if anything is damaged
     Verify,
-    /// Rebuild what can be rebuilt of a damaged journal, and say what is lost; fails if anything is
+    /// Repair a damaged journal as far as possible and list what is lost; fails if anything is
     Repair,
 }
 
 #[derive(Clone, Debug, clap::Subcommand)]
 enum ConfigCommand {
-    /// Print a rabbitmq.conf as settings of this broker, and say what becomes of each of its lines
+    /// Convert a rabbitmq.conf to settings of this broker, and report on each of its lines
     #[command(
         after_help = "Example:\n  courser config from-rabbitmq /etc/rabbitmq/rabbitmq.conf > courser.yaml\n\n\
-                      What becomes of each line goes to standard error. Ends with 1 if a line can't be read."
+                      The report on each line goes to standard error. Exits with 1 if a line can't be read."
     )]
     FromRabbitmq {
         /// The file
@@ -106,7 +106,7 @@ enum ConfigCommand {
 }
 
 fn parse_address(text: &str) -> Result<SocketAddr, String> {
-    let help = "an IP address and a port are wanted, such as 127.0.0.1:5672 or 0.0.0.0:5672";
+    let help = "expected an IP address and a port, such as 127.0.0.1:5672 or 0.0.0.0:5672";
     text.parse().map_err(|_| help.to_owned())
 }
 

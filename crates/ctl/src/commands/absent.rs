@@ -35,7 +35,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         "not here: stop the broker, and take its data folder away",
     ),
     absent("join_cluster", "Join a cluster: there is none", CLUSTER),
-    absent("forget_cluster_node", "Leave a node out of a cluster: there is none", CLUSTER),
+    absent("forget_cluster_node", "Remove a node from a cluster: there is none", CLUSTER),
     absent("rename_cluster_node", "Rename a node of a cluster: there is none", CLUSTER),
     absent(
         "eval",
@@ -44,23 +44,23 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     absent(
         "set_vm_memory_high_watermark",
-        "Bound memory: a setting does that",
+        "Limit memory: a setting does that",
         "not here: set limits.memory_high_bytes in the broker's settings; it counts from the next start",
     ),
     absent(
         "set_disk_free_limit",
-        "Bound the disk: the journal does that",
+        "Limit disk use: the journal does that",
         "not here: the journal keeps a reserve of its own (journal.spare_segments), and publishers are held back before \
          the disk is full",
     ),
     absent(
         "set_log_level",
-        "Say more or less in the log: a setting does that",
+        "Change the log level: a setting does that",
         "not here: set log.level in the broker's settings; it counts from the next start",
     ),
     absent(
         "rotate_logs",
-        "Begin another log file: whoever keeps the log does that",
+        "Start a new log file: whatever stores the log does that",
         "not here: the broker writes its log to standard error, and whoever reads that keeps the files",
     ),
     absent(
@@ -75,7 +75,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     absent(
         "enable_feature_flag",
-        "Switch a feature on: all are",
+        "Enable a feature: all are",
         "not here: there are no feature flags, every feature is on",
     ),
 ];

@@ -38,7 +38,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "check_alarms",
-        "Neither memory nor disk are short",
+        "No memory or disk alarm is in effect",
         [],
         "-q check_alarms",
         "Asking the broker to report any resource alarms ...",
@@ -70,7 +70,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "check_port_connectivity",
-        "Every listener takes connections from here",
+        "Every listener accepts connections from this machine",
         [],
         "check_port_connectivity",
         "Testing TCP connections to all active listeners ...",
@@ -78,7 +78,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "check_virtual_hosts",
-        "All vhosts run",
+        "All vhosts are running",
         [],
         "check_virtual_hosts",
         "Checking if all vhosts are running ...",
@@ -94,7 +94,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "node_health_check",
-        "An old name of check_running",
+        "The old name of check_running",
         [],
         "node_health_check",
         "",

@@ -29,7 +29,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "import_definitions",
-        about: "Make what a file of definitions describes; what is there stays",
+        about: "Create what a definitions file describes; existing objects stay",
         arguments: &[optional("file", "The file; standard input if it is left out")],
         examples: &[
             "import_definitions definitions.json",

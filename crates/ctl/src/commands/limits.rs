@@ -31,7 +31,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "clear_vhost_limits",
-        about: "Lift all limits of a vhost",
+        about: "Remove all limits of a vhost",
         arguments: &[],
         examples: &["clear_vhost_limits -p orders"],
         intent: "Clearing vhost \"{vhost}\" limits ...",
@@ -55,7 +55,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "clear_user_limits",
-        about: "Lift a limit of a user, or all",
+        about: "Remove one limit of a user, or all",
         arguments: &[
             required("user", "The user's name"),
             required("limit", "max-connections, max-channels or all"),

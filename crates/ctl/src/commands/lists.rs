@@ -153,7 +153,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "list_permissions",
-        "Who may do what in a vhost",
+        "Permissions in a vhost",
         [],
         ["list_permissions -p orders"],
         "Listing permissions for vhost \"{vhost}\" ...",
@@ -166,7 +166,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "list_user_permissions",
-        "What a user may do",
+        "Permissions of a user",
         [required("user", "The user's name")],
         ["list_user_permissions alice"],
         "Listing permissions for user \"{user}\" ...",
@@ -229,7 +229,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "list_global_parameters",
-        "Parameters of no vhost",
+        "Global parameters",
         [],
         ["list_global_parameters"],
         "Listing global runtime parameters ...",
@@ -242,7 +242,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "list_node_auth_attempt_stats",
-        "How many logins succeeded and failed",
+        "Counts of successful and failed logins",
         [],
         ["list_node_auth_attempt_stats"],
         "Listing authentication attempts ...",
@@ -250,7 +250,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "list_feature_flags",
-        "Feature flags: there is none, all features are there",
+        "Feature flags: there are none, all features are enabled",
         [],
         ["list_feature_flags"],
         "Listing feature flags ...",

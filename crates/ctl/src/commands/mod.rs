@@ -41,7 +41,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { title: "Parameters", commands: parameters::COMMANDS },
     Group { title: "Definitions", commands: definitions::COMMANDS },
     Group { title: "Support", commands: report::COMMANDS },
-    Group { title: "Not here", commands: absent::COMMANDS },
+    Group { title: "Not supported", commands: absent::COMMANDS },
 ];
 
 /// The command of this name.

@@ -29,13 +29,20 @@ macro_rules! spec {
 pub(super) const COMMANDS: &[Spec] = &[
     spec!(
         "status",
-        "How the broker is: version, memory, alarms, listeners, totals",
+        "Show version, memory, alarms, listeners and totals",
         [],
         ["status", "status --formatter json"],
         "Status of the broker ...",
         status
     ),
-    spec!("ping", "Whether the broker answers", [], ["-q ping"], "Will ping the broker ...", ping),
+    spec!(
+        "ping",
+        "Check whether the broker answers",
+        [],
+        ["-q ping"],
+        "Will ping the broker ...",
+        ping
+    ),
     spec!("version", "The version of this program", [], ["version"], "", own_version),
     spec!(
         "server_version",
@@ -55,7 +62,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "listeners",
-        "Where the broker listens",
+        "Show listeners",
         [],
         ["-q listeners"],
         "Asking the broker to report its protocol listeners ...",
@@ -71,7 +78,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "memory_breakdown",
-        "What the broker uses memory for",
+        "Show memory by use",
         [option("unit", "B, KB, MB or GB [default: GB]")],
         ["memory_breakdown --unit MB"],
         "Reporting memory breakdown ...",
@@ -79,7 +86,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "alarms",
-        "Alarms that are in effect",
+        "Show alarms in effect",
         [],
         ["alarms"],
         "Asking the broker to report any known resource alarms ...",
@@ -95,7 +102,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "wait",
-        "Wait until the broker serves clients; with a pid file, only as long as that process lives",
+        "Wait until the broker serves clients; with a pid file, only while that process lives",
         [optional("pidfile", "A file with the broker's process number")],
         ["-t 60 wait", "wait /run/courser.pid"],
         "",

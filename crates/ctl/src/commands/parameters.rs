@@ -42,7 +42,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "set_global_parameter",
-        about: "Set a parameter of no vhost",
+        about: "Set a global parameter",
         arguments: &[NAME, VALUE],
         examples: &["set_global_parameter owner '\"team-messaging\"'"],
         intent: "Setting global runtime parameter \"{name}\" to \"{value}\" ...",
@@ -58,7 +58,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "set_cluster_name",
-        about: "Give the broker another name, which clients are told",
+        about: "Set the cluster name, which clients are told",
         arguments: &[NAME],
         examples: &["set_cluster_name orders-eu"],
         intent: "Setting cluster name to {name} ...",

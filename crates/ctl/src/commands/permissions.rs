@@ -28,7 +28,7 @@ const MISSING: &[Refused] = &[
 pub(super) const COMMANDS: &[Spec] = &[
     Spec {
         name: "set_permissions",
-        about: "Let a user into a vhost, and say what it may do there",
+        about: "Grant a user access to a vhost: configure, write and read patterns",
         arguments: &[USER, CONFIGURE, WRITE, READ],
         examples: &[
             "set_permissions -p / alice '.*' '.*' '.*'",
@@ -51,7 +51,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "clear_permissions",
-        about: "Keep a user out of a vhost",
+        about: "Revoke a user's access to a vhost",
         arguments: &[USER],
         examples: &["clear_permissions -p orders bob"],
         intent: "Clearing permissions for user \"{user}\" in vhost \"{vhost}\" ...",
@@ -65,7 +65,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "set_topic_permissions",
-        about: "Say which routing keys of a topic exchange a user may publish with and bind",
+        about: "Set the routing keys of a topic exchange that a user may publish with and bind",
         arguments: &[USER, required("exchange", "A topic exchange"), WRITE, READ],
         examples: &["set_topic_permissions -p / bob amq.topic '^bob\\.' '.*'"],
         intent: "Setting topic permissions on \"{exchange}\" for user \"{user}\" in vhost \"{vhost}\" ...",
@@ -85,7 +85,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "clear_topic_permissions",
-        about: "Lift a user's topic permissions, of one exchange or of all",
+        about: "Remove a user's topic permissions, for one exchange or all",
         arguments: &[USER, optional("exchange", "The exchange; all if it is left out")],
         examples: &["clear_topic_permissions -p / bob amq.topic"],
         intent: "Clearing topic permissions for user \"{user}\" in vhost \"{vhost}\" ...",

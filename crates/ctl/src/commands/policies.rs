@@ -52,7 +52,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "set_operator_policy",
-        about: "Bound what policies and arguments ask for: the smaller number counts",
+        about: "Set an operator policy, which limits policies and arguments: the smaller number applies",
         arguments: &[NAME, PATTERN, DEFINITION, PRIORITY, APPLY_TO],
         examples: &["set_operator_policy cap '.*' '{\"max-length\": 1000000}' --apply-to queues"],
         intent: "Setting operator policy override \"{name}\" for pattern \"{pattern}\" to \"{definition}\" for vhost \"{vhost}\" ...",

@@ -20,7 +20,7 @@ const PASSWORD: crate::spec::Argument =
 pub(super) const COMMANDS: &[Spec] = &[
     Spec {
         name: "add_user",
-        about: "Make a user, who may not enter any vhost yet",
+        about: "Create a user, without access to any vhost yet",
         arguments: &[
             USER,
             PASSWORD,
@@ -49,7 +49,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "change_password",
-        about: "Give a user another password",
+        about: "Change a user's password",
         arguments: &[USER, PASSWORD],
         examples: &["change_password alice < password.txt"],
         intent: "Changing password for user \"{user}\" ...",
@@ -57,7 +57,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "clear_password",
-        about: "Take a user's password away: it can log in with a certificate only",
+        about: "Remove a user's password: only a certificate lets it log in",
         arguments: &[USER],
         examples: &["clear_password alice"],
         intent: "Clearing password for user \"{user}\" ...",
@@ -65,7 +65,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "set_user_tags",
-        about: "Say what a user may do as an operator: administrator, monitoring, policymaker, management",
+        about: "Set a user's tags: administrator, monitoring, policymaker, management",
         arguments: &[USER, any("tags", "Its tags from now on; none takes all away")],
         examples: &["set_user_tags alice monitoring", "set_user_tags alice"],
         intent: "Setting tags for user \"{user}\" to [{tags}] ...",

@@ -19,7 +19,7 @@ const GONE: Refused = refused(404, DATA, "Virtual host '{name}' does not exist")
 pub(super) const COMMANDS: &[Spec] = &[
     Spec {
         name: "add_vhost",
-        about: "Make a vhost; one that is there stays as it is",
+        about: "Create a vhost; an existing one stays as it is",
         arguments: &[VHOST, DESCRIPTION, TAGS, TYPE],
         examples: &["add_vhost orders --description 'Orders and payments'"],
         intent: "Adding vhost \"{name}\" ...",
@@ -49,7 +49,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "restart_vhost",
-        about: "Start a vhost that has failed; here they all run as long as the broker does",
+        about: "Restart a failed vhost; here they run as long as the broker does",
         arguments: &[],
         examples: &["restart_vhost -p orders"],
         intent: "Trying to restart vhost '{vhost}' ...",
@@ -57,7 +57,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "update_vhost_metadata",
-        about: "Change what is said of a vhost; the rest stays",
+        about: "Change the description, tags or default queue type of a vhost",
         arguments: &[VHOST, DESCRIPTION, TAGS, TYPE],
         examples: &["update_vhost_metadata orders --tags production,eu"],
         intent: "Updating metadata of vhost \"{name}\" ...",
@@ -65,7 +65,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "set_vhost_tags",
-        about: "Give a vhost other tags",
+        about: "Set the tags of a vhost",
         arguments: &[VHOST, any("tags", "Its tags from now on")],
         examples: &["set_vhost_tags orders production eu"],
         intent: "Setting tags for virtual host \"{name}\" to [{tags}] ...",
