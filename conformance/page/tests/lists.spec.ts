@@ -81,7 +81,7 @@ test("everything can be reached by keys", async ({ page }) => {
   await page.keyboard.press("Enter");
   await expect(page.getByRole("heading", { level: 1, name: "list.001" })).toBeVisible();
   await page.keyboard.press("Control+k");
-  await page.getByRole("combobox", { name: /A page, the name/ }).fill("list.042");
+  await page.getByRole("combobox", { name: /Search pages/ }).fill("list.042");
   await expect(page.getByRole("option", { name: /list.042/ })).toBeVisible();
   await page.keyboard.press("Enter");
   await expect(page.getByRole("heading", { level: 1, name: "list.042" })).toBeVisible();

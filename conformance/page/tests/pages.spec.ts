@@ -59,7 +59,7 @@ for (const [colorScheme, viewport] of [["light", { width: 1280, height: 800 }], 
       for (const [path, heading] of PAGES) {
         await visit(page, path, heading);
         await expect(page.locator(".loading")).toHaveCount(0);
-        await expect(page.getByText("This page has a fault")).toHaveCount(0);
+        await expect(page.getByText("Something went wrong on this page")).toHaveCount(0);
         expect(await barriers(page), path).toEqual([]);
         const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
         expect(overflow, `${path} is wider than the window`).toBeLessThanOrEqual(0);

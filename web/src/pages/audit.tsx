@@ -62,7 +62,7 @@ export function AuditLog() {
       <Show when={look.error()}>{(error) => <Problem error={error()} retry={look.refresh} />}</Show>
       <Show when={look.data()} fallback={<Show when={!look.error()}><div class="loading">Loading…</div></Show>}>
         {(all) => (
-          <Show when={all().length > 0} fallback={<Empty title="Nothing was asked for yet"><p>Each request for a change over the HTTP API, this page and <code>courser ctl</code> is noted, unless <code>management.audit_log</code> is none.</p></Empty>}>
+          <Show when={all().length > 0} fallback={<Empty title="No requests yet"><p>Each request for a change over the HTTP API, this page and <code>courser ctl</code> is noted, unless <code>management.audit_log</code> is none.</p></Empty>}>
             <div class="panel flush">
               <Table
                 label="Requests, newest first" rows={found()} empty={<p>Of {plural(all().length, "request")}, none matches.</p>}
@@ -105,7 +105,7 @@ function Logins() {
           { label: "Refused", number: true, cell: (one) => <Num of={one.auth_attempts_failed} /> },
         ]}
       />
-      <p class="muted small pad">Who gives wrong passwords again and again is made to wait longer each time, by address and by user.</p>
+      <p class="muted small pad">Repeated wrong passwords are delayed longer each time, by address and by user.</p>
     </Panel>
   );
 }

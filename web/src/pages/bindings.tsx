@@ -90,7 +90,7 @@ function AddBinding(props: Props & { open: boolean; close: () => void; done: () 
       <Show when={outgoing()}>
         <Select label="Which is" value={type()} set={setType} options={["queue", "exchange"]} />
       </Show>
-      <Text label="Routing key" value={key()} set={setKey} hint="Topic exchanges take * for one word and # for any number of them." />
+      <Text label="Routing key" value={key()} set={setKey} hint="In topic exchanges, * matches one word and # any number of words." />
       <Entries label="Arguments" entries={entries()} set={setEntries} known={{ "x-match": "text" }} />
     </Do>
   );

@@ -66,7 +66,7 @@ export function ChannelPage() {
           </header>
           <Show when={look.error()}>{(error) => <Problem error={error()} retry={look.refresh} />}</Show>
           <div class="charts">
-            <Chart title="Messages a second" times={samples.times()} format={format.rate} lines={[rates("publish", "published", "c1"), rates("deliver_get", "delivered", "c2"), rates("ack", "acknowledged", "c3"), rates("confirm", "confirmed", "c4")]} />
+            <Chart title="Messages per second" times={samples.times()} format={format.rate} lines={[rates("publish", "published", "c1"), rates("deliver_get", "delivered", "c2"), rates("ack", "acknowledged", "c3"), rates("confirm", "confirmed", "c4")]} />
             <Chart title="On the way" times={samples.times()} format={format.count} exact={format.exact} lines={[{ label: "unacknowledged", colour: "c5", values: samples.values("unacked") }, { label: "unconfirmed", colour: "c4", values: samples.values("unconfirmed") }]} />
           </div>
           <Panel title="Settings">

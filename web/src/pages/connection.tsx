@@ -39,7 +39,7 @@ export function ConnectionPage() {
           </header>
           <Show when={look.error()}>{(error) => <Problem error={error()} retry={look.refresh} />}</Show>
           <div class="charts">
-            <Chart title="Bytes a second" times={samples.times()} format={rate} binary lines={[{ label: "from the client", colour: "c1", values: samples.rates("recv_oct") }, { label: "to the client", colour: "c2", values: samples.rates("send_oct") }]} />
+            <Chart title="Bytes per second" times={samples.times()} format={rate} binary lines={[{ label: "from the client", colour: "c1", values: samples.rates("recv_oct") }, { label: "to the client", colour: "c2", values: samples.rates("send_oct") }]} />
           </div>
           <div class="columns">
             <Panel title="Who">
@@ -61,7 +61,7 @@ export function ConnectionPage() {
           </div>
           <Panel title="Channels" flush>
             <Table
-              label="Channels" rows={channels.data() ?? []} empty={<p>It has no channel open.</p>}
+              label="Channels" rows={channels.data() ?? []} empty={<p>No open channels.</p>}
               columns={[
                 { label: "Channel", cell: (one) => <Link to={to(["channels", one.name])}>{one.number}</Link> },
                 { label: "State", cell: (one) => <State of={one.state} /> },
@@ -72,7 +72,7 @@ export function ConnectionPage() {
               ]}
             />
           </Panel>
-          <Panel title="What the client says of itself"><Args of={one().client_properties} /></Panel>
+          <Panel title="Client properties"><Args of={one().client_properties} /></Panel>
         </>
       )}
     </Show>

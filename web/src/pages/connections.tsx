@@ -45,8 +45,8 @@ export function CloseMany(props: { rows: Connection[]; done: () => void }) {
   const [reason, setReason] = createSignal("");
   return (
     <Ask label="Close…" title={`Close ${plural(props.rows.length, "connection")}`} verb="Close" danger done={props.done} told="Closed." actions={props.rows.map((one) => closeConnection(one.name, ascii(reason())))}>
-      <p>Messages that they hold unacknowledged go back to their queues. Most clients connect again by themselves.</p>
-      <Text label="Why (told to the client)" value={reason()} set={setReason} placeholder="Closed via management plugin" />
+      <p>Their unacknowledged messages return to the queues. Most clients reconnect automatically.</p>
+      <Text label="Reason (sent to the client)" value={reason()} set={setReason} placeholder="Closed via management plugin" />
       <ul class="preview"><For each={props.rows.slice(0, 100)}>{(one) => <li><span class="mono">{one.name}</span></li>}</For></ul>
     </Ask>
   );

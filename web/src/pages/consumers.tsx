@@ -12,7 +12,7 @@ const COLUMNS: Column<Consumer>[] = [
   { id: "vhost", label: "Vhost", needs: ["queue"], sort: "queue.vhost", cell: (one) => one.queue.vhost },
   { id: "channel", label: "Channel", needs: ["channel_details"], sort: "channel_details.name", cell: (one) => <Link to={to(["channels", one.channel_details.name])}>{one.channel_details.name}</Link> },
   { id: "user", label: "User", needs: ["channel_details"], sort: "channel_details.user", cell: (one) => one.channel_details.user },
-  { id: "ack", label: "Acknowledges", needs: ["ack_required"], sort: "ack_required", cell: (one) => (one.ack_required ? "yes" : <Badge tone="warn" title="What is delivered is gone, also if the consumer fails">no</Badge>) },
+  { id: "ack", label: "Acknowledges", needs: ["ack_required"], sort: "ack_required", cell: (one) => (one.ack_required ? "yes" : <Badge tone="warn" title="Automatic acknowledgement: delivered messages are lost if the consumer fails">no</Badge>) },
   { id: "prefetch", label: "Prefetch", needs: ["prefetch_count"], sort: "prefetch_count", number: true, cell: (one) => (one.prefetch_count === 0 ? "no limit" : <Num of={one.prefetch_count} />) },
   { id: "state", label: "State", needs: ["active", "exclusive"], sort: "active", cell: (one) => <span class="badges"><Badge tone={one.active ? "good" : "plain"}>{one.active ? "active" : "waits"}</Badge><Show when={one.exclusive}><Badge>exclusive</Badge></Show></span> },
   { id: "arguments", label: "Arguments", needs: ["arguments"], extra: true, cell: (one) => <Args of={one.arguments} /> },

@@ -58,7 +58,7 @@ export function Definitions() {
           <AsCommand actions={[exportAction()]} />
         </Panel>
         <Panel title="Load">
-          <p>What is in the file is made or overwritten, what is not stays. Queues and exchanges that are there stay as they are.</p>
+          <p>Creates or overwrites what is in the file; everything else stays. Existing queues and exchanges are not changed.</p>
           <label class="button plain file">
             Choose a file…
             <input type="file" accept=".json,application/json" class="unseen" onChange={(event) => void read(event.currentTarget)} />
@@ -69,7 +69,7 @@ export function Definitions() {
         <p><b>{file()!.name}</b>, {bytes(file()!.size)}, into {of()}:</p>
         <ul class="preview"><For each={counts()} fallback={<li class="muted">nothing that this broker knows</li>}>{([part, count]) => <li>{part} <b>{exact(count)}</b></li>}</For></ul>
         <Difference trial={{ ...importAction(), path: withQuery(where(), { dry_run: true }) }} />
-        <p class="muted small">It is no transaction: what comes before a mistake stays.</p>
+        <p class="muted small">This is not a transaction: what was imported before an error stays.</p>
         <AsCommand actions={[{ ...importAction(), body: undefined, headers: { "content-type": "application/json" } }]} file={file()!.name} />
       </Do>
     </>

@@ -29,7 +29,7 @@ export function Effective(props: { queue: Queue }) {
       }
     >
       <Table
-        label="What counts" rows={lines()} empty={<p>No limit, no time to live, no dead letters: neither its arguments nor a policy says anything.</p>}
+        label="What counts" rows={lines()} empty={<p>No limit, no time to live, no dead letters: neither its arguments nor a policy sets any.</p>}
         columns={[
           { label: "Setting", cell: (line) => <span class="mono">{line.name}</span> },
           { label: "Value", cell: (line) => <b class="mono">{line.value}</b> },

@@ -54,7 +54,7 @@ export function Events() {
   return (
     <>
       <header class="page-head"><h1>Events</h1></header>
-      <p class="lead">What happens from now on, the newest on top. Who asked for what over HTTP is in the audit log.</p>
+      <p class="lead">Events from now on, newest first. HTTP requests are in the audit log.</p>
       <Show when={path()} keyed>
         {(path) => (
           <LiveTable<Happening>

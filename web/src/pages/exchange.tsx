@@ -47,7 +47,7 @@ export function ExchangePage() {
             <div class="actions">
               <Show when={!builtIn}>
                 <Ask label="Delete…" title={`Delete ${name}`} verb="Delete" danger actions={[deleteExchange(vhost, name)]} told={`${name} is deleted.`} done={(answers) => answers.length > 0 && go(to(["exchanges"]))}>
-                  <p>Its bindings go with it. No message is lost, but what is published to it afterwards closes its channel.</p>
+                  <p>Its bindings are deleted too. No message is lost, but publishing to it afterwards closes the channel.</p>
                 </Ask>
               </Show>
             </div>
@@ -82,12 +82,12 @@ export function ExchangePage() {
 const Glance = (props: { exchange: Exchange; samples: Samples }) => (
   <>
     <div class="tiles">
-      <Tile label="published to it in all"><Num of={numberOf(props.exchange.message_stats, "publish_in")} /></Tile>
-      <Tile label="routed to queues in all"><Num of={numberOf(props.exchange.message_stats, "publish_out")} /></Tile>
+      <Tile label="published, total"><Num of={numberOf(props.exchange.message_stats, "publish_in")} /></Tile>
+      <Tile label="routed to queues, total"><Num of={numberOf(props.exchange.message_stats, "publish_out")} /></Tile>
     </div>
     <div class="charts">
       <Chart
-        title="Messages a second" times={props.samples.times()} format={format.rate} exact={(value) => `${value.toFixed(3)} a second`}
+        title="Messages per second" times={props.samples.times()} format={format.rate} exact={(value) => `${value.toFixed(3)} per second`}
         lines={[{ label: "in", colour: "c1", values: props.samples.rates("publish_in") }, { label: "out", colour: "c2", values: props.samples.rates("publish_out") }]}
       />
     </div>

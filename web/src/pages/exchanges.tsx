@@ -21,16 +21,16 @@ const COLUMNS: Column<Exchange>[] = [
   { id: "vhost", label: "Vhost", needs: [], sort: "vhost", cell: (one) => one.vhost },
   { id: "type", label: "Type", needs: ["type", "durable", "auto_delete", "internal"], sort: "type", cell: (one) => <ExchangeFeatures exchange={one} /> },
   { id: "policy", label: "Policy", needs: ["policy"], sort: "policy", cell: (one) => <Show when={one.policy}><Link to={to(["policies"], { name: one.policy })}>{one.policy}</Link></Show> },
-  { id: "in", label: "In", hint: "Published to it a second", needs: ["message_stats.publish_in_details.rate"], sort: "message_stats.publish_in_details.rate", number: true, cell: (one) => <Num of={rateOf(one.message_stats, "publish_in")} as="rate" /> },
-  { id: "out", label: "Out", hint: "Routed from it to queues a second", needs: ["message_stats.publish_out_details.rate"], sort: "message_stats.publish_out_details.rate", number: true, cell: (one) => <Num of={rateOf(one.message_stats, "publish_out")} as="rate" /> },
+  { id: "in", label: "In", hint: "Published to it per second", needs: ["message_stats.publish_in_details.rate"], sort: "message_stats.publish_in_details.rate", number: true, cell: (one) => <Num of={rateOf(one.message_stats, "publish_in")} as="rate" /> },
+  { id: "out", label: "Out", hint: "Routed from it to queues per second", needs: ["message_stats.publish_out_details.rate"], sort: "message_stats.publish_out_details.rate", number: true, cell: (one) => <Num of={rateOf(one.message_stats, "publish_out")} as="rate" /> },
   { id: "arguments", label: "Arguments", needs: ["arguments"], extra: true, cell: (one) => <Args of={one.arguments} /> },
 ];
 
 export const ExchangeFeatures = (props: { exchange: Exchange }) => (
   <span class="badges">
     <Badge>{props.exchange.type}</Badge>
-    <Show when={!props.exchange.durable}><Badge title="Gone when the broker is restarted">transient</Badge></Show>
-    <Show when={props.exchange.auto_delete}><Badge title="Gone with its last binding">auto-delete</Badge></Show>
+    <Show when={!props.exchange.durable}><Badge title="Deleted on restart (not durable)">transient</Badge></Show>
+    <Show when={props.exchange.auto_delete}><Badge title="Deleted with its last binding">auto-delete</Badge></Show>
     <Show when={props.exchange.internal}><Badge title="Only other exchanges may publish to it">internal</Badge></Show>
   </span>
 );

@@ -45,7 +45,7 @@ function Of(props: { kind: "vhost" | "user" }) {
           { label: props.kind === "vhost" ? "Vhost" : "User", cell: (one) => one.who },
           { label: "Limit", cell: (one) => <span class="mono">{one.name}</span> },
           { label: "At most", number: true, cell: (one) => <Num of={one.value} /> },
-          { label: "", cell: (one) => <Show when={isAdministrator()}><Ask label="Lift…" kind="quiet" title={`Lift ${one.name} of ${one.who}`} verb="Lift" actions={[deleteLimit(props.kind, one.who, one.name)]} done={look.refresh}><p>Then there is no limit of its own.</p></Ask></Show> },
+          { label: "", cell: (one) => <Show when={isAdministrator()}><Ask label="Lift…" kind="quiet" title={`Lift ${one.name} of ${one.who}`} verb="Lift" actions={[deleteLimit(props.kind, one.who, one.name)]} done={look.refresh}><p>Without a value, there is no specific limit.</p></Ask></Show> },
         ]}
       />
       <Do title="Set a limit" open={adding()} close={() => setAdding(false)} verb="Set" done={look.refresh} told="The limit counts from now on." actions={who() && number() !== undefined ? [putLimit(props.kind, who(), name(), number()!)] : []}>

@@ -54,7 +54,7 @@ export function Login() {
         <button class="button main" type="submit" disabled={busy()}>
           {busy() ? "Checking…" : "Log in"}
         </button>
-        <p class="muted small">The session ends when you log out, or when it is not used for long.</p>
+        <p class="muted small">The session ends when you log out or after a long time without use.</p>
       </form>
     </main>
   );

@@ -58,7 +58,7 @@ export function Messages(props: { queue: Queue; changed: () => void }) {
           <Text label="From position" type="number" min="0" value={query("offset")} set={() => {}} onChange={(event) => setQuery({ offset: event.currentTarget.value })} />
           <button type="submit" class="button main">Look</button>
         </form>
-        <p class="muted small">Looking changes nothing: order, counters and the mark “redelivered” stay as they are. What consumers hold is on its own page.</p>
+        <p class="muted small">Browsing changes nothing: order, counters and the redelivered flag stay as they are. Unacknowledged messages are on a separate page.</p>
         <Show when={look.error()}>{(error) => <Problem error={error()} retry={again} />}</Show>
         <Show when={look.data()}>
           {(data) => (
@@ -171,7 +171,7 @@ function Take(props: { queue: Queue; done: () => void }) {
         <Select label="And then" value={mode()} set={setMode} options={MODES} />
       </Ask>
     }>
-      <Show when={taken()} fallback={<p class="muted small">As a consumer does: from the front of the queue.</p>}>
+      <Show when={taken()} fallback={<p class="muted small">Takes messages from the head of the queue, as a consumer would.</p>}>
         {(list) => (
           <>
             <div class="list-tools"><b>{list().length === 0 ? "Nothing waited." : `${format.plural(list().length, "message")} taken`}</b><span class="grow" /><Button onClick={() => download(`${props.queue.name}.json`, JSON.stringify(list(), null, 2))}>Download</Button></div>

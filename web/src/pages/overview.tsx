@@ -127,12 +127,12 @@ const rates = (pairs: [string, string, string, boolean?][]): Line[] => pairs.map
 const levels = (pairs: [string, string, string, boolean?][]): Line[] => pairs.map(([key, label, colour, dashed]) => ({ label, colour, dashed, values: samples.values(key) }));
 
 function Charts() {
-  const exactRate = (value: number) => `${value.toFixed(3)} a second`;
+  const exactRate = (value: number) => `${value.toFixed(3)} per second`;
   const exactBytes = (value: number) => `${format.exact(value)} bytes`;
   return (
     <div class="charts">
       <Chart
-        title="Messages a second" times={samples.times()} format={format.rate} exact={exactRate}
+        title="Messages per second" times={samples.times()} format={format.rate} exact={exactRate}
         lines={rates([["publish", "published", "c1"], ["deliver_get", "delivered", "c2"], ["ack", "acknowledged", "c3"], ["confirm", "confirmed", "c4", true], ["redeliver", "redelivered", "c5", true], ["drop_unroutable", "dropped", "c6", true]])}
       />
       <Chart title="Messages in queues" times={samples.times()} format={format.count} exact={format.exact} lines={levels([["messages_ready", "waiting", "c1"], ["messages_unacknowledged", "unacknowledged", "c5"]])} />
@@ -141,7 +141,7 @@ function Charts() {
         <Chart title="Free disk" times={samples.times()} format={format.bytes} binary exact={exactBytes} lines={levels([["disk_free", "free", "c3"]])} />
       </Show>
       <Chart
-        title="Coming and going a second" times={samples.times()} format={format.rate} exact={exactRate}
+        title="Connections and queues per second" times={samples.times()} format={format.rate} exact={exactRate}
         lines={rates([["connection_created", "connections opened", "c1"], ["connection_closed", "connections closed", "c1", true], ["channel_created", "channels opened", "c4"], ["queue_created", "queues made", "c3"], ["queue_deleted", "queues deleted", "c6", true]])}
       />
       <Show when={isMonitor()}>

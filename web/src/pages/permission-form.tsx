@@ -43,7 +43,7 @@ export function PermissionForm(props: Props) {
       <div class="inline tight" role="group" aria-label="The usual ones">
         <For each={USUAL}>{([name, usual]) => <Button onClick={() => setRights(usual)}>{name}</Button>}</For>
       </div>
-      <Text label="Configure: make and delete" value={rights().configure} set={(configure) => set({ configure })} class="mono" hint="Regular expressions of names. Empty is nothing." />
+      <Text label="Configure: create and delete" value={rights().configure} set={(configure) => set({ configure })} class="mono" hint="Regular expressions for names. Empty matches nothing." />
       <Text label="Write: publish, and bind queues" value={rights().write} set={(write) => set({ write })} class="mono" />
       <Text label="Read: consume, get, purge, and bind exchanges" value={rights().read} set={(read) => set({ read })} class="mono" />
     </Do>

@@ -36,7 +36,7 @@ export function Policies() {
       id: "act", label: "", needs: [], cell: (one) => (
         <Show when={may()}>
           <Ask label="Delete…" kind="quiet" title={`Delete ${one.name}`} verb="Delete" danger done={changed} told={`${one.name} is deleted.`} actions={[deletePolicy(operator(), one.vhost, one.name)]}>
-            <p>What it says no longer counts, at once. Queues that it kept small may grow.</p>
+            <p>It stops applying at once. Queues it kept short may grow.</p>
           </Ask>
         </Show>
       ),
@@ -98,7 +98,7 @@ function PolicyForm(props: { operator: boolean; policy?: Policy; close: () => vo
       <div class="three">
         <Text label="Names that match" value={pattern()} set={setPattern} class="mono" placeholder="^orders\." hint="A regular expression." />
         <Select label="Of" value={apply()} set={setApply} options={APPLY_TO} />
-        <Text label="Priority" type="number" value={priority()} set={setPriority} hint="The highest one counts." />
+        <Text label="Priority" type="number" value={priority()} set={setPriority} hint="The highest priority applies." />
       </div>
       <Entries label="What it says" entries={entries()} set={setEntries} known={KNOWN} />
       <Show when={wrong()}><p class="wrong">{wrong()}</p></Show>

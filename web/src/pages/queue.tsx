@@ -120,7 +120,7 @@ function Actions(props: { queue: Queue; refresh: () => void }) {
           typed={messages() > 0 ? name : undefined} disabled={props.queue.messages_ready === 0} why={props.queue.messages_ready === 0 ? "Nothing waits in it" : undefined}
         >
           <p>{purged() ? `The first ${format.plural(Math.min(purged()!, props.queue.messages_ready), "message")}` : `The ${format.plural(props.queue.messages_ready, "message")}`} that wait in it are destroyed. Those that consumers hold stay.</p>
-          <Text label="Only the first" inputmode="numeric" value={first()} set={setFirst} placeholder="all" hint="A number; empty for all that wait." />
+          <Text label="Only the first" inputmode="numeric" value={first()} set={setFirst} placeholder="all" hint="A number; leave empty for all ready messages." />
         </Ask>
       </Show>
       <Ask
@@ -183,7 +183,7 @@ function Glance(props: { queue: Queue; samples: Samples }) {
       <div class="charts">
         <Chart title="Messages in it" times={props.samples.times()} format={format.count} exact={format.exact} lines={[level("messages_ready", "waiting", "c1"), level("messages_unacknowledged", "unacknowledged", "c5")]} />
         <Chart
-          title="Messages a second" times={props.samples.times()} format={format.rate} exact={(value) => `${value.toFixed(3)} a second`}
+          title="Messages per second" times={props.samples.times()} format={format.rate} exact={(value) => `${value.toFixed(3)} per second`}
           lines={[line("publish", "published", "c1"), line("deliver_get", "delivered", "c2"), line("ack", "acknowledged", "c3"), line("redeliver", "redelivered", "c6", true)]}
         />
       </div>
@@ -200,12 +200,12 @@ export function Consumers(props: { list: Consumer[]; queue?: string }) {
     <Panel title={`Consumers (${props.list.length})`} flush>
       <Table
         label="Consumers" rows={props.list}
-        empty={<p>Nobody takes messages from it. With pika: <code>channel.basic_consume("{props.queue ?? "tasks"}", on_message)</code></p>}
+        empty={<p>No consumers. With pika: <code>channel.basic_consume("{props.queue ?? "tasks"}", on_message)</code></p>}
         columns={[
           { label: "Tag", cell: (one) => <span class="mono">{one.consumer_tag}</span> },
           { label: "Channel", cell: (one) => <Link to={to(["channels", one.channel_details.name])}>{one.channel_details.name}</Link> },
           { label: "User", cell: (one) => one.channel_details.user },
-          { label: "Acknowledges", cell: (one) => (one.ack_required ? "yes" : <Badge tone="warn" title="What is delivered is gone, also if the consumer fails">no</Badge>) },
+          { label: "Acknowledges", cell: (one) => (one.ack_required ? "yes" : <Badge tone="warn" title="Automatic acknowledgement: delivered messages are lost if the consumer fails">no</Badge>) },
           { label: "Prefetch", number: true, cell: (one) => (one.prefetch_count === 0 ? <span title="No limit">no limit</span> : <Num of={one.prefetch_count} />) },
           { label: "", cell: (one) => <span class="badges"><Show when={one.active} fallback={<Badge title="Another one is active">waits</Badge>}><Badge tone="good">active</Badge></Show><Show when={one.exclusive}><Badge>exclusive</Badge></Show></span> },
           { label: "Arguments", cell: (one) => <Args of={one.arguments} /> },

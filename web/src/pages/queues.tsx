@@ -30,9 +30,9 @@ const COLUMNS: Column<Queue>[] = [
   { id: "unacked", label: "Unacked", hint: "Delivered and not acknowledged yet", needs: ["messages_unacknowledged"], sort: "messages_unacknowledged", number: true, cell: (queue) => <Num of={queue.messages_unacknowledged} /> },
   { id: "messages", label: "Total", needs: ["messages"], sort: "messages", number: true, extra: true, cell: (queue) => <Num of={queue.messages} /> },
   { id: "consumers", label: "Consumers", needs: ["consumers"], sort: "consumers", number: true, cell: (queue) => <Num of={queue.consumers} /> },
-  { id: "in", label: "In", hint: "Published to it a second", needs: ["message_stats.publish_details.rate"], sort: "message_stats.publish_details.rate", number: true, cell: (queue) => <Num of={rateOf(queue.message_stats, "publish")} as="rate" /> },
-  { id: "out", label: "Out", hint: "Delivered or got a second", needs: ["message_stats.deliver_get_details.rate"], sort: "message_stats.deliver_get_details.rate", number: true, cell: (queue) => <Num of={rateOf(queue.message_stats, "deliver_get")} as="rate" /> },
-  { id: "ack", label: "Acked", hint: "Acknowledged a second", needs: ["message_stats.ack_details.rate"], sort: "message_stats.ack_details.rate", number: true, extra: true, cell: (queue) => <Num of={rateOf(queue.message_stats, "ack")} as="rate" /> },
+  { id: "in", label: "In", hint: "Published to it per second", needs: ["message_stats.publish_details.rate"], sort: "message_stats.publish_details.rate", number: true, cell: (queue) => <Num of={rateOf(queue.message_stats, "publish")} as="rate" /> },
+  { id: "out", label: "Out", hint: "Delivered or got per second", needs: ["message_stats.deliver_get_details.rate"], sort: "message_stats.deliver_get_details.rate", number: true, cell: (queue) => <Num of={rateOf(queue.message_stats, "deliver_get")} as="rate" /> },
+  { id: "ack", label: "Acked", hint: "Acknowledged per second", needs: ["message_stats.ack_details.rate"], sort: "message_stats.ack_details.rate", number: true, extra: true, cell: (queue) => <Num of={rateOf(queue.message_stats, "ack")} as="rate" /> },
   { id: "arguments", label: "Arguments", needs: ["arguments"], extra: true, cell: (queue) => <Args of={queue.arguments} /> },
 ];
 
@@ -40,9 +40,9 @@ export function Features(props: { queue: Queue }) {
   return (
     <span class="badges">
       <Badge>{props.queue.type}</Badge>
-      <Show when={!props.queue.durable}><Badge title="Gone when the broker is restarted">transient</Badge></Show>
+      <Show when={!props.queue.durable}><Badge title="Deleted on restart (not durable)">transient</Badge></Show>
       <Show when={props.queue.exclusive}><Badge title="Used by one connection, and gone with it">exclusive</Badge></Show>
-      <Show when={props.queue.auto_delete}><Badge title="Gone with its last consumer">auto-delete</Badge></Show>
+      <Show when={props.queue.auto_delete}><Badge title="Deleted with its last consumer">auto-delete</Badge></Show>
     </span>
   );
 }

@@ -34,7 +34,7 @@ export function Trace() {
         fallback={
           <Empty title="Follow messages">
             <p>While it is on, the broker copies what is published and delivered in a vhost, and this page shows the way of each message that has a <code>message_id</code>: where it was published, which queues it went to, who got it, whether again, and where it died.</p>
-            <p>It costs the broker about as much as another consumer of everything. <Show when={look.data()?.tracing}>In {where()} it is on, for somebody else or from before.</Show></p>
+            <p>It costs about as much as one more consumer of all messages. <Show when={look.data()?.tracing}>In {where()} it is on, for somebody else or from before.</Show></p>
           </Empty>
         }
       >
@@ -57,7 +57,7 @@ function Switches(props: { vhost: Vhost; done: () => void }) {
       </Show>
       <Show when={props.vhost.tracing || query("queue")}>
         <Ask label="Switch off…" title={`Follow no more messages in ${props.vhost.name}`} verb="Switch off" actions={end(props.vhost, query("queue"))} done={(answers) => (answers.length > 0 && setQuery({ queue: undefined, id: undefined }), props.done())}>
-          <p>Copies are made no more. What is shown here is forgotten.</p>
+          <p>Stops tracing and clears this list.</p>
         </Ask>
       </Show>
     </>

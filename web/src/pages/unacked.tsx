@@ -28,7 +28,7 @@ interface Unacked {
 /** Messages that a client holds go back with its connection. */
 const GiveBack = (props: { connection: string; user: string; done: () => void }) => (
   <Ask
-    label="Give back…" kind="quiet" title="Have messages given back" verb="Close the connection" danger told="They are back in their queues." done={props.done}
+    label="Give back…" kind="quiet" title="Return messages to the queue" verb="Close the connection" danger told="They are back in their queues." done={props.done}
     actions={[closeConnection(props.connection, "Its unacknowledged messages are taken back")]}
   >
     <p>The connection <b class="mono">{props.connection}</b> of {props.user} is closed: whatever it holds unacknowledged, of this queue and others, goes back and is delivered again. Most clients connect again by themselves.</p>
@@ -46,7 +46,7 @@ export function UnackedMessages(props: { queue: Queue }) {
         {(data) => (
           <>
             <Table
-              label="Unacknowledged messages" rows={data().items} empty={<p>Nobody holds a message of it.</p>}
+              label="Unacknowledged messages" rows={data().items} empty={<p>No unacknowledged messages.</p>}
               columns={[
                 { label: "For", number: true, cell: (one) => (one.age_ms === null ? <span class="muted">not known</span> : <b title={format.utc(one.since_ms ?? 0)}>{format.duration(one.age_ms)}</b>) },
                 { label: "Consumer", cell: (one) => one.consumer_tag ?? <span class="muted">got it without one</span> },

@@ -55,7 +55,7 @@ function Permissions(props: { user: string }) {
   return (
     <Panel title="Where it may go" flush aside={<Button onClick={() => setAdding(true)}>Give permissions</Button>}>
       <Table
-        label="Permissions" rows={look.data() ?? []} empty={<p>Nowhere: it may not enter any vhost.</p>}
+        label="Permissions" rows={look.data() ?? []} empty={<p>No access to any vhost.</p>}
         columns={[
           { label: "Vhost", cell: (one) => <Link to={hash(["vhosts", one.vhost])}>{one.vhost}</Link> },
           { label: "Configure", cell: (one) => pattern(one.configure) },
@@ -79,7 +79,7 @@ function TopicPermissions(props: { user: string }) {
   return (
     <Panel title="Which routing keys of topic exchanges" flush aside={<Button onClick={() => setAdding(true)}>Give topic permissions</Button>}>
       <Table
-        label="Topic permissions" rows={look.data() ?? []} empty={<p>All, where it may write or read at all.</p>}
+        label="Topic permissions" rows={look.data() ?? []} empty={<p>All, wherever it has write or read permission.</p>}
         columns={[
           { label: "Vhost", cell: (one) => one.vhost },
           { label: "Exchange", cell: (one) => one.exchange },

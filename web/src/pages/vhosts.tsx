@@ -34,7 +34,7 @@ export function Vhosts() {
         <h1>Vhosts</h1>
         <Show when={isAdministrator()}><Button kind="main" data-key="add" onClick={() => setAdding(true)}>Add a vhost</Button></Show>
       </header>
-      <List<Vhost> name="vhosts" path="/api/vhosts" everywhere needs={["name"]} columns={COLUMNS} row={(one) => one.name} empty={<Empty title="There is no vhost that you may enter">An administrator gives permissions.</Empty>} />
+      <List<Vhost> name="vhosts" path="/api/vhosts" everywhere needs={["name"]} columns={COLUMNS} row={(one) => one.name} empty={<Empty title="You have no access to any vhost">Ask an administrator for permissions.</Empty>} />
       <VhostForm open={adding()} close={() => setAdding(false)} />
     </>
   );
@@ -53,8 +53,8 @@ function VhostForm(props: { open: boolean; close: () => void; vhost?: Vhost; don
     >
       <Show when={!props.vhost}><Text label="Name" value={name()} set={setName} autofocus required /></Show>
       <Text label="Description" value={description()} set={setDescription} />
-      <Text label="Tags, with commas between them" value={tags()} set={setTags} />
-      <Select label="Type of queues that are declared without one" value={type()} set={setType} options={["classic", "quorum", "stream"]} />
+      <Text label="Tags, separated by commas" value={tags()} set={setTags} />
+      <Select label="Default queue type" value={type()} set={setType} options={["classic", "quorum", "stream"]} />
     </Do>
   );
 }
@@ -116,7 +116,7 @@ function VhostPermissions(props: { vhost: string }) {
     <Panel title="Who may enter it" flush aside={<Button onClick={() => setAdding(true)}>Give permissions</Button>}>
       <Show when={look.error()}>{(error) => <Problem error={error()} />}</Show>
       <Table
-        label="Permissions" rows={look.data() ?? []} empty={<p>Nobody but administrators, and they only look.</p>}
+        label="Permissions" rows={look.data() ?? []} empty={<p>Administrators only, read-only.</p>}
         columns={[
           { label: "User", cell: (one) => <Link to={to(["users", one.user])}>{one.user}</Link> },
           { label: "Configure", cell: (one) => pattern(one.configure) },

@@ -10,7 +10,7 @@ export function Num(props: { of: number | undefined; as?: "count" | "rate" | "by
   const value = () => Number(props.of ?? 0);
   const text = () => format[props.as ?? "count"](value());
   const full = () => {
-    if (props.as === "rate") return `${value().toLocaleString("en", { maximumFractionDigits: 3 })} a second`;
+    if (props.as === "rate") return `${value().toLocaleString("en", { maximumFractionDigits: 3 })} per second`;
     return props.as === "bytes" ? `${format.exact(value())} bytes` : format.exact(value());
   };
   return (

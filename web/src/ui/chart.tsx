@@ -115,7 +115,7 @@ export function Chart(props: Props) {
       </figcaption>
       <div class="chart-box" ref={box} role="img" aria-label={spoken()}>
         <Show when={props.times.length < 2}>
-          <span class="chart-wait">The line begins with the second look.</span>
+          <span class="chart-wait">The chart starts with the second sample.</span>
         </Show>
       </div>
       <ul class="legend">

@@ -131,7 +131,7 @@ export function List<T>(props: Props<T>) {
         <Problem error={list.error()!} retry={list.refresh} />
       </Show>
       <Show when={outOfRange()}>
-        <Empty title="There is no such page">
+        <Empty title="Page not found">
           <Button onClick={() => setQuery({ page: undefined })}>To the first one</Button>
         </Empty>
       </Show>

@@ -107,7 +107,7 @@ export function Palette(props: Props) {
           aria-expanded="true"
           aria-controls="found"
           aria-activedescendant={`found-${chosen()}`}
-          aria-label="A page, the name of a queue, exchange or connection, or something to do"
+          aria-label="Search pages, queues, exchanges, connections and actions"
           placeholder="A page, a name, or something to do"
           value={text()}
           onInput={(event) => setText(event.currentTarget.value)}
@@ -125,7 +125,7 @@ export function Palette(props: Props) {
           </For>
         </ul>
         <Show when={matches().length === 0}>
-          <p class="muted">Nothing has that name.</p>
+          <p class="muted">No matches.</p>
         </Show>
       </div>
     </Dialog>

@@ -224,7 +224,7 @@ function Current() {
     <Show when={key()} keyed>
       <ErrorBoundary fallback={(error, reset) => <Broken error={error} reset={reset} />}>
         <Suspense fallback={<div class="loading">Loading…</div>}>
-          <Show when={found()} fallback={<Empty title="There is no such page">The address may be an old one.</Empty>}>
+          <Show when={found()} fallback={<Empty title="Page not found">The link may be outdated.</Empty>}>
             <Dynamic component={found()} />
           </Show>
         </Suspense>
@@ -236,7 +236,7 @@ function Current() {
 function Broken(props: { error: unknown; reset: () => void }) {
   console.error(props.error);
   return (
-    <Empty title="This page has a fault">
+    <Empty title="Something went wrong on this page">
       <p>{String(props.error)}</p>
       <Button onClick={props.reset}>Try again</Button>
     </Empty>
@@ -276,9 +276,9 @@ function VhostChoice() {
 
 function Pace() {
   return (
-    <label class="pace" title="How often the broker is asked">
+    <label class="pace" title="Refresh interval">
       <i class="live" classList={{ off: pace() === 0, lost: !reachable() }} aria-hidden="true" />
-      <span class="unseen">How often the broker is asked</span>
+      <span class="unseen">Refresh interval</span>
       <select onChange={(event) => setPace(Number(event.currentTarget.value))}>
         <For each={[2, 5, 15, 60, 0]}>
           {(seconds) => (
