@@ -1,5 +1,6 @@
 //! What the API is told by whoever starts it.
 
+use crate::LoginCounts;
 use crate::log_lines::LogLines;
 use courser_auth::Accounts;
 use hyper_util::rt::TokioIo;
@@ -25,6 +26,8 @@ pub struct Settings {
     pub websocket: Option<ServeWebSocket>,
     /// The last lines of the log.
     pub log: Arc<LogLines>,
+    /// Logins over AMQP.
+    pub amqp_logins: Arc<dyn Fn() -> LoginCounts + Send + Sync>,
     /// The certificates in use.
     pub certificates: Arc<dyn Fn() -> Vec<Certificate> + Send + Sync>,
     /// The file that says who has asked for which change; none if nobody wants to know.

@@ -7,7 +7,7 @@ use crate::http::HttpAddresses;
 use crate::log_lines;
 use crate::tls::Acceptor;
 use crate::websocket;
-use courser_management::{Api, ListenerFacts, NodeFacts, Settings, Web};
+use courser_management::{Api, ListenerFacts, LoginCounts, NodeFacts, Settings, Web};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -48,13 +48,17 @@ pub(crate) fn api(
         listeners,
         settings: config.without_secrets(),
     };
-    let acceptor = acceptor.cloned();
+    let (acceptor, logins) = (acceptor.cloned(), Arc::clone(shared));
     let certificates =
         move || acceptor.as_ref().map(|acceptor| acceptor.certificates()).unwrap_or_default();
     let websocket = config.management.websocket.then(|| websocket::serve(shared, stopping));
     let settings = Settings {
         websocket,
         log: log_lines::lines(),
+        amqp_logins: Arc::new(move || {
+            let (succeeded, failed) = logins.logins.counts();
+            LoginCounts { succeeded, failed }
+        }),
         certificates: Arc::new(certificates),
         accounts: Arc::clone(shared.broker.accounts()),
         login_slots: shared.logins.slots(),

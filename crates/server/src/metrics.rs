@@ -1,26 +1,19 @@
 //! The metrics of this broker: what the exporter can't ask the broker for.
 
 use crate::config::Config;
-use crate::driver::Shared;
 use courser_gateway::{Gateway, Metrics};
-use courser_management::{Api, EndpointFigures, Exporter, LoginCounts, ServerFigures};
+use courser_management::{Api, EndpointFigures, Exporter, ServerFigures};
 use std::sync::Arc;
 
 /// Shows the metrics of the broker that `api` is of.
 pub(crate) fn exporter(
     config: &Config,
-    shared: &Arc<Shared>,
     api: &Arc<Api>,
     gateway: Option<&Gateway>,
 ) -> Arc<Exporter> {
-    let shared = Arc::clone(shared);
     let endpoints = gateway.map(Gateway::counters).unwrap_or_default();
-    let figures = move || {
-        let (succeeded, failed) = shared.logins.counts();
-        ServerFigures {
-            amqp_logins: LoginCounts { succeeded, failed },
-            endpoints: endpoints.iter().map(|(name, counters)| endpoint(name, counters)).collect(),
-        }
+    let figures = move || ServerFigures {
+        endpoints: endpoints.iter().map(|(name, counters)| endpoint(name, counters)).collect(),
     };
     Exporter::new(Arc::clone(api), figures, config.metrics.authentication)
 }

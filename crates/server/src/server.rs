@@ -200,7 +200,7 @@ impl Server {
         let at = (&http_at, &metrics_at);
         let api = management::api(&config, &shared, amqp, at, acceptor.as_ref(), &stopping);
         if !for_metrics.is_empty() {
-            let exporter = metrics::exporter(&config, &shared, &api, gateway.as_ref());
+            let exporter = metrics::exporter(&config, &api, gateway.as_ref());
             let service = HttpService::Metrics(exporter);
             for_metrics.serve(&service, acceptor.as_ref(), open_files, &stopping);
         }

@@ -72,6 +72,16 @@ impl QueueGlance<'_> {
         &self.queue.name
     }
 
+    /// `classic`, `quorum` or `stream`.
+    pub fn queue_type(&self) -> &'static str {
+        QueueType::of(&self.queue.settings.arguments).name()
+    }
+
+    /// Survives a restart of the broker.
+    pub fn is_durable(&self) -> bool {
+        self.queue.settings.durable
+    }
+
     /// What it holds.
     pub fn status(&self) -> QueueStatus {
         self.queue.status()

@@ -165,7 +165,7 @@ pub(super) const KEYS: &[Key] = &[
     key("management.*", NotNeeded("the HTTP API has no such setting")),
     key("collect_statistics", NotNeeded(STATISTICS)),
     key("collect_statistics_interval", NotNeeded(STATISTICS)),
-    key("prometheus.*", NotThere("see docs/running.md for what the broker measures")),
+    key("prometheus.*", NotThere("metrics.listen says where metrics are; see docs/monitoring.md")),
     key("log.console.level", Is("log.level", level)),
     key("log.file.level", Is("log.level", level)),
     key("log.default.level", Is("log.level", level)),

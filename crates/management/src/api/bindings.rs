@@ -3,7 +3,7 @@
 use super::get;
 use crate::call::{Call, Outcome};
 use crate::json::{Fields, from_table, name};
-use crate::list::{Items, whole};
+use crate::list::{Items, paged};
 use crate::path::encode_form;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -73,7 +73,13 @@ fn bindings(call: &Call) -> Outcome {
 }
 
 fn list(call: &Call, bindings: Vec<BindingView>) -> Outcome {
-    whole(call, Items::unnamed(bindings), |(_, binding), fields| render(binding, fields))
+    paged(call, Items::new(bindings, names), |(_, binding), fields| render(binding, fields))
+}
+
+/// What a filter looks at: both ends and the routing key.
+fn names(binding: &BindingView) -> String {
+    let all = [&binding.source, &binding.destination, &binding.routing_key];
+    all.map(name).join(" ")
 }
 
 fn to_queue(call: &Call) -> Outcome {

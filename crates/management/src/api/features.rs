@@ -2,6 +2,7 @@
 
 use super::nodes::is_this;
 use super::{connections, get};
+use crate::LoginCounts;
 use crate::call::{Call, Outcome};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -19,7 +20,12 @@ pub(crate) const ROUTES: &[Route] = &[
     },
     get("/api/deprecated-features", Needs::Login, connections::none, "There is none."),
     get("/api/deprecated-features/used", Needs::Login, connections::none, "There is none."),
-    get("/api/auth/attempts/{node}", Needs::Monitoring, attempts, "How many logins there were."),
+    get(
+        "/api/auth/attempts/{node}",
+        Needs::Monitoring,
+        attempts,
+        "How many logins there were, by protocol.",
+    ),
     get(
         "/api/auth/attempts/{node}/source",
         Needs::Monitoring,
@@ -31,14 +37,14 @@ pub(crate) const ROUTES: &[Route] = &[
         pattern: "/api/auth/attempts/{node}",
         needs: Needs::Administrator,
         handler: forget,
-        doc: "Begins to count logins anew.",
+        doc: "Begins to count logins over HTTP anew.",
     },
     Route {
         method: Verb::Delete,
         pattern: "/api/auth/attempts/{node}/source",
         needs: Needs::Administrator,
         handler: forget,
-        doc: "Begins to count logins anew.",
+        doc: "Begins to count logins over HTTP anew.",
     },
 ];
 
@@ -49,12 +55,19 @@ fn enable(call: &Call) -> Outcome {
 fn attempts(call: &Call) -> Outcome {
     is_this(call)?;
     let (succeeded, failed) = call.api.logins.counts();
-    Ok(Reply::json(&json!([{
-        "protocol": "http",
-        "auth_attempts": succeeded + failed,
-        "auth_attempts_failed": failed,
-        "auth_attempts_succeeded": succeeded,
-    }])))
+    let over = |protocol: &str, counts: LoginCounts| {
+        let LoginCounts { succeeded, failed } = counts;
+        json!({
+            "protocol": protocol,
+            "auth_attempts": succeeded + failed,
+            "auth_attempts_failed": failed,
+            "auth_attempts_succeeded": succeeded,
+        })
+    };
+    Ok(Reply::json(&[
+        over("amqp091", (call.api.settings.amqp_logins)()),
+        over("http", LoginCounts { succeeded, failed }),
+    ]))
 }
 
 fn sources(call: &Call) -> Outcome {

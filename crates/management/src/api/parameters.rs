@@ -4,7 +4,7 @@ use super::get;
 use crate::NodeFacts;
 use crate::call::{Call, Members, Outcome};
 use crate::json::{Fields, kept_value};
-use crate::list::{Items, whole};
+use crate::list::{Items, paged};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route, Verb};
@@ -127,7 +127,8 @@ fn parameters(call: &Call) -> Outcome {
         // One that has just been deleted has none.
         found.extend(call.admin().parameters(Some(&vhost), component).unwrap_or_default());
     }
-    whole(call, Items::unnamed(found), |(_, one), fields| render(one, fields))
+    let names = |one: &Parameter| one.name.clone();
+    paged(call, Items::new(found, names), |(_, one), fields| render(one, fields))
 }
 
 fn render(parameter: &Parameter, fields: &mut Fields) {
@@ -181,8 +182,8 @@ fn delete_parameter(call: &Call) -> Outcome {
 }
 
 fn global_parameters(call: &Call) -> Outcome {
-    let all = Items::unnamed(call.admin().global_parameters());
-    whole(call, all, |(_, one), fields| render_global(one, fields))
+    let all = Items::new(call.admin().global_parameters(), |one| one.name.clone());
+    paged(call, all, |(_, one), fields| render_global(one, fields))
 }
 
 fn render_global(parameter: &GlobalParameter, fields: &mut Fields) {

@@ -129,7 +129,8 @@ fn known_vhost(call: &Call) -> Result<String, Refusal> {
 
 fn list_permissions(call: &Call, is_wanted: impl Fn(&PermissionRow) -> bool) -> Outcome {
     let rows = call.admin().accounts().permission_rows().filter(is_wanted).collect();
-    whole(call, Items::unnamed(rows), |(_, row), fields| render_permission(row, fields))
+    let named = Items::new(rows, |row: &PermissionRow| row.user.clone());
+    paged(call, named, |(_, row), fields| render_permission(row, fields))
 }
 
 fn render_permission(row: &PermissionRow, fields: &mut Fields) {
@@ -183,7 +184,8 @@ fn topic_permission(call: &Call) -> Outcome {
 
 fn list_topic_permissions(call: &Call, is_wanted: impl Fn(&TopicPermissionRow) -> bool) -> Outcome {
     let rows = call.admin().accounts().topic_permission_rows().filter(is_wanted).collect();
-    whole(call, Items::unnamed(rows), |(_, row): &(String, TopicPermissionRow), fields| {
+    let named = Items::new(rows, |row: &TopicPermissionRow| row.user.clone());
+    paged(call, named, |(_, row), fields| {
         fields
             .put("user", row.user.as_str())
             .put("vhost", row.vhost.as_str())
@@ -205,7 +207,7 @@ fn limits(call: &Call) -> Outcome {
 
 fn list_limits(call: &Call, users: Vec<Arc<User>>) -> Outcome {
     let users = users.into_iter().filter(|user| user.limits.iter().next().is_some()).collect();
-    whole(call, listed(users), |(_, user), fields| {
+    paged(call, listed(users), |(_, user), fields| {
         fields.put("user", user.name.as_str()).put("value", limits_of(user));
     })
 }

@@ -4,7 +4,7 @@ use super::{get, stats};
 use crate::call::{Call, Outcome};
 use crate::definitions::metadata;
 use crate::json::Fields;
-use crate::list::{Items, paged, whole};
+use crate::list::{Items, paged};
 use crate::rates::{Range, put_counters};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -153,7 +153,7 @@ fn list_limits(call: &Call, vhosts: Vec<VhostView>) -> Outcome {
         vhost.limits.connections_max.is_some() || vhost.limits.queues_max.is_some()
     };
     let vhosts: Vec<VhostView> = vhosts.into_iter().filter(limited).collect();
-    whole(call, Items::unnamed(vhosts), |(_, vhost), fields| {
+    paged(call, Items::new(vhosts, |vhost| vhost.name.clone()), |(_, vhost), fields| {
         let mut value = Fields::default();
         value.put_some("max-connections", vhost.limits.connections_max);
         value.put_some("max-queues", vhost.limits.queues_max);

@@ -17,6 +17,9 @@ pub(super) fn page_in(
         let page = list.page_by(request, order.is_reversed, |one| one.name().as_bytes().to_vec());
         return Some(page);
     }
+    if order.column == "type" {
+        return Some(list.page_by(request, order.is_reversed, |one| one.queue_type()));
+    }
     let number = number(&order.column)?;
     Some(list.page_by(request, order.is_reversed, number))
 }
@@ -30,6 +33,9 @@ fn number(column: &str) -> Option<Number> {
         "messages_ready" => |queue| queue.status().ready as u64,
         "messages_unacknowledged" => |queue| queue.status().unacked as u64,
         "consumers" => |queue| queue.status().consumers as u64,
+        "durable" => |queue| u64::from(queue.is_durable()),
+        // By their names: paused ones come before those that run.
+        "state" => |queue| u64::from(!queue.is_paused()),
         _ => return count(column.strip_prefix("message_stats.")?),
     };
     Some(number)

@@ -13,8 +13,6 @@ use tokio::runtime::Handle;
 /// What whoever starts the broker knows and the broker does not.
 #[derive(Clone, Debug, Default)]
 pub struct ServerFigures {
-    /// Logins over AMQP.
-    pub amqp_logins: LoginCounts,
     /// The gateway's endpoints.
     pub endpoints: Vec<EndpointFigures>,
 }

@@ -107,13 +107,14 @@ fn add_node(page: &mut Page, exporter: &Exporter, totals: &Totals) {
     for family in node::FAMILIES {
         page.rows(PREFIX, family.metrics, &rows);
     }
-    page.rows(PREFIX, node::LOGINS.metrics, &logins(exporter, server.amqp_logins));
+    page.rows(PREFIX, node::LOGINS.metrics, &logins(exporter));
     protocols::add(page, &totals.messages, &sizes, totals.publishers, consumers as u64);
     let [(_, node)] = rows;
     own::add(page, node, &server, &(exporter.api.settings.certificates)());
 }
 
-fn logins(exporter: &Exporter, amqp: LoginCounts) -> [(Labels, LoginCounts); 2] {
+fn logins(exporter: &Exporter) -> [(Labels, LoginCounts); 2] {
+    let amqp = (exporter.api.settings.amqp_logins)();
     let (succeeded, failed) = exporter.api.logins.counts();
     let of = |protocol: &str, counts| (Labels::default().with("protocol", protocol), counts);
     [of("http", LoginCounts { succeeded, failed }), of("amqp091", amqp)]
@@ -154,8 +155,7 @@ fn add_detailed(page: &mut Page, exporter: &Exporter, query: Query) {
         }
     }
     if query.wants(node::LOGINS.name) {
-        let amqp = exporter.server_figures().amqp_logins;
-        page.rows(DETAILED, node::LOGINS.metrics, &logins(exporter, amqp));
+        page.rows(DETAILED, node::LOGINS.metrics, &logins(exporter));
     }
     objects::add(page, admin, &query, DETAILED);
 }

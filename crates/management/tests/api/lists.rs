@@ -111,6 +111,53 @@ async fn lists_are_sorted_by_any_column() {
 }
 
 #[tokio::test]
+async fn what_belongs_to_a_vhost_or_a_user_is_paged_likewise() {
+    let broker = with_six().await;
+    for nth in 0..3 {
+        let bind = format!(r#"{{"routing_key":"key.{nth}"}}"#);
+        broker.send("POST", "/api/bindings/%2F/e/amq.topic/q/alpha", &bind).await;
+        let policy = format!("/api/policies/%2F/policy-{nth}");
+        broker.send("PUT", &policy, r#"{"pattern":"x","definition":{"max-length":1}}"#).await;
+        broker.add_user(&format!("user-{nth}"), "management", &["/"]);
+        let limit = format!("/api/user-limits/user-{nth}/max-channels");
+        broker.send("PUT", &limit, r#"{"value":10}"#).await;
+        broker.send("PUT", &format!("/api/parameters/x/%2F/p-{nth}"), r#"{"value":1}"#).await;
+        broker.send("PUT", &format!("/api/global-parameters/g-{nth}"), r#"{"value":1}"#).await;
+    }
+    for (path, name) in [
+        ("/api/bindings/%2F", "key."),
+        ("/api/bindings/%2F/e/amq.topic/q/alpha", "ALPHA"),
+        ("/api/policies", "policy-"),
+        ("/api/permissions", "user-"),
+        ("/api/user-limits", "user-"),
+        ("/api/parameters/x", "p-"),
+        ("/api/global-parameters", "g-"),
+    ] {
+        let page = broker.get(&format!("{path}?page=2&page_size=2&name={name}")).await.json();
+        let counts = (&page["filtered_count"], &page["item_count"], &page["page_count"]);
+        assert_eq!(counts, (&json!(3), &json!(1), &json!(2)), "{path}: {page}");
+        assert!(broker.get(path).await.json().is_array(), "{path}");
+    }
+    let page = broker.get("/api/consumers?page=1").await.json();
+    assert_eq!(page["items"], json!([]));
+}
+
+#[tokio::test]
+async fn pages_are_sorted_by_what_queues_are() {
+    let broker = with_six().await;
+    let stream = r#"{"durable":true,"arguments":{"x-queue-type":"stream"}}"#;
+    broker.send("PUT", "/api/queues/%2F/a-stream", stream).await;
+    broker.send("PUT", "/api/queues/%2F/gamma/pause", "").await;
+    for (sort, reverse, first) in
+        [("type", true, "a-stream"), ("state", false, "gamma"), ("type", false, "Delta")]
+    {
+        let query = format!("page=1&page_size=1&sort={sort}&sort_reverse={reverse}");
+        let page = broker.get(&format!("/api/queues?{query}")).await.json();
+        assert_eq!(names(&page["items"]), [first], "{query}");
+    }
+}
+
+#[tokio::test]
 async fn only_the_wanted_columns_are_shown() {
     let broker = with_six().await;
     let list = broker.get("/api/queues?columns=name,vhost,messages_details.rate").await.json();

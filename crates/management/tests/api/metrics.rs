@@ -199,6 +199,11 @@ async fn what_has_happened_is_counted() {
     ] {
         assert_eq!(metrics.value(&series), expected, "{series}");
     }
+    let node = broker.get("/api/nodes").await.json()[0]["name"].clone();
+    let path = format!("/api/auth/attempts/{}", node.as_str().expect("a name"));
+    let attempts = broker.get(&path).await.json();
+    let over_amqp = (&attempts[0]["protocol"], &attempts[0]["auth_attempts_succeeded"]);
+    assert_eq!(over_amqp, (&"amqp091".into(), &1.into()), "{attempts}");
     for some in ["rabbitmq_connection_incoming_bytes_total", "rabbitmq_io_sync_ops_total"] {
         assert!(metrics.value(some) > 0.0, "{some}");
     }
