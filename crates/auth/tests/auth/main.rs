@@ -8,3 +8,4 @@ mod login;
 mod matrix;
 mod passwords;
 mod patterns;
+mod scopes;
