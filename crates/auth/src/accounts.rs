@@ -212,6 +212,20 @@ impl Accounts {
     /// # Errors
     /// If the login is refused.
     pub fn finish(&self, verified: Verified, now_ms: u64) -> Result<Login, LoginRefused> {
+        let (name, from) = (verified.attempt.name.clone(), verified.attempt.from);
+        let decided = self.decide(verified, now_ms);
+        if let Err(LoginRefused::InvalidCredentials(_)) = decided {
+            self.login_failed(&name, from, now_ms);
+        }
+        decided
+    }
+
+    /// As [`Accounts::finish`] where somebody else is asked after this: a wrong password does not count as a failure
+    /// until [`Accounts::login_failed`] says so.
+    ///
+    /// # Errors
+    /// If the login is refused here.
+    pub fn decide(&self, verified: Verified, now_ms: u64) -> Result<Login, LoginRefused> {
         let Verified { attempt, is_right, rehashed } = verified;
         let Attempt { name, user, password, from, .. } = attempt;
         // Somebody may have changed the user meanwhile.
@@ -227,11 +241,13 @@ impl Accounts {
                 self.verified.lock().remember(&user.name, &password, &hash, now_ms);
                 self.admit(&user, from, rehashed)
             }
-            _ => {
-                self.backoff.lock().failed(from, name.as_bytes(), now_ms);
-                Err(LoginRefused::InvalidCredentials(name))
-            }
+            _ => Err(LoginRefused::InvalidCredentials(name)),
         }
+    }
+
+    /// Counts a login that nobody has let in.
+    pub fn login_failed(&self, name: &str, from: IpAddr, now_ms: u64) {
+        self.backoff.lock().failed(from, name.as_bytes(), now_ms);
     }
 
     /// The record that keeps a stronger hash, if the user still has the password that it is of.

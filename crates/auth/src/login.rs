@@ -42,6 +42,9 @@ pub enum LoginRefused {
         /// Why it is refused.
         why: String,
     },
+    /// The password could not be looked at.
+    #[error("user '{0}' - the password could not be checked")]
+    NotChecked(String),
     /// Too many logins have failed.
     #[error("user '{user}' - too many failed logins; the next is possible in {wait_ms} ms")]
     Wait {

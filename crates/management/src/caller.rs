@@ -1,7 +1,10 @@
 //! Who asks, and what that user may see and do.
 
 use crate::refusal::Refusal;
-use courser_auth::{Accounts, Directory, Origin, PasswordHash, Resource, Right, Tag, Tags, User};
+use courser_auth::{
+    Access, Accounts, Directory, Grant, Login, Origin, PasswordHash, Resource, Right, Tag, Tags,
+    User,
+};
 use std::sync::Arc;
 
 /// The texts of refusals, as clients know them.
@@ -19,6 +22,8 @@ pub(crate) struct Caller {
     pub user: Arc<User>,
     accounts: Arc<Accounts>,
     directory: Arc<Directory>,
+    /// What it may do, if it is somebody else than the directory who says it.
+    pub grant: Option<Arc<Grant>>,
     /// Permissions of users do not count.
     is_operator: bool,
 }
@@ -26,7 +31,13 @@ pub(crate) struct Caller {
 impl Caller {
     pub fn new(user: Arc<User>, accounts: &Arc<Accounts>) -> Self {
         let directory = accounts.directory();
-        Caller { user, accounts: Arc::clone(accounts), directory, is_operator: false }
+        let accounts = Arc::clone(accounts);
+        Caller { user, accounts, directory, grant: None, is_operator: false }
+    }
+
+    /// Whoever has logged in.
+    pub fn of_login(login: Login, accounts: &Arc<Accounts>) -> Self {
+        Caller { grant: login.grant, ..Caller::new(login.user, accounts) }
     }
 
     /// Whoever the broker itself belongs to.
@@ -60,7 +71,18 @@ impl Caller {
 
     /// Whether it may see what is in a vhost.
     pub fn may_enter(&self, vhost: &str) -> bool {
-        self.is_administrator() || self.directory.permission(self.name(), vhost).is_some()
+        self.is_administrator()
+            || match &self.grant {
+                Some(grant) => grant.authority().permits_vhost(vhost),
+                None => self.directory.permission(self.name(), vhost).is_some(),
+            }
+    }
+
+    fn access(&self, vhost: &str) -> Access {
+        match &self.grant {
+            Some(grant) => Access::granted(grant, vhost),
+            None => self.accounts.access(self.name(), vhost),
+        }
     }
 
     /// Whether it is who it was when it asked: neither deleted, nor with another password or other tags.
@@ -112,7 +134,7 @@ impl Caller {
         if self.is_operator {
             return Ok(());
         }
-        let mut access = self.accounts.access(self.name(), vhost);
+        let mut access = self.access(vhost);
         access
             .enter()
             .and_then(|()| access.check(right, what))
@@ -130,7 +152,7 @@ impl Caller {
         if self.is_operator {
             return Ok(());
         }
-        let mut access = self.accounts.access(self.name(), vhost);
+        let mut access = self.access(vhost);
         access.check_topic(right, exchange, key).map_err(|refusal| refusal.to_string())
     }
 }

@@ -32,8 +32,8 @@ pub use definitions::{ImportError, Imported, import};
 pub use log_lines::{LogLevel, LogLine, LogLines};
 pub use metrics::{EndpointFigures, Exporter, LoginCounts, ServerFigures};
 pub use settings::{
-    Certificate, CertificateUse, ListenerFacts, NodeFacts, ServeWebSocket, Settings, Upgraded, Web,
-    WebSocketEnds,
+    Certificate, CertificateUse, ListenerFacts, LogIn, LoggingIn, NodeFacts, ServeWebSocket,
+    Settings, Upgraded, Web, WebSocketEnds,
 };
 
 use audit::Audit;

@@ -4,10 +4,10 @@
 use crate::caller::Caller;
 use crate::path::query;
 use crate::refusal::Refusal;
-use crate::settings::Settings;
+use crate::settings::{LogIn, Settings};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use courser_auth::{Accounts, Attempt, Login, LoginRefused, Step, Verified};
+use courser_auth::{Accounts, Login, LoginRefused};
 use courser_broker::admin::Admin;
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
@@ -15,12 +15,12 @@ use serde_json::Value;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tokio::sync::Semaphore;
+use zeroize::Zeroizing;
 
 /// Lets users in.
 pub(crate) struct Logins {
     accounts: Arc<Accounts>,
-    slots: Arc<Semaphore>,
+    log_in: LogIn,
     succeeded: AtomicU64,
     failed: AtomicU64,
 }
@@ -35,7 +35,7 @@ impl Logins {
     pub fn new(settings: &Settings) -> Self {
         Logins {
             accounts: Arc::clone(&settings.accounts),
-            slots: Arc::clone(&settings.login_slots),
+            log_in: Arc::clone(&settings.log_in),
             succeeded: AtomicU64::new(0),
             failed: AtomicU64::new(0),
         }
@@ -58,11 +58,10 @@ impl Logins {
         headers: &HeaderMap,
         peer: SocketAddr,
         admin: &Admin,
-        now_ms: u64,
     ) -> Result<Caller, Refusal> {
         let header = headers.get(AUTHORIZATION).ok_or_else(Refusal::challenge)?;
         let credentials = basic(header.as_bytes()).ok_or_else(wrong)?;
-        self.check(&credentials.user, &credentials.password, peer, admin, now_ms).await
+        self.check(&credentials.user, &credentials.password, peer, admin).await
     }
 
     /// Who logs in: by a header, or by what a form or an object says.
@@ -72,13 +71,12 @@ impl Logins {
         body: &[u8],
         peer: SocketAddr,
         admin: &Admin,
-        now_ms: u64,
     ) -> Result<Caller, Refusal> {
         if headers.contains_key(AUTHORIZATION) {
-            return self.of_headers(headers, peer, admin, now_ms).await;
+            return self.of_headers(headers, peer, admin).await;
         }
         let (user, password) = said(body).ok_or_else(wrong)?;
-        self.check(user.as_bytes(), password.as_bytes(), peer, admin, now_ms).await
+        self.check(user.as_bytes(), password.as_bytes(), peer, admin).await
     }
 
     /// Who has this name and password.
@@ -88,20 +86,14 @@ impl Logins {
         password: &[u8],
         peer: SocketAddr,
         admin: &Admin,
-        now_ms: u64,
     ) -> Result<Caller, Refusal> {
-        let login = match self.accounts.login(user, password, peer.ip(), now_ms) {
-            Step::Done(login) => login,
-            Step::Verify(attempt) => match verify(Arc::clone(&self.slots), attempt).await {
-                Some(verified) => self.accounts.finish(verified, now_ms),
-                None => return Err(Refusal::internal("the password could not be checked")),
-            },
-        };
+        let password = Zeroizing::new(password.to_vec());
+        let login = (self.log_in)(user.to_vec(), password, peer.ip()).await;
         match login {
             Ok(login) => {
                 self.succeeded.fetch_add(1, Ordering::Relaxed);
                 keep_rehashed(admin, &login);
-                Ok(Caller::new(login.user, &self.accounts))
+                Ok(Caller::of_login(login, &self.accounts))
             }
             Err(refused) => {
                 self.failed.fetch_add(1, Ordering::Relaxed);
@@ -110,6 +102,9 @@ impl Logins {
                 Err(match refused {
                     LoginRefused::LoopbackOnly(_) => {
                         Refusal::not_authorised("User can only log in via localhost")
+                    }
+                    LoginRefused::NotChecked(_) => {
+                        Refusal::internal("the password could not be checked")
                     }
                     _ => wrong(),
                 })
@@ -128,17 +123,6 @@ fn keep_rehashed(admin: &Admin, login: &Login) {
     {
         tracing::warn!(user = login.user.name, %error, "a stronger password hash can't be kept");
     }
-}
-
-/// Waits for a slot, and checks a password on a thread that may be blocked.
-async fn verify(slots: Arc<Semaphore>, attempt: Attempt) -> Option<Verified> {
-    let slot = slots.acquire_owned().await.ok()?;
-    let work = move || {
-        let verified = attempt.verify();
-        drop(slot);
-        verified
-    };
-    tokio::task::spawn_blocking(work).await.ok()
 }
 
 /// Name and password of a body.

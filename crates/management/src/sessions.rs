@@ -8,7 +8,7 @@
 use crate::Api;
 use crate::caller::Caller;
 use crate::refusal::Refusal;
-use courser_auth::{PasswordHash, User};
+use courser_auth::{Grant, Login, PasswordHash, User};
 use hyper::HeaderMap;
 use hyper::header::{COOKIE, HeaderName};
 use parking_lot::Mutex;
@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// The header without which nothing is changed in a session.
 pub(crate) const CHANGE_HEADER: HeaderName = HeaderName::from_static("x-courser-csrf");
@@ -43,18 +44,25 @@ pub(crate) struct Session {
     user: String,
     /// What the password was checked against: another one ends the session.
     password: PasswordHash,
+    /// What the user may do, if it is somebody else than the directory who knows it.
+    grant: Option<Arc<Grant>>,
     used_ms: u64,
 }
 
 impl Sessions {
     /// Begins a session. Returns the secret that stands for it.
-    pub fn begin(&self, user: &User, now_ms: u64) -> Result<String, Refusal> {
+    pub fn begin(
+        &self,
+        user: &User,
+        grant: Option<Arc<Grant>>,
+        now_ms: u64,
+    ) -> Result<String, Refusal> {
         let mut secret = [0; SECRET_BYTES];
         getrandom::fill(&mut secret)
             .map_err(|_| Refusal::internal("the system has no random bytes"))?;
         let secret = secret.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let session =
-            Session { user: user.name.clone(), password: user.password.clone(), used_ms: now_ms };
+        let (user, password) = (user.name.clone(), user.password.clone());
+        let session = Session { user, password, grant, used_ms: now_ms };
         let mut open = self.open.lock();
         let of_user = open.values().filter(|one| one.user == session.user).count();
         if of_user >= SESSIONS_OF_USER_MAX {
@@ -79,8 +87,12 @@ impl Sessions {
         let mut open = self.open.lock();
         let Some(session) = open.get_mut(&key) else { return Ok(None) };
         let directory = api.settings.accounts.directory();
-        let is_same =
-            directory.user(&session.user).is_some_and(|user| user.password == session.password);
+        let is_same = match &session.grant {
+            Some(grant) => grant.expires_ms().is_none_or(|until| now_ms < until),
+            None => {
+                directory.user(&session.user).is_some_and(|user| user.password == session.password)
+            }
+        };
         if !is_same || session.used_ms.saturating_add(idle_ms) < now_ms {
             open.remove(&key);
             return Ok(None);
@@ -114,6 +126,11 @@ impl Session {
             return Err(Refusal::not_authorised(reason));
         }
         let accounts = &api.settings.accounts;
+        if let Some(grant) = &self.grant {
+            let user = Arc::clone(grant.authority().user());
+            let login = Login { user, rehashed: None, grant: Some(Arc::clone(grant)) };
+            return Ok(Caller::of_login(login, accounts));
+        }
         let directory = accounts.directory();
         let user = directory.user(&self.user).ok_or_else(Refusal::challenge)?;
         Ok(Caller::new(user.clone(), accounts))
@@ -179,12 +196,12 @@ mod tests {
     fn there_is_a_bound_to_sessions() {
         let sessions = Sessions::default();
         for nth in 0..SESSIONS_OF_USER_MAX as u64 + 10 {
-            sessions.begin(&User::new("one", PasswordHash::none()), nth).expect("a session");
+            sessions.begin(&User::new("one", PasswordHash::none()), None, nth).expect("a session");
         }
         assert_eq!(sessions.open.lock().len(), SESSIONS_OF_USER_MAX);
         for nth in 0..SESSIONS_MAX as u64 + 10 {
             let user = User::new(nth.to_string(), PasswordHash::none());
-            sessions.begin(&user, 1000 + nth).expect("a session");
+            sessions.begin(&user, None, 1000 + nth).expect("a session");
         }
         let open = sessions.open.lock();
         assert_eq!(open.len(), SESSIONS_MAX);

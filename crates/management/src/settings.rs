@@ -2,20 +2,21 @@
 
 use crate::LoginCounts;
 use crate::log_lines::LogLines;
-use courser_auth::Accounts;
+use courser_auth::{Accounts, Login, LoginRefused};
 use hyper_util::rt::TokioIo;
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
-use tokio::sync::Semaphore;
+use zeroize::Zeroizing;
 
 /// What an API is made with.
 pub struct Settings {
     /// The users, shared with whoever else lets them in.
     pub accounts: Arc<Accounts>,
-    /// One permit for each password that may be checked at the same time, shared likewise.
-    pub login_slots: Arc<Semaphore>,
+    /// Checks names and passwords, of AMQP clients likewise.
+    pub log_in: LogIn,
     /// Milliseconds since 1970.
     pub now_ms: Arc<dyn Fn() -> u64 + Send + Sync>,
     /// What is known of the process.
@@ -33,6 +34,12 @@ pub struct Settings {
     /// The file that says who has asked for which change; none if nobody wants to know.
     pub audit_log: Option<PathBuf>,
 }
+
+/// Checks a name and a password that came from an address, away from the threads that serve connections.
+pub type LogIn = Arc<dyn Fn(Vec<u8>, Zeroizing<Vec<u8>>, IpAddr) -> LoggingIn + Send + Sync>;
+
+/// A login that is being checked.
+pub type LoggingIn = Pin<Box<dyn Future<Output = Result<Login, LoginRefused>> + Send>>;
 
 /// A connection that was one for HTTP.
 pub type Upgraded = TokioIo<hyper::upgrade::Upgraded>;

@@ -3,7 +3,6 @@
 use crate::config::Config;
 use crate::driver::Shared;
 use crate::inside::{self, INSIDE};
-use courser_connection::Credentials;
 use courser_gateway::{Connector, EndpointConfig, Gateway, StartError, Stream};
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -30,9 +29,8 @@ pub(crate) async fn start(
 async fn check_logins(shared: &Shared, endpoint: &EndpointConfig) -> Result<(), StartError> {
     for login in endpoint.logins() {
         let user = login.user.clone();
-        let credentials =
-            Credentials::Plain { user: login.user.into(), password: login.password.into() };
-        if shared.logins.check(&credentials, &INSIDE, shared.clock.now_ms()).await.is_err() {
+        let (name, password) = (login.user.as_bytes(), login.password.as_bytes());
+        if shared.logins.log_in(name, password, INSIDE.address.ip()).await.is_err() {
             return Err(StartError::Login { endpoint: endpoint.name(), user });
         }
     }

@@ -18,6 +18,7 @@
 struct Embedding;
 
 mod accounts;
+mod auth_http;
 mod banner;
 mod clock;
 mod config;
@@ -33,6 +34,7 @@ mod log_lines;
 mod login;
 mod management;
 mod metrics;
+mod negotiated;
 mod open_files;
 mod operator_socket;
 mod peer;
@@ -48,9 +50,9 @@ mod websocket;
 pub use banner::banner;
 pub use clock::Clock;
 pub use config::{
-    Amqp, Auth, ClientCertificates, Config, ConfigError, ExternalName, Gateway, HttpListen,
-    LimitSettings, Log, Management, Metrics, Network, PolicySettings, TEMPLATE, Tls, TlsHost,
-    TlsVersion, VhostSettings,
+    Amqp, Auth, AuthHttp, AuthHttpMethod, ClientCertificates, Config, ConfigError, ExternalName,
+    Gateway, HttpListen, LimitSettings, Log, Management, Metrics, Network, PolicySettings,
+    TEMPLATE, Tls, TlsHost, TlsVersion, VhostSettings,
 };
 pub use definitions::DefinitionsError;
 pub use gather::Gather;

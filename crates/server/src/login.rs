@@ -1,16 +1,20 @@
-//! Logging in: credentials are checked against the accounts, and what is slow about that is done
-//! away from the threads that serve connections, a few at a time.
+//! Logging in: credentials are checked against the accounts, and then, if there is one, by another program that knows
+//! users. What is slow about that is done away from the threads that serve connections, a few at a time.
 
+use crate::auth_http::HttpUsers;
+use crate::clock::Clock;
 use crate::peer::Peer;
 use courser_auth::{Accounts, Attempt, Login, LoginRefused, Step, Verified};
 use courser_connection::{Credentials, Mechanism};
 use std::future::Future;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
+use zeroize::Zeroizing;
 
 /// Why somebody may not come in: for the log, not for who it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,17 +25,25 @@ pub(crate) enum LoginError {
     Certificate(&'static str),
     #[error("mechanism not offered")]
     Mechanism,
-    #[error("the password could not be checked")]
+    #[error("the login was given up")]
     Interrupted,
 }
 
 /// Lets users in.
 pub(crate) struct Logins {
-    accounts: Arc<Accounts>,
-    /// One for each password that may be checked at the same time.
-    slots: Arc<Semaphore>,
+    checks: Arc<Checks>,
     succeeded: AtomicU64,
     failed: AtomicU64,
+}
+
+/// Checks names and passwords.
+struct Checks {
+    accounts: Arc<Accounts>,
+    /// Who is asked for users that the accounts do not let in.
+    elsewhere: Option<Arc<HttpUsers>>,
+    clock: Clock,
+    /// One for each password that may be checked at the same time.
+    slots: Arc<Semaphore>,
 }
 
 /// A login that has begun.
@@ -42,17 +54,18 @@ pub(crate) enum Begun {
 
 /// A password that is being checked, or waits for its turn. Whoever drops it, does not want to know.
 pub(crate) struct Pending {
-    task: JoinHandle<Option<Verified>>,
+    task: JoinHandle<Result<Login, LoginRefused>>,
     user: String,
     mechanism: Mechanism,
 }
 
 impl Logins {
-    pub fn new(accounts: Arc<Accounts>) -> Self {
+    pub fn new(accounts: &Arc<Accounts>, elsewhere: Option<Arc<HttpUsers>>, clock: Clock) -> Self {
         // Half of the processors, so that guessing passwords does not keep all of them busy.
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let slots = Arc::new(Semaphore::new((processors / 2).max(1)));
-        Logins { accounts, slots, succeeded: AtomicU64::new(0), failed: AtomicU64::new(0) }
+        let checks = Arc::new(Checks { accounts: Arc::clone(accounts), elsewhere, clock, slots });
+        Logins { checks, succeeded: AtomicU64::new(0), failed: AtomicU64::new(0) }
     }
 
     /// How many logins succeeded and failed.
@@ -66,13 +79,8 @@ impl Logins {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One permit for each password that may be checked at the same time, whoever brings it.
-    pub fn slots(&self) -> Arc<Semaphore> {
-        Arc::clone(&self.slots)
-    }
-
     /// Begins to check credentials that came from `peer`.
-    pub fn begin(&self, credentials: &Credentials, peer: &Peer, now_ms: u64) -> Begun {
+    pub fn begin(&self, credentials: &Credentials, peer: &Peer) -> Begun {
         let (user, password) = match credentials {
             Credentials::Plain { user, password } | Credentials::AmqPlain { user, password } => {
                 (user, password)
@@ -80,13 +88,19 @@ impl Logins {
             Credentials::External => return Begun::Decided(self.by_certificate(peer)),
             Credentials::Anonymous => return Begun::Decided(Err(LoginError::Mechanism)),
         };
-        match self.accounts.login(user, password, peer.address.ip(), now_ms) {
+        let from = peer.address.ip();
+        match self.checks.begin(user, password, from) {
             Step::Done(done) => Begun::Decided(done.map_err(LoginError::from)),
-            Step::Verify(attempt) => Begun::Pending(Pending {
-                task: tokio::spawn(verify(Arc::clone(&self.slots), attempt)),
-                user: named(credentials),
-                mechanism: credentials.mechanism(),
-            }),
+            Step::Verify(attempt) => {
+                let (user, password) = (user.to_vec(), Zeroizing::new(password.to_vec()));
+                let checks = Arc::clone(&self.checks);
+                let checking = async move { checks.finish(attempt, &user, &password, from).await };
+                Begun::Pending(Pending {
+                    task: tokio::spawn(checking),
+                    user: named(credentials),
+                    mechanism: credentials.mechanism(),
+                })
+            }
         }
     }
 
@@ -94,25 +108,60 @@ impl Logins {
     fn by_certificate(&self, peer: &Peer) -> Result<Login, LoginError> {
         let tls = peer.tls.as_ref().ok_or(LoginError::Mechanism)?;
         let named = tls.user.as_ref().map_err(|why| LoginError::Certificate(why))?;
-        Ok(self.accounts.login_vouched(named, peer.address.ip())?)
+        Ok(self.checks.accounts.login_vouched(named, peer.address.ip())?)
     }
 
-    /// Decides a login whose password has been checked.
-    pub fn finish(&self, verified: Option<Verified>, now_ms: u64) -> Result<Login, LoginError> {
-        let verified = verified.ok_or(LoginError::Interrupted)?;
-        Ok(self.accounts.finish(verified, now_ms)?)
-    }
-
-    /// Checks credentials from here to the end.
-    pub async fn check(
+    /// Checks a name and a password from here to the end.
+    pub async fn log_in(
         &self,
-        credentials: &Credentials,
-        peer: &Peer,
-        now_ms: u64,
-    ) -> Result<Login, LoginError> {
-        match self.begin(credentials, peer, now_ms) {
-            Begun::Decided(decided) => decided,
-            Begun::Pending(pending) => self.finish(pending.await, now_ms),
+        user: &[u8],
+        password: &[u8],
+        from: IpAddr,
+    ) -> Result<Login, LoginRefused> {
+        match self.checks.begin(user, password, from) {
+            Step::Done(done) => done,
+            Step::Verify(attempt) => self.checks.finish(attempt, user, password, from).await,
+        }
+    }
+}
+
+impl Checks {
+    fn begin(&self, user: &[u8], password: &[u8], from: IpAddr) -> Step {
+        let step = self.accounts.login(user, password, from, self.clock.now_ms());
+        if let (Step::Verify(_), Some(elsewhere)) = (&step, &self.elsewhere)
+            && let Ok(name) = std::str::from_utf8(user)
+            && let Some(authority) = elsewhere.remembered(name, password, from)
+        {
+            return Step::Done(self.accounts.login_granted(authority, from));
+        }
+        step
+    }
+
+    async fn finish(
+        &self,
+        attempt: Attempt,
+        user: &[u8],
+        password: &[u8],
+        from: IpAddr,
+    ) -> Result<Login, LoginRefused> {
+        let Some(verified) = verify(Arc::clone(&self.slots), attempt).await else {
+            return Err(LoginRefused::NotChecked(shown(user)));
+        };
+        let now_ms = self.clock.now_ms();
+        let name = std::str::from_utf8(user).ok().filter(|name| name.len() <= NAME_MAX);
+        let (Some(elsewhere), Some(name)) = (&self.elsewhere, name) else {
+            return self.accounts.finish(verified, now_ms);
+        };
+        match self.accounts.decide(verified, now_ms) {
+            Err(LoginRefused::InvalidCredentials(_)) => {}
+            decided => return decided,
+        }
+        match elsewhere.log_in(name, password, from).await {
+            Ok(authority) => self.accounts.login_granted(authority, from),
+            Err(why) => {
+                self.accounts.login_failed(name, from, now_ms);
+                Err(LoginRefused::Elsewhere { user: name.to_owned(), why })
+            }
         }
     }
 }
@@ -141,10 +190,13 @@ impl Pending {
 }
 
 impl Future for Pending {
-    type Output = Option<Verified>;
+    type Output = Result<Login, LoginError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.task).poll(cx).map(|joined| joined.ok().flatten())
+        Pin::new(&mut self.task).poll(cx).map(|joined| match joined {
+            Ok(decided) => Ok(decided?),
+            Err(_) => Err(LoginError::Interrupted),
+        })
     }
 }
 
@@ -160,6 +212,10 @@ pub(crate) fn named(credentials: &Credentials) -> String {
         Credentials::Plain { user, .. } | Credentials::AmqPlain { user, .. } => user,
         Credentials::External | Credentials::Anonymous => &[],
     };
+    shown(name)
+}
+
+fn shown(name: &[u8]) -> String {
     String::from_utf8_lossy(&name[..name.len().min(NAME_MAX)]).into_owned()
 }
 

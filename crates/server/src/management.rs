@@ -7,7 +7,7 @@ use crate::http::HttpAddresses;
 use crate::log_lines;
 use crate::tls::Acceptor;
 use crate::websocket;
-use courser_management::{Api, ListenerFacts, LoginCounts, NodeFacts, Settings, Web};
+use courser_management::{Api, ListenerFacts, LogIn, LoginCounts, NodeFacts, Settings, Web};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -61,7 +61,7 @@ pub(crate) fn api(
         }),
         certificates: Arc::new(certificates),
         accounts: Arc::clone(shared.broker.accounts()),
-        login_slots: shared.logins.slots(),
+        log_in: log_in(shared),
         now_ms: Arc::new(move || clock.now_ms()),
         node,
         audit_log: config.management.audit_log_in(&config.data_dir),
@@ -74,6 +74,15 @@ pub(crate) fn api(
         },
     };
     Api::new(shared.broker.admin(), settings)
+}
+
+/// Has whoever asks over HTTP log in as AMQP clients do.
+fn log_in(shared: &Arc<Shared>) -> LogIn {
+    let shared = Arc::clone(shared);
+    Arc::new(move |user, password, from| {
+        let shared = Arc::clone(&shared);
+        Box::pin(async move { shared.logins.log_in(&user, &password, from).await })
+    })
 }
 
 /// The name of this machine, as far as the system says it.

@@ -1,8 +1,9 @@
 //! A running broker: its listeners and its end.
 
 use crate::accounts;
+use crate::auth_http::HttpUsers;
 use crate::clock::Clock;
-use crate::config::{ClientCertificates, Config, ConfigError};
+use crate::config::{Config, ConfigError};
 use crate::data_dir::{DataDir, DataDirError};
 use crate::definitions::{self, DefinitionsError};
 use crate::driver::Shared;
@@ -11,6 +12,7 @@ use crate::http::{HttpAddresses, HttpBound, HttpService, What};
 use crate::inside::{self, NoPlace};
 use crate::listener::{Bound, Inherited};
 use crate::login::Logins;
+use crate::negotiated;
 use crate::open_files::OpenFiles;
 use crate::operator_socket::{OperatorSocket, SocketFile};
 use crate::places::Places;
@@ -19,14 +21,10 @@ use crate::storage::{self, StopError, StoreFailed};
 use crate::throttle::Throttles;
 use crate::timers;
 use crate::tls::{Acceptor, Certificates, TlsError};
-use crate::{CLUSTER_NAME, VERSION};
 use crate::{management, metrics};
 use courser_auth::AccountError;
 use courser_broker::admin::Admin;
 use courser_broker::{AccountsError, Broker, Fault, PolicyError, RestoreError, ShardFault};
-use courser_codec::FieldTable;
-use courser_connection::Mechanism;
-use courser_connection::server::{Config as ConnectionConfig, capabilities};
 use courser_gateway::Gateway;
 use courser_store::ShardError;
 use std::io;
@@ -57,6 +55,9 @@ pub enum StartError {
     /// Certificates, keys or authorities can't be used.
     #[error("tls: {0}")]
     Tls(#[from] TlsError),
+    /// Another program can't be asked for users.
+    #[error("auth_http: {0}")]
+    AuthHttp(String),
     /// A journal can't be taken into use.
     #[error(transparent)]
     Journal(#[from] ShardError),
@@ -161,6 +162,13 @@ impl Server {
             true => Some(Arc::new(Acceptor::new(&config.tls)?)),
             false => None,
         };
+        let elsewhere = match config.auth_http.is_used() {
+            true => Some(
+                HttpUsers::new(&config.auth_http)
+                    .map_err(|error| StartError::AuthHttp(error.to_string()))?,
+            ),
+            false => None,
+        };
         let data_dir = DataDir::open(&config.data_dir, &*config.disk())?;
         let socket = OperatorSocket::bind(&config);
         let seed = getrandom::u64().map_err(StartError::Random)?;
@@ -177,13 +185,13 @@ impl Server {
         });
         let open_files = OpenFiles::measure();
         let connections_max = open_files.connections_max(config.limits.connections_max);
-        let logins = Logins::new(Arc::clone(broker.accounts()));
+        let logins = Logins::new(broker.accounts(), elsewhere, clock.clone());
         let shared = Arc::new(Shared {
             broker,
             clock: clock.clone(),
             logins,
-            connection: Arc::new(connection_config(&config)),
-            tls_connection: Arc::new(tls_connection_config(&config)),
+            connection: Arc::new(negotiated::plain(&config)),
+            tls_connection: Arc::new(negotiated::with_tls(&config)),
             send_timeout: config.send_timeout(),
             places: Arc::new(Places::new(connections_max)),
             throttles: Throttles::default(),
@@ -359,34 +367,4 @@ fn set_up(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
         }
     }
     broker.configure_policies(policies).map_err(StartError::Policy)
-}
-
-/// As [`connection_config`], for clients with TLS: one that may present a certificate may log in
-/// with it.
-fn tls_connection_config(config: &Config) -> ConnectionConfig {
-    let mut connection = connection_config(config);
-    if config.tls.client_certificates != ClientCertificates::None {
-        connection.mechanisms = connection.mechanisms.with(Mechanism::External);
-    }
-    connection
-}
-
-fn connection_config(config: &Config) -> ConnectionConfig {
-    let properties = FieldTable::new()
-        .with("product", "Courser")
-        .with("version", VERSION)
-        .with("platform", "Rust")
-        .with("copyright", "Copyright (c) 2026 The Courser authors")
-        .with("information", "Licensed under the MIT License")
-        .with("cluster_name", CLUSTER_NAME)
-        .with("capabilities", capabilities());
-    ConnectionConfig {
-        server_properties: properties,
-        channel_max: config.amqp.channel_max,
-        frame_max: config.amqp.frame_max,
-        heartbeat_s: config.amqp.heartbeat_s,
-        handshake_timeout: Duration::from_millis(config.amqp.handshake_timeout_ms),
-        max_message_bytes: config.amqp.max_message_bytes,
-        ..ConnectionConfig::default()
-    }
 }

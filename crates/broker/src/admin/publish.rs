@@ -5,11 +5,13 @@ use crate::broker::Identity;
 use crate::fault::Fault;
 use crate::outbox::wire::WireBuffer;
 use crate::session::{Batch, Inbound, Session};
+use crate::vhost::Admission;
 use bytes::Bytes;
-use courser_auth::Tag;
+use courser_auth::Grant;
 use courser_codec::{Frame, Method, OwnedProperties, ShortString, basic};
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// The channel that it is published on.
@@ -62,16 +64,36 @@ impl Admin {
         vhost: &str,
         message: &NewMessage,
     ) -> Result<Publishing, Fault> {
+        self.publish_as(user, message, || self.broker.admit(user, vhost))
+    }
+
+    /// As [`Admin::publish`], for a user whom somebody else knows.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn publish_granted(
+        &self,
+        grant: &Arc<Grant>,
+        vhost: &str,
+        message: &NewMessage,
+    ) -> Result<Publishing, Fault> {
+        let user = Arc::clone(grant.authority().user());
+        self.publish_as(&user.name, message, || self.broker.admit_granted(grant, vhost))
+    }
+
+    fn publish_as(
+        &self,
+        user: &str,
+        message: &NewMessage,
+        admit: impl FnOnce() -> Result<Admission, Fault>,
+    ) -> Result<Publishing, Fault> {
         if let Some(reason) = self.broker.alarm() {
             let held_back = format_args!("publishers are held back: {reason}");
             return Err(Fault::precondition_failed(held_back));
         }
-        let admission = self.broker.admit(user, vhost)?;
-        let directory = self.accounts();
-        let impersonator =
-            directory.user(user).is_some_and(|user| user.tags.has(Tag::Impersonator));
+        let admission = admit()?;
         let user = ShortString::from(super::commands::short(user)?);
-        let identity = Identity { user, cancel_notify: false, impersonator };
+        let identity = Identity { user, cancel_notify: false, impersonator: false };
         let details =
             ConnectionDetails { name: CONNECTION_NAME.to_owned(), ..ConnectionDetails::default() };
         let mut session =

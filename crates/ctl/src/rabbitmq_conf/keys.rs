@@ -3,9 +3,9 @@
 use super::Fate;
 use super::lines::Line;
 use super::values::{
-    authorities, backend, level, limit, login_from, loopback, management, management_tls,
-    mechanism, number, origin, peer_cert, proxies, queue_type, size, ssl, tcp, text, verify,
-    version, vhost,
+    authorities, backend, http_method, level, limit, login_from, loopback, management,
+    management_tls, mechanism, number, origin, peer_cert, proxies, queue_type, size, ssl, tcp,
+    text, verify, version, vhost, whole_seconds,
 };
 use serde_json::Value;
 
@@ -214,7 +214,19 @@ pub(super) const KEYS: &[Key] = &[
     key("shovel.*", NotThere(PLUGIN)),
     key("federation.*", NotThere(PLUGIN)),
     key("auth_ldap.*", NotThere("no LDAP: make users here")),
-    key("auth_http.*", NotThere("no other program is asked: make users here")),
-    key("auth_cache.*", NotThere("no other program is asked: make users here")),
+    key("auth_http.http_method", Is("auth_http.method", http_method)),
+    key("auth_http.user_path", Is("auth_http.user_path", text)),
+    key("auth_http.vhost_path", Is("auth_http.vhost_path", text)),
+    key("auth_http.resource_path", Is("auth_http.resource_path", text)),
+    key("auth_http.topic_path", Is("auth_http.topic_path", text)),
+    key("auth_http.request_timeout", Is("auth_http.timeout_ms", number)),
+    key("auth_http.connection_timeout", NotNeeded("auth_http.timeout_ms is for all of it")),
+    key("auth_http.ssl_options.cacertfile", Is("auth_http.ca", text)),
+    key("auth_http.ssl_options.certfile", NotThere("no certificate is shown to that program")),
+    key("auth_http.ssl_options.keyfile", NotThere("no certificate is shown to that program")),
+    key("auth_http.ssl_options.*", NotNeeded("certificates are always checked")),
+    key("auth_http.*", NotThere("there is no such setting in auth_http")),
+    key("auth_cache.cache_ttl", Is("auth_http.cache_seconds", whole_seconds)),
+    key("auth_cache.*", NotNeeded("what auth_http has answered is remembered")),
     key("auth_oauth2.*", NotThere(OAUTH)),
 ];

@@ -18,6 +18,20 @@ pub(super) fn limit(text: &str) -> Read {
     if text == "infinity" { Ok(None) } else { number(text) }
 }
 
+/// Milliseconds as seconds, rounded up.
+pub(super) fn whole_seconds(text: &str) -> Read {
+    let read = text.parse::<u64>();
+    read.map(|milliseconds| Some(milliseconds.div_ceil(1000).into()))
+        .map_err(|_| format!("'{text}' is no number of milliseconds"))
+}
+
+pub(super) fn http_method(text: &str) -> Read {
+    match text {
+        "get" | "post" => Ok(Some(text.into())),
+        other => Err(format!("'{other}' is neither get nor post")),
+    }
+}
+
 pub(super) fn text(text: &str) -> Read {
     Ok(Some(text.into()))
 }
@@ -209,7 +223,13 @@ pub(super) fn backend(_: &str, text: &str, _: &[Line], _: &mut Value) -> Fate {
         "internal" | "rabbit_auth_backend_internal" => {
             Fate::NotNeeded("users and permissions are the broker's own".to_owned())
         }
-        other => Fate::NotThere(format!("{other}: nobody else is asked for users; make them here")),
+        "http" | "rabbit_auth_backend_http" => Fate::NotNeeded(
+            "it is asked after the broker's own users where auth_http names its paths".to_owned(),
+        ),
+        "cache" | "rabbit_auth_backend_cache" => {
+            Fate::NotNeeded("what auth_http has answered is remembered".to_owned())
+        }
+        other => Fate::NotThere(format!("{other}: it is not asked for users; make them here")),
     }
 }
 
@@ -240,9 +260,14 @@ pub(super) fn vhost(_: &str, text: &str, _: &[Line], settings: &mut Value) -> Fa
     Fate::Taken("vhosts".to_owned())
 }
 
-/// What follows from keys that are not there: RabbitMQ listens everywhere.
+/// What follows from keys that are not there: RabbitMQ listens everywhere, and asks with GET.
 pub(super) fn finish(settings: &mut Value) {
     if settings.get("listen").is_none() {
         settings["listen"] = json!(["0.0.0.0:5672"]);
+    }
+    if let Some(auth_http) = settings.get_mut("auth_http")
+        && auth_http.get("method").is_none()
+    {
+        auth_http["method"] = "get".into();
     }
 }

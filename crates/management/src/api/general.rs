@@ -8,7 +8,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route};
 use crate::{API_VERSION, openapi};
-use courser_auth::Tags;
+use courser_auth::{Origin, Tags};
 use courser_broker::admin::PAGE_MAX;
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ fn whoami(call: &Call) -> Outcome {
     Ok(Reply::json(&json!({
         "name": user.name,
         "tags": tags(&user.tags),
-        "is_internal_user": true,
+        "is_internal_user": user.origin != Origin::Elsewhere,
     })))
 }
 

@@ -61,8 +61,12 @@ fn publish(call: &Call) -> Outcome {
         properties: properties(&body["properties"])?,
         body: payload,
     };
-    let user = call.caller()?.name();
-    let publishing = call.admin().publish(user, vhost, &message).map_err(refused)?;
+    let caller = call.caller()?;
+    let publishing = match &caller.grant {
+        Some(grant) => call.admin().publish_granted(grant, vhost, &message),
+        None => call.admin().publish(caller.name(), vhost, &message),
+    };
+    let publishing = publishing.map_err(refused)?;
     // The timer belongs to the runtime, which has to be entered before it is made.
     let published = Handle::current()
         .block_on(async { tokio::time::timeout(CONFIRM_TIMEOUT, publishing).await });

@@ -6,6 +6,7 @@ use crate::call::{Call, Outcome};
 use crate::reply::Reply;
 use crate::routes::{Needs, Route, Verb};
 use crate::sessions::{CHANGE_HEADER, set_cookie};
+use courser_auth::Origin;
 use hyper::header::SET_COOKIE;
 use serde_json::json;
 
@@ -32,8 +33,8 @@ fn log_in(call: &Call) -> Outcome {
     let web = &call.api.settings.web;
     // As it is now: a good login may have renewed the hash.
     let user = call.admin().accounts().user(caller.name()).cloned();
-    let user = user.unwrap_or_else(|| caller.user.clone());
-    let secret = call.api.sessions.begin(&user, call.api.now_ms())?;
+    let user = user.filter(|_| caller.grant.is_none()).unwrap_or_else(|| caller.user.clone());
+    let secret = call.api.sessions.begin(&user, caller.grant.clone(), call.api.now_ms())?;
     let cookie = set_cookie(Some(&secret), call.is_tls, &web.path_prefix);
     tracing::info!(user = caller.name(), peer = %call.peer, "session begun");
     Ok(who(call)?.with_header(SET_COOKIE, &cookie))
@@ -48,7 +49,7 @@ fn log_out(call: &Call) -> Outcome {
 fn who(call: &Call) -> Outcome {
     let user = &call.caller()?.user;
     let mut reply = Reply::json(&json!({
-        "user": { "name": user.name, "tags": tags(&user.tags), "is_internal_user": true },
+        "user": { "name": user.name, "tags": tags(&user.tags), "is_internal_user": user.origin != Origin::Elsewhere },
         "change_header": CHANGE_HEADER.as_str(),
         "idle_seconds": call.api.settings.web.session_idle_s,
     }));

@@ -63,13 +63,7 @@ pub(super) async fn prepare(
     };
     let (body, room) = read(body, &api.bodies).await?;
     if route.needs == Needs::Credentials {
-        let login = api.logins.of_login(
-            &head.headers,
-            &body,
-            peer.connected.address,
-            &api.admin,
-            api.now_ms(),
-        );
+        let login = api.logins.of_login(&head.headers, &body, peer.connected.address, &api.admin);
         let who = login.await?;
         *user = Some(who.name().to_owned());
         check_tags(&who, route.needs)?;
@@ -101,9 +95,7 @@ async fn known(api: &Arc<Api>, peer: &Peer, head: &Parts) -> Result<Caller, Refu
         ));
     }
     let caller = match headers.contains_key(AUTHORIZATION) {
-        true => {
-            api.logins.of_headers(headers, peer.connected.address, &api.admin, api.now_ms()).await
-        }
+        true => api.logins.of_headers(headers, peer.connected.address, &api.admin).await,
         false if peer.connected.is_operator => Ok(Caller::operator(&api.settings.accounts)),
         false => of_session(api, peer, headers, is_change),
     };

@@ -49,8 +49,8 @@ impl Exporter {
         if !self.wants_login {
             return Ok(());
         }
-        let (api, now_ms) = (&self.api, self.api.now_ms());
-        let caller = api.logins.of_headers(headers, peer, &api.admin, now_ms).await?;
+        let api = &self.api;
+        let caller = api.logins.of_headers(headers, peer, &api.admin).await?;
         caller.need_monitor()
     }
 }

@@ -4,6 +4,7 @@
 //! defaults is also the list of what exists: a key that is not in it is an error.
 
 mod auth;
+mod auth_http;
 mod http;
 mod log;
 mod management;
@@ -15,6 +16,7 @@ mod shown;
 mod tls;
 
 pub use auth::Auth;
+pub use auth_http::{AuthHttp, AuthHttpMethod};
 pub use http::HttpListen;
 pub use log::Log;
 pub use management::Management;
@@ -56,6 +58,8 @@ pub struct Config {
     pub data_dir_group: bool,
     /// Who may log in.
     pub auth: Auth,
+    /// A program that knows users whom the broker does not.
+    pub auth_http: AuthHttp,
     /// What is negotiated with clients.
     pub amqp: Amqp,
     /// Bounds on what clients can make grow.
@@ -170,6 +174,7 @@ impl Default for Config {
             data_dir: PathBuf::from("./courser-data"),
             data_dir_group: false,
             auth: Auth::default(),
+            auth_http: AuthHttp::default(),
             amqp: Amqp {
                 channel_max: 2047,
                 frame_max: 131_072,
@@ -257,6 +262,7 @@ impl Config {
             return wrong("amqp.gather_us", "must be at most 10000");
         }
         self.auth.check()?;
+        self.auth_http.check()?;
         if !(1 << 20..=1 << 30).contains(&self.journal.segment_bytes) {
             return wrong("journal.segment_bytes", "must be from 1048576 to 1073741824");
         }

@@ -112,7 +112,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
     }
 
     fn login(&mut self, credentials: &Credentials, now: Instant) {
-        match self.shared.logins.begin(credentials, &self.peer, self.shared.clock.now_ms()) {
+        match self.shared.logins.begin(credentials, &self.peer) {
             Begun::Decided(decided) => {
                 let (user, mechanism) = (named(credentials), credentials.mechanism());
                 self.logged_in(decided, &user, mechanism, now);
@@ -124,11 +124,10 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
     /// Goes on with a login whose password has been checked. Returns whether there was one.
     pub(super) fn poll_login(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(pending) = &mut self.login else { return false };
-        let Poll::Ready(verified) = Pin::new(&mut **pending).poll(cx) else { return false };
+        let Poll::Ready(decided) = Pin::new(&mut **pending).poll(cx) else { return false };
         let (user, mechanism) = (pending.user().to_owned(), pending.mechanism());
         self.login = None;
         let now = Instant::now();
-        let decided = self.shared.logins.finish(verified, self.shared.clock.now_ms());
         self.logged_in(decided, &user, mechanism, now);
         self.collect_output();
         // What came behind the password has been waiting for this.
@@ -163,13 +162,18 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
             }
         }
         self.user = ShortString::try_from(&*login.user.name).ok();
+        self.grant = login.grant;
         self.machine.login_accepted(now);
     }
 
     fn open(&mut self, name: &str, now: Instant) {
         let broker = std::sync::Arc::clone(&self.shared.broker);
         let user = self.user.take().unwrap_or_default();
-        let admission = match broker.admit(&user.to_string(), name) {
+        let admission = match &self.grant {
+            Some(grant) => broker.admit_granted(grant, name),
+            None => broker.admit(&user.to_string(), name),
+        };
+        let admission = match admission {
             Ok(admission) => admission,
             Err(fault) => {
                 self.note_refused(0, &fault, now);

@@ -15,6 +15,7 @@ use crate::login::{Logins, Pending};
 use crate::peer::Peer;
 use crate::places::{Place, Places};
 use crate::throttle::{Allowance, Throttles};
+use courser_auth::Grant;
 use courser_broker::admin::{ConnectionDetails, ConnectionState};
 use courser_broker::wire::{Cursor, WireBuffer};
 use courser_broker::{Broker, Session};
@@ -66,6 +67,8 @@ struct Driver<S> {
     machine: Connection,
     session: Option<Session>,
     user: Option<courser_codec::ShortString>,
+    /// What the user may do, if it is somebody else than the accounts who says it.
+    grant: Option<Arc<Grant>>,
     /// A login whose password is being checked; nothing is read until then.
     login: Option<Box<Pending>>,
     /// How much of what is refused to it the log is still told.
@@ -127,6 +130,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
             machine,
             session: None,
             user: None,
+            grant: None,
             login: None,
             refusals: Allowance::default(),
             details: Some(Box::new(details)),

@@ -186,6 +186,7 @@ fn every_key_can_be_set_by_its_variable() {
             "/auth/user",
             "/auth/password",
             "/auth/loopback_users",
+            "/auth_http/ca",
             "/management/load_definitions",
             "/management/audit_log",
         ];

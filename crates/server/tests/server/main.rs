@@ -4,6 +4,7 @@ mod support;
 
 mod accounts;
 mod admin;
+mod auth_http;
 mod command;
 mod config;
 mod confirms;

@@ -63,6 +63,23 @@ fn what_is_here_is_taken_over() {
 }
 
 #[test]
+fn a_program_that_knows_users_is_asked_as_before() {
+    let text = "auth_backends.1 = internal\n\
+                auth_backends.2 = rabbit_auth_backend_http\n\
+                auth_http.user_path = http://127.0.0.1:8000/auth/user\n\
+                auth_http.vhost_path = http://127.0.0.1:8000/auth/vhost\n\
+                auth_http.resource_path = http://127.0.0.1:8000/auth/resource\n\
+                auth_http.topic_path = http://127.0.0.1:8000/auth/topic\n\
+                auth_http.request_timeout = 20000\n\
+                auth_cache.cache_ttl = 2500\n";
+    let (config, said, is_good) = translated(text);
+    assert!(is_good && !said.contains("NOT THERE"), "{said}");
+    assert_eq!(config.auth_http.user_path, "http://127.0.0.1:8000/auth/user");
+    assert_eq!(config.auth_http.method, courser::AuthHttpMethod::Get);
+    assert_eq!((config.auth_http.timeout_ms, config.auth_http.cache_seconds), (20_000, 3));
+}
+
+#[test]
 fn what_becomes_of_each_line_is_said_with_its_number() {
     let text = "heartbeat = 10\nheartbeat = 20\nhearbeat = 30\nnet_ticktime = 60\nmqtt.listeners.tcp.1 = 1883\n\
                 default_pass = $(PASSWORD)\ncluster_formation.k8s.host = x\n";

@@ -1,0 +1,226 @@
+//! Users whom another program knows, which is asked over HTTP as RabbitMQ's plugin auth_backend_http asks it.
+//!
+//! It is asked after the broker's own users. What it says is remembered for a short time; what it does not say is a no.
+//!
+//! - [`questions`]: what is asked, and how the answers are read.
+//! - [`client`]: how that travels.
+//! - [`cache`]: what is remembered.
+
+mod cache;
+mod client;
+mod questions;
+
+use crate::config::AuthHttp;
+use cache::Cache;
+use client::Client;
+use courser_auth::{Authority, Origin, PasswordHash, Resource, Right, Tags, User};
+use parking_lot::Mutex;
+use questions::{Question, Verdict};
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
+
+pub(crate) use client::ClientError;
+
+/// Questions that threads wait for at the same time: who asks one more is refused.
+const WAITING_MAX: usize = 64;
+/// Beyond the time limit of a question, in which its end is noticed.
+const SLACK: Duration = Duration::from_millis(500);
+
+/// The other program.
+pub(crate) struct HttpUsers {
+    settings: AuthHttp,
+    client: Client,
+    cache: Mutex<Cache>,
+    waiting: AtomicUsize,
+    /// Its thread asks, so that who needs an answer at once can wait for it.
+    runtime: Option<Runtime>,
+}
+
+/// What one user may do, as the other program says.
+#[derive(Debug)]
+struct HttpAuthority {
+    users: Arc<HttpUsers>,
+    user: Arc<User>,
+    from: IpAddr,
+}
+
+impl HttpUsers {
+    /// # Errors
+    /// If authorities for TLS can't be read, or there is no thread to be had.
+    pub fn new(settings: &AuthHttp) -> Result<Arc<Self>, ClientError> {
+        let mut builder = Builder::new_multi_thread();
+        let runtime = builder.worker_threads(1).thread_name("courser-auth").enable_all().build()?;
+        Ok(Arc::new(HttpUsers {
+            client: Client::new(settings)?,
+            cache: Mutex::new(Cache::new(Duration::from_secs(settings.cache_seconds))),
+            settings: settings.clone(),
+            waiting: AtomicUsize::new(0),
+            runtime: Some(runtime),
+        }))
+    }
+
+    /// Who this is, if that is remembered.
+    pub fn remembered(
+        self: &Arc<Self>,
+        name: &str,
+        password: &[u8],
+        from: IpAddr,
+    ) -> Option<Arc<dyn Authority>> {
+        let question = Question::User { name, password };
+        let known = self.cache.lock().get(&question, Instant::now())?;
+        self.authority(name, known, from).ok()
+    }
+
+    /// Asks who this is.
+    ///
+    /// # Errors
+    /// Why it is nobody who may log in, for the log.
+    pub async fn log_in(
+        self: &Arc<Self>,
+        name: &str,
+        password: &[u8],
+        from: IpAddr,
+    ) -> Result<Arc<dyn Authority>, String> {
+        let question = Question::User { name, password };
+        let verdict = self.ask(&question).await.map_err(|error| error.to_string())?;
+        self.authority(name, verdict, from)
+    }
+
+    fn authority(
+        self: &Arc<Self>,
+        name: &str,
+        verdict: Verdict,
+        from: IpAddr,
+    ) -> Result<Arc<dyn Authority>, String> {
+        let tags = match verdict {
+            Verdict::Allow(tags) => tags,
+            Verdict::Deny(why) => {
+                return Err(format!("denied by {}{why}", self.settings.user_path));
+            }
+        };
+        let mut user = User::new(name, PasswordHash::none());
+        user.origin = Origin::Elsewhere;
+        user.tags = Tags::new(tags.split_whitespace()).map_err(|error| error.to_string())?;
+        Ok(Arc::new(HttpAuthority { users: Arc::clone(self), user: Arc::new(user), from }))
+    }
+
+    async fn ask(self: &Arc<Self>, question: &Question<'_>) -> Result<Verdict, ClientError> {
+        let (path, form) = (question.path(&self.settings), question.form());
+        let (users, path) = (Arc::clone(self), path.to_owned());
+        let asking = self.handle()?.spawn(async move { users.client.ask(&path, form).await });
+        let verdict = asking.await.map_err(|_| ClientError::Interrupted)??;
+        self.cache.lock().put(question, &verdict, Instant::now());
+        Ok(verdict)
+    }
+
+    /// The answer to a question that can't wait for its turn. Another thread looks after this one's connections meanwhile.
+    fn is_allowed(self: &Arc<Self>, question: &Question<'_>) -> bool {
+        if let Some(known) = self.cache.lock().get(question, Instant::now()) {
+            return known.is_allow();
+        }
+        let _waiting = match Waiting::begin(&self.waiting) {
+            Some(waiting) => waiting,
+            None => return self.refuse(question, &"too many questions at the same time"),
+        };
+        let (path, form) = (question.path(&self.settings).to_owned(), question.form());
+        let (answer, coming) = sync_channel(1);
+        let users = Arc::clone(self);
+        let Ok(handle) = self.handle() else { return false };
+        handle.spawn(async move {
+            // Who has asked may not want to know any more.
+            let _ = answer.send(users.client.ask(&path, form).await);
+        });
+        let limit = Duration::from_millis(self.settings.timeout_ms) + SLACK;
+        let verdict = aside(|| coming.recv_timeout(limit));
+        match verdict {
+            Ok(Ok(verdict)) => {
+                self.cache.lock().put(question, &verdict, Instant::now());
+                verdict.is_allow()
+            }
+            Ok(Err(error)) => self.refuse(question, &error),
+            Err(_) => self.refuse(question, &"no answer"),
+        }
+    }
+
+    fn refuse(&self, question: &Question<'_>, why: &dyn fmt::Display) -> bool {
+        tracing::debug!(path = question.path(&self.settings), %why, "refused for want of an answer");
+        false
+    }
+
+    fn handle(&self) -> Result<&Handle, ClientError> {
+        self.runtime.as_ref().map(Runtime::handle).ok_or(ClientError::Interrupted)
+    }
+}
+
+/// Waits without holding up the tasks of this thread.
+fn aside<T>(wait: impl FnOnce() -> T) -> T {
+    let flavor = Handle::try_current().map(|handle| handle.runtime_flavor());
+    if matches!(flavor, Ok(RuntimeFlavor::MultiThread)) {
+        tokio::task::block_in_place(wait)
+    } else {
+        wait()
+    }
+}
+
+/// One of the questions that threads wait for.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn begin(count: &'a AtomicUsize) -> Option<Self> {
+        let waiting = Waiting(count);
+        (count.fetch_add(1, Ordering::Relaxed) < WAITING_MAX).then_some(waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Authority for HttpAuthority {
+    fn user(&self) -> &Arc<User> {
+        &self.user
+    }
+
+    fn permits_vhost(&self, vhost: &str) -> bool {
+        self.users.is_allowed(&Question::Vhost { user: &self.user, vhost, from: self.from })
+    }
+
+    fn permits(&self, vhost: &str, right: Right, resource: Resource<'_>) -> bool {
+        self.users.is_allowed(&Question::Resource { user: &self.user, vhost, right, resource })
+    }
+
+    fn permits_topic(
+        &self,
+        vhost: &str,
+        right: Right,
+        exchange: &[u8],
+        routing_key: &[u8],
+    ) -> bool {
+        let user = &self.user;
+        self.users.is_allowed(&Question::Topic { user, vhost, right, exchange, routing_key })
+    }
+}
+
+impl Drop for HttpUsers {
+    fn drop(&mut self) {
+        // The last one may be dropped on a thread that must not wait for another.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl fmt::Debug for HttpUsers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpUsers")
+            .field("user_path", &self.settings.user_path)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,39 @@
+//! What the broker offers its clients when they connect, and says of itself.
+
+use crate::config::{ClientCertificates, Config};
+use crate::{CLUSTER_NAME, VERSION};
+use courser_codec::FieldTable;
+use courser_connection::Mechanism;
+use courser_connection::server::{Config as ConnectionConfig, capabilities};
+use std::time::Duration;
+
+/// As [`plain`], for clients with TLS: one that may present a certificate may log in
+/// with it.
+pub(crate) fn with_tls(config: &Config) -> ConnectionConfig {
+    let mut connection = plain(config);
+    if config.tls.client_certificates != ClientCertificates::None {
+        connection.mechanisms = connection.mechanisms.with(Mechanism::External);
+    }
+    connection
+}
+
+/// What is offered to clients without TLS.
+pub(crate) fn plain(config: &Config) -> ConnectionConfig {
+    let properties = FieldTable::new()
+        .with("product", "Courser")
+        .with("version", VERSION)
+        .with("platform", "Rust")
+        .with("copyright", "Copyright (c) 2026 The Courser authors")
+        .with("information", "Licensed under the MIT License")
+        .with("cluster_name", CLUSTER_NAME)
+        .with("capabilities", capabilities());
+    ConnectionConfig {
+        server_properties: properties,
+        channel_max: config.amqp.channel_max,
+        frame_max: config.amqp.frame_max,
+        heartbeat_s: config.amqp.heartbeat_s,
+        handshake_timeout: Duration::from_millis(config.amqp.handshake_timeout_ms),
+        max_message_bytes: config.amqp.max_message_bytes,
+        ..ConnectionConfig::default()
+    }
+}
