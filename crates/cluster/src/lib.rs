@@ -22,7 +22,7 @@
 //!
 //! A node that can't follow any more is brought a whole copy: [`CopySource`], [`CopySink`].
 //!
-//! Nothing uses this crate yet. Not here: the placement of groups.
+//! Not here: the placement of groups.
 
 mod copy;
 mod entry;

@@ -9,6 +9,7 @@ mod api;
 mod audit;
 mod call;
 mod caller;
+mod cluster;
 mod definitions;
 mod http;
 mod json;
@@ -28,7 +29,9 @@ mod sessions;
 mod settings;
 mod slow;
 
+pub use cluster::{Cluster, ClusterError};
 pub use definitions::{ImportError, Imported, import};
+pub use http::relay::{OwnAnswer, Relay, RelayIo, RelayStream};
 pub use log_lines::{LogLevel, LogLine, LogLines};
 pub use metrics::{EndpointFigures, Exporter, LoginCounts, ServerFigures};
 pub use settings::{
@@ -49,6 +52,9 @@ use tokio::sync::Semaphore;
 
 /// The version of RabbitMQ whose API this is.
 pub const API_VERSION: &str = "4.3.6";
+
+/// Why a node should not be stopped now.
+pub const QUORUM_CRITICAL: &str = "without this node, the cluster has no majority";
 
 /// Requests that are answered at the same time; others wait.
 const ANSWERS_MAX: usize = 32;

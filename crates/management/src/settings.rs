@@ -1,5 +1,6 @@
 //! What the API is told by whoever starts it.
 
+use crate::Cluster;
 use crate::LoginCounts;
 use crate::log_lines::LogLines;
 use courser_auth::{Accounts, Login, LoginRefused};
@@ -31,6 +32,8 @@ pub struct Settings {
     pub amqp_logins: Arc<dyn Fn() -> LoginCounts + Send + Sync>,
     /// The certificates in use.
     pub certificates: Arc<dyn Fn() -> Vec<Certificate> + Send + Sync>,
+    /// The cluster that the broker is a node of, if it is one.
+    pub cluster: Option<Arc<dyn Cluster>>,
     /// The file that says who has asked for which change; none if nobody wants to know.
     pub audit_log: Option<PathBuf>,
 }

@@ -1,30 +1,11 @@
 //! What a person sees when the broker has started.
 
-use crate::{Config, Server, VERSION};
+use crate::{Addresses, Config, Node, Server, VERSION};
 use std::fmt::Write;
 
 /// Where the broker listens, what it does with messages, and what to try next.
 pub fn banner(server: &Server, config: &Config) -> String {
-    let mut text = format!("\n  Courser {VERSION}, an AMQP 0-9-1 broker\n\n");
-    for address in server.addresses() {
-        // Writing to a String does not fail.
-        let _ = writeln!(text, "  Listening   amqp://{address}");
-    }
-    for address in server.tls_addresses() {
-        let _ = writeln!(text, "              amqps://{address}");
-    }
-    for address in server.http_addresses() {
-        let _ = writeln!(text, "  HTTP API    http://{address}/api/");
-    }
-    for address in server.https_addresses() {
-        let _ = writeln!(text, "  HTTP API    https://{address}/api/");
-    }
-    for address in server.metrics_addresses() {
-        let _ = writeln!(text, "  Metrics     http://{address}/metrics");
-    }
-    for address in server.metrics_tls_addresses() {
-        let _ = writeln!(text, "  Metrics     https://{address}/metrics");
-    }
+    let mut text = listening(server.all_addresses());
     for (endpoint, address) in server.gateway().iter().flat_map(|gateway| gateway.addresses()) {
         let socket = endpoint.split(' ').next().unwrap_or_default();
         let _ = writeln!(text, "  ZeroMQ      {socket} {address}");
@@ -36,6 +17,47 @@ pub fn banner(server: &Server, config: &Config) -> String {
     let port = server.addresses().first().map_or(5672, |address| address.port());
     let _ = writeln!(text, "  Try         perftest --uri amqp://{user}:PASSWORD@localhost:{port}/");
     text.push_str("  Stop        Ctrl-C\n");
+    text
+}
+
+/// The same for a node of a cluster, which need not be there yet.
+pub fn node_banner(node: &Node, config: &Config) -> String {
+    let mut text = listening(node.addresses());
+    let (cluster, name) = (&config.cluster.name, node.name());
+    // Writing to a String does not fail.
+    let _ = writeln!(
+        text,
+        "  Cluster     node {name} of {cluster}, for other nodes at {}",
+        node.address()
+    );
+    let _ = writeln!(text, "  Data        {}", config.data_dir.display());
+    let data_dir = config.data_dir.display();
+    let _ = writeln!(text, "\n  Try         courser ctl --data-dir {data_dir} cluster status");
+    text.push_str("  Stop        Ctrl-C\n");
+    text
+}
+
+fn listening(at: &Addresses) -> String {
+    let mut text = format!("\n  Courser {VERSION}, an AMQP 0-9-1 broker\n\n");
+    for address in &at.amqp {
+        // Writing to a String does not fail.
+        let _ = writeln!(text, "  Listening   amqp://{address}");
+    }
+    for address in &at.amqp_tls {
+        let _ = writeln!(text, "              amqps://{address}");
+    }
+    for address in &at.http {
+        let _ = writeln!(text, "  HTTP API    http://{address}/api/");
+    }
+    for address in &at.https {
+        let _ = writeln!(text, "  HTTP API    https://{address}/api/");
+    }
+    for address in &at.metrics {
+        let _ = writeln!(text, "  Metrics     http://{address}/metrics");
+    }
+    for address in &at.metrics_tls {
+        let _ = writeln!(text, "  Metrics     https://{address}/metrics");
+    }
     text
 }
 

@@ -1,5 +1,6 @@
 //! Lets connections in for HTTP, with TLS and without: to the API, and to the metrics.
 
+use crate::cluster::Front;
 use crate::config::HttpListen;
 use crate::listener::{LISTEN_BACKLOG, RETRY_INTERVAL, bind};
 use crate::open_files::OpenFiles;
@@ -20,6 +21,10 @@ use tokio::sync::watch;
 pub(crate) enum HttpService {
     Api(Arc<Api>),
     Metrics(Arc<Exporter>),
+    /// The API of the node that leads.
+    Node(Arc<Front>),
+    /// The metrics of this node.
+    NodeMetrics(Arc<Front>),
 }
 
 impl HttpService {
@@ -35,6 +40,10 @@ impl HttpService {
         match self {
             HttpService::Api(api) => api.serve(stream, peer, local, is_tls, stopping).await,
             HttpService::Metrics(exporter) => exporter.serve(stream, peer, stopping).await,
+            HttpService::Node(front) => {
+                front.serve_http(stream, (peer, local), is_tls, stopping).await;
+            }
+            HttpService::NodeMetrics(front) => front.serve_metrics(stream, peer, stopping).await,
         }
     }
 }
@@ -92,11 +101,6 @@ impl HttpBound {
     /// Whether there is anything to listen on with TLS.
     pub fn wants_tls(&self) -> bool {
         !self.tls.is_empty()
-    }
-
-    /// Whether there is anything to listen on.
-    pub fn is_empty(&self) -> bool {
-        self.plain.is_empty() && self.tls.is_empty()
     }
 
     /// The real addresses.

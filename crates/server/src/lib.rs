@@ -21,12 +21,15 @@ mod accounts;
 mod auth_http;
 mod banner;
 mod clock;
+mod cluster;
 mod config;
 mod data_dir;
 mod definitions;
+mod doors;
 mod driver;
 mod gateway;
 mod gather;
+mod host;
 mod http;
 mod inside;
 mod listener;
@@ -41,20 +44,23 @@ mod peer;
 mod places;
 mod proxies;
 mod server;
+mod service;
 mod storage;
 mod throttle;
 mod timers;
 mod tls;
 mod websocket;
 
-pub use banner::banner;
+pub use banner::{banner, node_banner};
 pub use clock::Clock;
+pub use cluster::Node;
 pub use config::{
-    Amqp, Auth, AuthHttp, AuthHttpMethod, ClientCertificates, Config, ConfigError, ExternalName,
-    Gateway, HttpListen, LimitSettings, Log, Management, Metrics, Network, PolicySettings,
-    TEMPLATE, Tls, TlsHost, TlsVersion, VhostSettings,
+    Amqp, Auth, AuthHttp, AuthHttpMethod, ClientCertificates, Cluster, Config, ConfigError,
+    ExternalName, Gateway, HttpListen, LimitSettings, Log, Management, Metrics, Network,
+    PolicySettings, TEMPLATE, Tls, TlsHost, TlsVersion, VhostSettings,
 };
 pub use definitions::DefinitionsError;
+pub use doors::Addresses;
 pub use gather::Gather;
 pub use inside::NoPlace;
 pub use listener::Inherited;

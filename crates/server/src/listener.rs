@@ -3,7 +3,7 @@
 //! over when it starts it.
 
 use crate::config::Config;
-use crate::driver::{self, Shared};
+use crate::host::Host;
 use crate::open_files::OpenFiles;
 use crate::peer::Peer;
 use crate::places::{Admission, Place};
@@ -38,6 +38,15 @@ enum Taken {
     Address(SocketAddr, TcpSocket),
     /// The system listens: clients wait until the broker is ready.
     Listening(std::net::TcpListener),
+}
+
+impl Taken {
+    fn address(&self) -> io::Result<SocketAddr> {
+        match self {
+            Taken::Address(_, socket) => socket.local_addr(),
+            Taken::Listening(listener) => listener.local_addr(),
+        }
+    }
 }
 
 /// Sockets that the system has handed over.
@@ -90,17 +99,23 @@ impl Bound {
         !self.tls.is_empty()
     }
 
-    /// Begins to listen. Returns the addresses, those without TLS first.
+    /// The real addresses, those without TLS first.
+    pub fn addresses(&self) -> (Vec<SocketAddr>, Vec<SocketAddr>) {
+        let of = |sockets: &[Taken]| sockets.iter().filter_map(|one| one.address().ok()).collect();
+        (of(&self.plain), of(&self.tls))
+    }
+
+    /// Begins to listen.
     ///
     /// # Errors
     /// The first that can't be listened on.
     pub fn serve(
         self,
-        shared: &Arc<Shared>,
+        shared: &Arc<Host>,
         acceptor: Option<Arc<Acceptor>>,
         open_files: OpenFiles,
         stopping: &watch::Receiver<bool>,
-    ) -> Result<(Vec<SocketAddr>, Vec<SocketAddr>), StartError> {
+    ) -> Result<(), StartError> {
         let door = |acceptor, proxies: &Proxies| Door {
             shared: Arc::clone(shared),
             acceptor,
@@ -108,8 +123,8 @@ impl Bound {
             open_files,
             stopping: stopping.clone(),
         };
-        let plain = open(self.plain, || door(None, &self.proxies))?;
-        Ok((plain, open(self.tls, || door(acceptor.clone(), &self.tls_proxies))?))
+        open(self.plain, || door(None, &self.proxies))?;
+        open(self.tls, || door(acceptor.clone(), &self.tls_proxies))
     }
 }
 
@@ -134,9 +149,8 @@ pub(crate) fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// Serves clients at these addresses, each through a door of its own. Returns the real addresses.
-fn open(sockets: Vec<Taken>, door: impl Fn() -> Door) -> Result<Vec<SocketAddr>, StartError> {
-    let mut addresses = Vec::new();
+/// Serves clients at these addresses, each through a door of its own.
+fn open(sockets: Vec<Taken>, door: impl Fn() -> Door) -> Result<(), StartError> {
     for socket in sockets {
         let (address, listening) = match socket {
             Taken::Address(address, socket) => (address, socket.listen(LISTEN_BACKLOG)),
@@ -147,15 +161,14 @@ fn open(sockets: Vec<Taken>, door: impl Fn() -> Door) -> Result<Vec<SocketAddr>,
             }
         };
         let listener = listening.map_err(|error| StartError::Listen { address, error })?;
-        addresses.extend(listener.local_addr());
         tokio::spawn(door().accept(listener));
     }
-    Ok(addresses)
+    Ok(())
 }
 
 /// Lets connections in at one listener.
 struct Door {
-    shared: Arc<Shared>,
+    shared: Arc<Host>,
     acceptor: Option<Arc<Acceptor>>,
     /// Who says whose connections it passes on.
     proxies: Proxies,
@@ -237,7 +250,7 @@ struct Newcomer {
     address: SocketAddr,
     local: SocketAddr,
     place: Place,
-    shared: Arc<Shared>,
+    shared: Arc<Host>,
     stopping: watch::Receiver<bool>,
 }
 
@@ -271,7 +284,7 @@ impl Newcomer {
     fn serve_plain(self) -> impl Future<Output = ()> + Send {
         let name = self.name();
         let peer = Peer { address: self.address, tls: None };
-        driver::serve(self.stream, peer, self.place, name, self.shared, self.stopping)
+        self.shared.serve(self.stream, peer, self.place, name, self.stopping)
     }
 
     async fn serve_tls(self, acceptor: Arc<Acceptor>) {
@@ -285,7 +298,7 @@ impl Newcomer {
             Ok((stream, tls)) => {
                 tracing::debug!(peer = %address, session = tls.session, "TLS handshake done");
                 let peer = Peer { address, tls: Some(Box::new(tls)) };
-                driver::serve(stream, peer, place, name, shared, stopping).await;
+                shared.serve(stream, peer, place, name, stopping).await;
             }
             Err(error) => {
                 if let Some(suppressed) = shared.throttles.connections.allow(Instant::now()) {

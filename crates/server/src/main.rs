@@ -2,14 +2,17 @@
 
 mod generate;
 mod logging;
+mod running;
+mod stops;
 
 use anyhow::Context;
 use clap::{CommandFactory, Parser};
-use courser::{Config, ConfigError, Gather, Inherited, Server, banner, raise_open_file_limit};
+use courser::{Config, ConfigError, Gather, Inherited, raise_open_file_limit};
 use courser_broker::{names_in_log, shards_in_log};
 use courser_ctl::Ctl;
 use courser_journal::tools;
 use logging::Log;
+use running::Running;
 use sd_notify::NotifyState;
 use std::convert::Infallible;
 use std::io::{self, ErrorKind, Write};
@@ -18,6 +21,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use stops::Stops;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 #[global_allocator]
@@ -54,6 +58,30 @@ struct Arguments {
     /// Listen here; may be given more than once [default: 127.0.0.1:5672]
     #[arg(long, value_name = "ADDR:PORT", value_parser = parse_address)]
     listen: Vec<SocketAddr>,
+
+    /// The name of the cluster that this broker is a node of [default: courser]
+    #[arg(long, value_name = "NAME")]
+    cluster_name: Option<String>,
+
+    /// The name of this node [default: that of the machine]
+    #[arg(long, value_name = "NAME")]
+    node_name: Option<String>,
+
+    /// Be a node of a cluster, which the others reach here: docs/cluster.md
+    #[arg(long, value_name = "HOST:PORT")]
+    cluster_listen: Option<String>,
+
+    /// The nodes that form the cluster, or that this one joins; this one may be among them
+    #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',')]
+    join: Vec<String>,
+}
+
+impl Arguments {
+    /// Whether there is an option that only a broker that serves has.
+    fn serves(&self) -> bool {
+        let cluster = [&self.cluster_name, &self.node_name, &self.cluster_listen];
+        !self.listen.is_empty() || !self.join.is_empty() || cluster.iter().any(|one| one.is_some())
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -152,15 +180,19 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     match &arguments.command {
         None => {}
-        Some(Command::Journal(_)) if arguments.listen.is_empty() => {}
+        Some(Command::Journal(_)) if !arguments.serves() => {}
         Some(Command::Journal(_)) => {
-            anyhow::bail!("--listen does not go with 'journal': that is for a broker not running")
+            anyhow::bail!(
+                "--listen and the options of a cluster do not go with 'journal': that is for a broker not running"
+            )
         }
-        Some(Command::Ctl(ctl)) if arguments.listen.is_empty() && arguments.config.is_none() => {
+        Some(Command::Ctl(ctl)) if !arguments.serves() && arguments.config.is_none() => {
             return Ok(ExitCode::from(ctl.run(arguments.data_dir)));
         }
         Some(Command::Ctl(_)) => {
-            anyhow::bail!("--listen and --config do not go with 'ctl': it asks a broker that runs")
+            anyhow::bail!(
+                "--listen, --config and the options of a cluster do not go with 'ctl': it asks a broker that runs"
+            )
         }
         Some(Command::Config(ConfigCommand::FromRabbitmq { file })) => {
             return generate::from_rabbitmq(file);
@@ -214,6 +246,19 @@ fn settings(arguments: &Arguments) -> Result<Config, ConfigError> {
     if !arguments.listen.is_empty() {
         config.listen.clone_from(&arguments.listen);
     }
+    if let Some(name) = &arguments.cluster_name {
+        config.cluster.name.clone_from(name);
+    }
+    if let Some(name) = &arguments.node_name {
+        config.cluster.node_name.clone_from(name);
+    }
+    if let Some(address) = &arguments.cluster_listen {
+        config.cluster.listen.clone_from(address);
+    }
+    if !arguments.join.is_empty() {
+        config.cluster.join.clone_from(&arguments.join);
+    }
+    config.check()?;
     Ok(config)
 }
 
@@ -225,11 +270,11 @@ async fn serve(config: Config, arguments: &Arguments) -> anyhow::Result<()> {
     let user1s = signal(SignalKind::user_defined1())?;
     let inherited =
         Inherited::take().context("a socket that the system hands over (LISTEN_FDS)")?;
-    let server = Server::start_on(config.clone(), inherited).await?;
+    let server = Running::start(config.clone(), inherited).await?;
     // Whoever reads the banner may send a signal at once.
     let mut stops = Stops::listen()?;
     // A broker that nobody looks at serves all the same.
-    let _ = writeln!(io::stdout(), "{}", banner(&server, &config));
+    let _ = writeln!(io::stdout(), "{}", server.banner(&config));
     tell_system(&[NotifyState::Ready]);
     tokio::select! {
         signal = stops.next() => tracing::info!(signal, "stopping: telling clients"),
@@ -257,7 +302,7 @@ fn tell_system(state: &[NotifyState<'_>]) {
 /// Reads the settings again whenever SIGHUP comes.
 async fn reload_on_hangup(
     mut hangups: Signal,
-    server: &Server,
+    server: &Running,
     mut current: Config,
     arguments: &Arguments,
 ) -> Infallible {
@@ -292,36 +337,12 @@ async fn reload_on_hangup(
 }
 
 /// Writes to the log what the gateway has counted, whenever SIGUSR1 comes.
-async fn count_on_usr1(mut user1s: Signal, server: &Server) -> Infallible {
+async fn count_on_usr1(mut user1s: Signal, server: &Running) -> Infallible {
     loop {
         if user1s.recv().await.is_none() {
             std::future::pending::<()>().await;
         }
-        match server.gateway() {
-            Some(gateway) => gateway.log_counters(),
-            None => tracing::info!("there is no gateway to count for"),
-        }
-    }
-}
-
-/// The signals that stop the broker.
-struct Stops {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Stops {
-    fn listen() -> io::Result<Self> {
-        let terminate = signal(SignalKind::terminate())?;
-        Ok(Stops { terminate, interrupt: signal(SignalKind::interrupt())? })
-    }
-
-    /// The name of the next one.
-    async fn next(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.interrupt.recv() => "SIGINT",
-            _ = self.terminate.recv() => "SIGTERM",
-        }
+        server.log_gateway_counters();
     }
 }
 

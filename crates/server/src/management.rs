@@ -3,9 +3,8 @@
 use crate::VERSION;
 use crate::config::{ClientCertificates, Config};
 use crate::driver::Shared;
-use crate::http::HttpAddresses;
 use crate::log_lines;
-use crate::tls::Acceptor;
+use crate::service::Around;
 use crate::websocket;
 use courser_management::{Api, ListenerFacts, LogIn, LoginCounts, NodeFacts, Settings, Web};
 use std::net::SocketAddr;
@@ -16,29 +15,28 @@ use tokio::sync::watch;
 pub(crate) fn api(
     config: &Config,
     shared: &Arc<Shared>,
-    (plain, tls): (&[SocketAddr], &[SocketAddr]),
-    (http, metrics): (&HttpAddresses, &HttpAddresses),
-    acceptor: Option<&Arc<Acceptor>>,
+    around: &Around,
     stopping: &watch::Receiver<bool>,
 ) -> Arc<Api> {
     let listening = |protocol: &'static str, addresses: &[SocketAddr]| {
         let facts = |address: &SocketAddr| ListenerFacts { protocol, address: *address };
         addresses.iter().map(facts).collect::<Vec<_>>()
     };
-    let mut listeners = listening("amqp", plain);
-    listeners.extend(listening("amqp/ssl", tls));
-    listeners.extend(listening("http", &http.plain));
-    listeners.extend(listening("https", &http.tls));
-    listeners.extend(listening("http/prometheus", &metrics.plain));
-    listeners.extend(listening("https/prometheus", &metrics.tls));
+    let at = &around.addresses;
+    let mut listeners = listening("amqp", &at.amqp);
+    listeners.extend(listening("amqp/ssl", &at.amqp_tls));
+    listeners.extend(listening("http", &at.http));
+    listeners.extend(listening("https", &at.https));
+    listeners.extend(listening("http/prometheus", &at.metrics));
+    listeners.extend(listening("https/prometheus", &at.metrics_tls));
     let mut mechanisms = vec!["PLAIN".to_owned(), "AMQPLAIN".to_owned()];
     if config.tls.client_certificates != ClientCertificates::None {
         mechanisms.push("EXTERNAL".to_owned());
     }
     let clock = shared.clock.clone();
     let node = NodeFacts {
-        name: format!("courser@{}", host_name()),
-        cluster_name: crate::CLUSTER_NAME.to_owned(),
+        name: format!("courser@{}", node_name(config)),
+        cluster_name: config.cluster.name.clone(),
         version: VERSION.to_owned(),
         started_ms: clock.now_ms(),
         data_dir: config.data_dir.clone(),
@@ -48,7 +46,7 @@ pub(crate) fn api(
         listeners,
         settings: config.without_secrets(),
     };
-    let (acceptor, logins) = (acceptor.cloned(), Arc::clone(shared));
+    let (acceptor, logins) = (around.acceptor.clone(), Arc::clone(shared));
     let certificates =
         move || acceptor.as_ref().map(|acceptor| acceptor.certificates()).unwrap_or_default();
     let websocket = config.management.websocket.then(|| websocket::serve(shared, stopping));
@@ -64,6 +62,7 @@ pub(crate) fn api(
         log_in: log_in(shared),
         now_ms: Arc::new(move || clock.now_ms()),
         node,
+        cluster: around.cluster.clone(),
         audit_log: config.management.audit_log_in(&config.data_dir),
         web: Web {
             page: config.management.page,
@@ -83,6 +82,14 @@ fn log_in(shared: &Arc<Shared>) -> LogIn {
         let shared = Arc::clone(&shared);
         Box::pin(async move { shared.logins.log_in(&user, &password, from).await })
     })
+}
+
+/// The name of this node: that of the machine, unless it was given another one.
+pub(crate) fn node_name(config: &Config) -> String {
+    match config.cluster.node_name.as_str() {
+        "" => host_name(),
+        name => name.to_owned(),
+    }
 }
 
 /// The name of this machine, as far as the system says it.

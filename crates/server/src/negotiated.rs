@@ -1,7 +1,7 @@
 //! What the broker offers its clients when they connect, and says of itself.
 
+use crate::VERSION;
 use crate::config::{ClientCertificates, Config};
-use crate::{CLUSTER_NAME, VERSION};
 use courser_codec::FieldTable;
 use courser_connection::Mechanism;
 use courser_connection::server::{Config as ConnectionConfig, capabilities};
@@ -25,7 +25,7 @@ pub(crate) fn plain(config: &Config) -> ConnectionConfig {
         .with("platform", "Rust")
         .with("copyright", "Copyright (c) 2026 The Courser authors")
         .with("information", "Licensed under the MIT License")
-        .with("cluster_name", CLUSTER_NAME)
+        .with("cluster_name", config.cluster.name.as_str())
         .with("capabilities", capabilities());
     ConnectionConfig {
         server_properties: properties,

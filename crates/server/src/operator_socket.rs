@@ -1,6 +1,7 @@
 //! A socket in the data folder that serves the HTTP API to the operator of this machine, without
 //! credentials: to the user whom the broker runs as, and to root. The system says who connects.
 
+use crate::cluster::Front;
 use crate::config::Config;
 use crate::listener::RETRY_INTERVAL;
 use courser_management::Api;
@@ -31,6 +32,22 @@ impl Drop for SocketFile {
     }
 }
 
+/// Who answers operators.
+#[derive(Clone)]
+pub(crate) enum Operators {
+    Api(Arc<Api>),
+    Node(Arc<Front>),
+}
+
+impl Operators {
+    async fn serve(self, stream: UnixStream, stopping: watch::Receiver<bool>) {
+        match self {
+            Operators::Api(api) => api.serve_operator(stream, stopping).await,
+            Operators::Node(front) => front.serve_operator(stream, stopping).await,
+        }
+    }
+}
+
 impl OperatorSocket {
     /// Listens in the data folder, which nobody else has. A broker without this socket can still be
     /// operated over HTTP, so that a folder that can't hold one stops nothing.
@@ -53,7 +70,7 @@ impl OperatorSocket {
     }
 
     /// Begins to serve, until the broker stops.
-    pub fn serve(self, api: Arc<Api>, stopping: watch::Receiver<bool>) -> SocketFile {
+    pub fn serve(self, api: Operators, stopping: watch::Receiver<bool>) -> SocketFile {
         tokio::spawn(accept(self.listener, api, stopping));
         self.file
     }
@@ -71,7 +88,7 @@ fn listen(path: &PathBuf) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-async fn accept(listener: UnixListener, api: Arc<Api>, mut stopping: watch::Receiver<bool>) {
+async fn accept(listener: UnixListener, api: Operators, mut stopping: watch::Receiver<bool>) {
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -79,7 +96,7 @@ async fn accept(listener: UnixListener, api: Arc<Api>, mut stopping: watch::Rece
         };
         match accepted {
             Ok((stream, _)) if is_operator(&stream) => {
-                tokio::spawn(Arc::clone(&api).serve_operator(stream, stopping.clone()));
+                tokio::spawn(api.clone().serve(stream, stopping.clone()));
             }
             Ok(_) => tracing::warn!("somebody else's connection to {NAME} was closed"),
             Err(error) => {

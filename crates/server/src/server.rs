@@ -1,30 +1,21 @@
 //! A running broker: its listeners and its end.
 
-use crate::accounts;
-use crate::auth_http::HttpUsers;
 use crate::clock::Clock;
 use crate::config::{Config, ConfigError};
 use crate::data_dir::{DataDir, DataDirError};
-use crate::definitions::{self, DefinitionsError};
-use crate::driver::Shared;
-use crate::gateway;
-use crate::http::{HttpAddresses, HttpBound, HttpService, What};
+use crate::definitions::DefinitionsError;
+use crate::doors::{Addresses, Doors};
 use crate::inside::{self, NoPlace};
-use crate::listener::{Bound, Inherited};
-use crate::login::Logins;
-use crate::negotiated;
-use crate::open_files::OpenFiles;
-use crate::operator_socket::{OperatorSocket, SocketFile};
+use crate::listener::Inherited;
+use crate::operator_socket::{OperatorSocket, Operators, SocketFile};
 use crate::places::Places;
-use crate::proxies::Proxies;
+use crate::service::{self, Around, Service};
 use crate::storage::{self, StopError, StoreFailed};
-use crate::throttle::Throttles;
-use crate::timers;
-use crate::tls::{Acceptor, Certificates, TlsError};
-use crate::{management, metrics};
+use crate::tls::{Certificates, TlsError};
 use courser_auth::AccountError;
 use courser_broker::admin::Admin;
-use courser_broker::{AccountsError, Broker, Fault, PolicyError, RestoreError, ShardFault};
+use courser_broker::{AccountsError, Fault, PolicyError, RestoreError, ShardFault};
+use courser_cluster::forming::{Folder, FolderError};
 use courser_gateway::Gateway;
 use courser_store::ShardError;
 use std::io;
@@ -33,7 +24,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::DuplexStream;
-use tokio::sync::watch;
 
 /// How long clients have to answer the broker's farewell.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -93,6 +83,20 @@ pub enum StartError {
         /// What is wrong with it.
         error: DefinitionsError,
     },
+    /// The data folder can't be that of a node, or of a broker by itself.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The settings are those of a node of a cluster.
+    #[error("cluster.listen is set: this is a node of a cluster, which is started as a Node")]
+    Clustered,
+    /// The address for other nodes can't be listened on.
+    #[error("can't listen on {address} for other nodes: {error}")]
+    ClusterListen {
+        /// The address.
+        address: String,
+        /// What the system said.
+        error: io::Error,
+    },
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
@@ -108,16 +112,9 @@ fn listen_hint(error: &io::Error) -> &'static str {
 
 /// A broker that listens. Dropping it stops it without ceremony; [`Server::stop`] says goodbye.
 pub struct Server {
-    addresses: Vec<SocketAddr>,
-    tls_addresses: Vec<SocketAddr>,
-    http: HttpAddresses,
-    metrics: HttpAddresses,
+    addresses: Addresses,
     certificates: Option<Arc<Certificates>>,
-    stop: watch::Sender<bool>,
-    failure: watch::Receiver<Option<String>>,
-    checkpoints: storage::Checkpoints,
-    gateway: Option<Gateway>,
-    shared: Arc<Shared>,
+    service: Service,
     _socket: Option<SocketFile>,
     _data_dir: DataDir,
 }
@@ -154,83 +151,38 @@ impl Server {
         clock: Clock,
     ) -> Result<Server, StartError> {
         config.check_values()?;
+        if config.cluster.is_on() {
+            return Err(StartError::Clustered);
+        }
+        config.cluster.check_unused()?;
         // What is wrong with these is said before a long journal is replayed.
-        let bound = Bound::new(&config, inherited)?;
-        let (http, for_metrics) = bind_http(&config)?;
-        let wants_tls = bound.wants_tls() || http.wants_tls() || for_metrics.wants_tls();
-        let acceptor = match wants_tls {
-            true => Some(Arc::new(Acceptor::new(&config.tls)?)),
-            false => None,
-        };
-        let elsewhere = match config.auth_http.is_used() {
-            true => Some(
-                HttpUsers::new(&config.auth_http)
-                    .map_err(|error| StartError::AuthHttp(error.to_string()))?,
-            ),
-            false => None,
-        };
+        let doors = Doors::bind(&config, inherited)?;
+        let elsewhere = service::elsewhere(&config)?;
         let data_dir = DataDir::open(&config.data_dir, &*config.disk())?;
+        Folder::refuse(&config.data_dir, &*config.disk())?;
         let socket = OperatorSocket::bind(&config);
         let seed = getrandom::u64().map_err(StartError::Random)?;
         let limits = config.broker_limits();
         let (broker, storage) = storage::open(&config, limits, seed, clock.now_ms())?;
-        // Before the users that a broker without any would make.
-        definitions::load(&broker.admin(), &config.management.load_definitions)?;
-        accounts::set_up(&broker, &config)?;
-        set_up(&broker, &config)?;
-        let (stop, stopping) = watch::channel(false);
-        let (failed, failure) = watch::channel(None);
-        broker.on_failure(move |reason| {
-            failed.send_replace(Some(reason.to_owned()));
-        });
-        let open_files = OpenFiles::measure();
-        let connections_max = open_files.connections_max(config.limits.connections_max);
-        let logins = Logins::new(broker.accounts(), elsewhere, clock.clone());
-        let shared = Arc::new(Shared {
-            broker,
-            clock: clock.clone(),
-            logins,
-            connection: Arc::new(negotiated::plain(&config)),
-            tls_connection: Arc::new(negotiated::with_tls(&config)),
-            send_timeout: config.send_timeout(),
-            places: Arc::new(Places::new(connections_max)),
-            throttles: Throttles::default(),
-            paced: 0.into(),
-        });
-        let gateway = gateway::start(&config, &shared, &stopping).await?;
+        service::prepare(&broker, &config)?;
+        let around = Around {
+            clock,
+            places: Arc::new(Places::new(doors.connections_max(&config))),
+            addresses: doors.addresses(),
+            acceptor: doors.acceptor.clone(),
+            elsewhere,
+            cluster: None,
+        };
+        let service = Service::start(broker, storage, &config, &around).await?;
+        let stopping = service.stopping();
         let certificates =
-            acceptor.as_ref().map(|acceptor| Certificates::watch(acceptor, stopping.clone()));
-        let (addresses, tls_addresses) =
-            bound.serve(&shared, acceptor.clone(), open_files, &stopping)?;
-        let amqp = (&*addresses, &*tls_addresses);
-        let metrics_at = for_metrics.addresses();
-        let http_at = http.addresses();
-        let at = (&http_at, &metrics_at);
-        let api = management::api(&config, &shared, amqp, at, acceptor.as_ref(), &stopping);
-        if !for_metrics.is_empty() {
-            let exporter = metrics::exporter(&config, &api, gateway.as_ref());
-            let service = HttpService::Metrics(exporter);
-            for_metrics.serve(&service, acceptor.as_ref(), open_files, &stopping);
-        }
-        let _socket = socket.map(|socket| socket.serve(Arc::clone(&api), stopping.clone()));
-        http.serve(&HttpService::Api(api), acceptor.as_ref(), open_files, &stopping);
-        timers::start(&shared.broker, clock, stopping);
-        let checkpoints = storage.start_checkpoints();
+            doors.acceptor.as_ref().map(|acceptor| Certificates::watch(acceptor, stopping.clone()));
+        doors.open(&service, &stopping)?;
+        let operators = Operators::Api(Arc::clone(&service.api));
+        let _socket = socket.map(|socket| socket.serve(operators, stopping));
+        let addresses = around.addresses;
         let _data_dir = data_dir;
-        Ok(Server {
-            addresses,
-            tls_addresses,
-            http: http_at,
-            metrics: metrics_at,
-            certificates,
-            stop,
-            failure,
-            checkpoints,
-            gateway,
-            shared,
-            _socket,
-            _data_dir,
-        })
+        Ok(Server { addresses, certificates, service, _socket, _data_dir })
     }
 
     /// Takes over what can change while the broker runs: vhosts, their limits, and policies. If
@@ -243,7 +195,7 @@ impl Server {
             certificates.reload();
         }
         config.check_values()?;
-        set_up(&self.shared.broker, config)
+        service::set_up(&self.service.shared.broker, config)
     }
 
     /// A connection without a socket, for a client in the same program: the stream speaks AMQP, as that of a socket
@@ -256,58 +208,58 @@ impl Server {
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn connect(&self) -> Result<DuplexStream, NoPlace> {
-        inside::connect(&self.shared, "in memory", self.stop.subscribe())
+        inside::connect(&self.service.shared, "in memory", self.service.stopping())
     }
 
     /// What an operator may ask of the broker and do to it, for programs that embed it.
     pub fn admin(&self) -> Admin {
-        self.shared.broker.admin()
+        self.service.shared.broker.admin()
+    }
+
+    /// All addresses that it listens on.
+    pub fn all_addresses(&self) -> &Addresses {
+        &self.addresses
     }
 
     /// Where it listens, with the real port where 0 was asked for.
     pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+        &self.addresses.amqp
     }
 
     /// Where it listens with TLS.
     pub fn tls_addresses(&self) -> &[SocketAddr] {
-        &self.tls_addresses
+        &self.addresses.amqp_tls
     }
 
     /// Where it serves the HTTP API.
     pub fn http_addresses(&self) -> &[SocketAddr] {
-        &self.http.plain
+        &self.addresses.http
     }
 
     /// Where it serves the HTTP API with TLS.
     pub fn https_addresses(&self) -> &[SocketAddr] {
-        &self.http.tls
+        &self.addresses.https
     }
 
     /// Where it serves metrics.
     pub fn metrics_addresses(&self) -> &[SocketAddr] {
-        &self.metrics.plain
+        &self.addresses.metrics
     }
 
     /// Where it serves metrics with TLS.
     pub fn metrics_tls_addresses(&self) -> &[SocketAddr] {
-        &self.metrics.tls
+        &self.addresses.metrics_tls
     }
 
     /// The gateway to ZeroMQ, if it has endpoints.
     pub fn gateway(&self) -> Option<&Gateway> {
-        self.gateway.as_ref()
+        self.service.gateway.as_ref()
     }
 
     /// Waits until the store has failed, and says why: nothing can be confirmed from then on, and
     /// the broker has to be stopped.
     pub async fn failed(&self) -> StoreFailed {
-        let mut failure = self.failure.clone();
-        match failure.wait_for(Option::is_some).await {
-            Ok(reason) => StoreFailed { reason: reason.clone().unwrap_or_default() },
-            // The broker is gone, and with it whatever could fail.
-            Err(_) => std::future::pending().await,
-        }
+        self.service.failed().await
     }
 
     /// Stops listening, closes every connection with 320, waits a few seconds at most for the
@@ -315,56 +267,17 @@ impl Server {
     ///
     /// # Errors
     /// When that could not be made durable which nobody was told to be.
-    pub async fn stop(mut self) -> Result<(), StopError> {
-        if let Some(gateway) = self.gateway.take() {
+    pub async fn stop(self) -> Result<(), StopError> {
+        let Server { mut service, .. } = self;
+        if let Some(gateway) = service.gateway.take() {
             gateway.stop().await;
         }
-        // An error means that nobody is left to be told.
-        let _ = self.stop.send(true);
-        let _ = tokio::time::timeout(STOP_TIMEOUT, self.stop.closed()).await;
-        let Server { checkpoints, .. } = self;
+        service.say_goodbye(STOP_TIMEOUT).await;
+        let Service { checkpoints, .. } = service;
         let closed = tokio::task::spawn_blocking(move || checkpoints.finish());
         match closed.await {
             Ok(closed) => Ok(closed?),
             Err(panicked) => Err(StopError::Panicked(panicked)),
         }
     }
-}
-
-/// Listens for the HTTP API and for metrics.
-fn bind_http(config: &Config) -> Result<(HttpBound, HttpBound), StartError> {
-    let what = What { name: "HTTP API", setting: "management.listen" };
-    let api = &config.management;
-    let http = HttpBound::new(
-        &what,
-        &api.listen,
-        api.addresses(),
-        &api.tls_listen,
-        Proxies::new(&api.proxy_protocol_from),
-    )?;
-    let what = What { name: "metrics", setting: "metrics.listen" };
-    let metrics = &config.metrics;
-    let metrics = HttpBound::new(
-        &what,
-        &metrics.listen,
-        metrics.addresses(),
-        &metrics.tls_listen,
-        Proxies::new(&metrics.proxy_protocol_from),
-    )?;
-    Ok((http, metrics))
-}
-
-/// Makes the vhosts that the configuration names, and has its policies followed.
-fn set_up(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
-    let policies = config.all_policies()?;
-    // Asked before anything is changed.
-    config.check_vhosts_of_policies(|vhost| broker.vhost(vhost).is_some())?;
-    for vhost in &config.vhosts {
-        let is_new = broker.vhost(&vhost.name).is_none();
-        broker.define_vhost(&vhost.name, vhost.limits()).map_err(StartError::Vhost)?;
-        if is_new {
-            accounts::let_guest_into(broker, &vhost.name)?;
-        }
-    }
-    broker.configure_policies(policies).map_err(StartError::Policy)
 }

@@ -33,8 +33,8 @@ pub trait Incoming: Send + Sync + 'static {
     /// A node has connected, for whatever purpose. Does not block.
     fn met(&self, other: &About);
 
-    /// A node begins to send a copy of the log. Does not block.
-    fn copy(&self, from: About, stream: Stream);
+    /// A node wants a copy of the log; the note says of which one. Does not block.
+    fn copy(&self, from: About, note: String, stream: Stream);
 
     /// A question.
     fn ask(&self, from: About, question: String) -> Answer;
@@ -84,7 +84,7 @@ async fn serve(accepted: Accepted, endpoint: &Endpoint, incoming: &dyn Incoming)
     match purpose {
         Purpose::Meet => {}
         Purpose::Tunnel => incoming.tunnel(about, note, stream),
-        Purpose::Copy => incoming.copy(about, stream),
+        Purpose::Copy => incoming.copy(about, note, stream),
         Purpose::Ask => {
             let said = incoming.ask(about, note).await;
             answer(stream, said).await;

@@ -19,4 +19,4 @@ pub use handshake::{DialError, Dialled, Endpoint, HandshakeError, Purpose};
 pub use links::Links;
 pub use listener::{Answer, Incoming, listen};
 pub use proof::{SECRET_BYTES_MIN, Secret, WeakSecret};
-pub use stream::{ByteStream, Security, Stream};
+pub use stream::{ByteStream, Securing, Security, Stream};

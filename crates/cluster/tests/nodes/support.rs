@@ -56,7 +56,7 @@ impl Incoming for Ears {
         let _ = self.heard.send(Heard::Met(other.clone()));
     }
 
-    fn copy(&self, _from: About, _stream: Stream) {}
+    fn copy(&self, _from: About, _note: String, _stream: Stream) {}
 
     fn ask(&self, from: About, question: String) -> Answer {
         Box::pin(async move {

@@ -2,6 +2,7 @@
 
 mod absent;
 mod checks;
+mod cluster;
 mod columns;
 mod connections;
 mod definitions;
@@ -28,6 +29,7 @@ pub(crate) struct Group {
 /// All commands.
 pub(crate) const GROUPS: &[Group] = &[
     Group { title: "The broker", commands: node::COMMANDS },
+    Group { title: "The cluster", commands: cluster::COMMANDS },
     Group { title: "Health checks", commands: checks::COMMANDS },
     Group { title: "Log and certificates", commands: log::COMMANDS },
     Group { title: "Lists", commands: lists::COMMANDS },

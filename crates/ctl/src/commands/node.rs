@@ -54,7 +54,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "cluster_status",
-        "The nodes of the cluster: there is one",
+        "The nodes of the cluster, and which of them run",
         [],
         ["cluster_status"],
         "Cluster status ...",
@@ -274,14 +274,25 @@ fn cluster_status(session: &mut Session, _: &Input) -> Result<Output, Failure> {
     let overview = session.client.get("/api/overview")?;
     let node = overview["node"].as_str().unwrap_or_default();
     let cluster = overview["cluster_name"].as_str().unwrap_or_default();
+    let nodes = session.client.get("/api/nodes?columns=name,running")?;
+    let nodes = nodes.as_array().cloned().unwrap_or_default();
+    let names = |wanted: fn(&Value) -> bool| -> Vec<String> {
+        let found = nodes.iter().filter(|node| wanted(node));
+        found.filter_map(|node| node["name"].as_str().map(str::to_owned)).collect()
+    };
+    let (all, running) = (names(|_| true), names(|node| node["running"] == true));
     let value = json!({
-        "cluster_name": cluster, "disk_nodes": [node], "running_nodes": [node], "partitions": {}, "alarms": [],
+        "cluster_name": cluster, "disk_nodes": all, "running_nodes": running, "partitions": {}, "alarms": [],
         "listeners": { node: overview["listeners"] },
     });
     let version = overview["product_version"].as_str().unwrap_or_default();
+    let lines =
+        |names: &[String]| names.iter().map(|name| plain(name)).collect::<Vec<_>>().join("\n");
     let text = format!(
-        "Basics\n\nCluster name: {}\n\nDisk Nodes\n\n{1}\n\nRunning Nodes\n\n{1}\n\nVersions\n\n{1}: Courser {2}",
+        "Basics\n\nCluster name: {}\n\nDisk Nodes\n\n{}\n\nRunning Nodes\n\n{}\n\nVersions\n\n{}: Courser {}",
         plain(cluster),
+        lines(&all),
+        lines(&running),
         plain(node),
         plain(version)
     );

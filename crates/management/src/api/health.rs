@@ -29,7 +29,7 @@ pub(crate) const ROUTES: &[Route] = &[
     get(
         "/api/health/checks/node-is-quorum-critical",
         Needs::Login,
-        single_node,
+        quorum_critical,
         "Nothing hangs on this node alone.",
     ),
     get(
@@ -110,7 +110,13 @@ fn ready(call: &Call) -> Outcome {
     }))
 }
 
-fn single_node(_: &Call) -> Outcome {
+fn quorum_critical(call: &Call) -> Outcome {
+    if let Some(cluster) = &call.api.settings.cluster {
+        return Ok(match cluster.is_quorum_critical() {
+            false => Reply::json(&ok()),
+            true => failed(json!({ "reason": crate::QUORUM_CRITICAL })),
+        });
+    }
     Ok(Reply::json(&json!({ "status": "ok", "reason": "single node cluster" })))
 }
 

@@ -7,6 +7,7 @@ mod bindings;
 mod certificates;
 mod channels;
 mod close;
+mod cluster;
 mod connections;
 mod consumers;
 mod declare;
@@ -55,6 +56,7 @@ pub(crate) const TABLE: &[&[Route]] = &[
     overview::ROUTES,
     nodes::ROUTES,
     health::ROUTES,
+    cluster::ROUTES,
     vhosts::ROUTES,
     users::ROUTES,
     connections::ROUTES,

@@ -14,7 +14,12 @@ use courser_broker::admin::Admin;
 use serde_json::{Map, Value, json};
 
 pub(crate) const ROUTES: &[Route] = &[
-    get("/api/nodes", Needs::Monitoring, nodes, "All nodes: there is one."),
+    get(
+        "/api/nodes",
+        Needs::Monitoring,
+        nodes,
+        "All nodes; of those that do not lead, whether they run.",
+    ),
     get("/api/nodes/{node}", Needs::Monitoring, node, "A node."),
     get("/api/nodes/{node}/memory", Needs::Monitoring, memory, "What a node uses memory for."),
     get(
@@ -82,7 +87,18 @@ const WITHOUT_MEANING: [&str; 21] = [
 ];
 
 fn nodes(call: &Call) -> Outcome {
-    Ok(Reply::json(&[view(call)?]))
+    let own = view(call)?;
+    let Some(cluster) = &call.api.settings.cluster else { return Ok(Reply::json(&[own])) };
+    let others = cluster.nodes().into_iter().filter(|(name, _)| *name != cluster.node_name());
+    let others = others.map(|(name, is_running)| {
+        let mut fields = Fields::new(&call.columns());
+        fields
+            .put("name", format!("courser@{name}"))
+            .put("type", "disc")
+            .put("running", is_running);
+        fields.finish()
+    });
+    Ok(Reply::json(&std::iter::once(own).chain(others).collect::<Vec<_>>()))
 }
 
 fn node(call: &Call) -> Outcome {

@@ -87,6 +87,8 @@ enum Content {
     /// In pieces, as they are made; an error ends the connection, so that nobody takes what there is
     /// for all.
     Pieces(mpsc::Receiver<io::Result<Bytes>>),
+    /// As it comes from somebody else.
+    Relayed(Incoming),
 }
 
 impl Outgoing {
@@ -101,6 +103,10 @@ impl Outgoing {
 
     pub fn pieces(pieces: mpsc::Receiver<io::Result<Bytes>>) -> Self {
         Outgoing { content: Content::Pieces(pieces), kept: None }
+    }
+
+    pub fn relayed(body: Incoming) -> Self {
+        Outgoing { content: Content::Relayed(body), kept: None }
     }
 
     /// Has the connection keep its place.
@@ -122,11 +128,19 @@ impl Body for Outgoing {
             Content::Pieces(pieces) => {
                 pieces.poll_recv(cx).map(|piece| piece.map(|piece| piece.map(Frame::data)))
             }
+            Content::Relayed(body) => {
+                let frame = Pin::new(body).poll_frame(cx);
+                frame.map(|frame| frame.map(|frame| frame.map_err(io::Error::other)))
+            }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.content, Content::Whole(None))
+        match &self.content {
+            Content::Whole(bytes) => bytes.is_none(),
+            Content::Pieces(_) => false,
+            Content::Relayed(body) => body.is_end_stream(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -135,6 +149,7 @@ impl Body for Outgoing {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
             Content::Pieces(_) => SizeHint::default(),
+            Content::Relayed(body) => body.size_hint(),
         }
     }
 }

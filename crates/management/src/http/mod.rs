@@ -7,6 +7,7 @@
 //! - [`body`]: bodies of requests and answers.
 //! - [`headers`]: what caches and browsers want to know.
 //! - [`websocket`]: connections that become sockets for AMQP.
+//! - [`relay`]: requests that another process answers.
 //! - [`places`]: how many connections there may be, and which goes when there are too many.
 
 pub(crate) mod answer;
@@ -15,6 +16,7 @@ pub(crate) mod connection;
 mod headers;
 pub(crate) mod long;
 pub(crate) mod places;
+pub(crate) mod relay;
 pub(crate) mod request;
 mod websocket;
 

@@ -111,6 +111,9 @@ fn add_node(page: &mut Page, exporter: &Exporter, totals: &Totals) {
     protocols::add(page, &totals.messages, &sizes, totals.publishers, consumers as u64);
     let [(_, node)] = rows;
     own::add(page, node, &server, &(exporter.api.settings.certificates)());
+    if let Some(cluster) = &exporter.api.settings.cluster {
+        page.text(Text(cluster.metrics()));
+    }
 }
 
 fn logins(exporter: &Exporter) -> [(Labels, LoginCounts); 2] {

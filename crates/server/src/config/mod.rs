@@ -5,6 +5,7 @@
 
 mod auth;
 mod auth_http;
+mod cluster;
 mod http;
 mod log;
 mod management;
@@ -17,6 +18,7 @@ mod tls;
 
 pub use auth::Auth;
 pub use auth_http::{AuthHttp, AuthHttpMethod};
+pub use cluster::Cluster;
 pub use http::HttpListen;
 pub use log::Log;
 pub use management::Management;
@@ -52,6 +54,8 @@ pub struct Config {
     pub listen: Vec<SocketAddr>,
     /// Listeners with TLS.
     pub tls: Tls,
+    /// What makes this broker a node of a cluster.
+    pub cluster: Cluster,
     /// The folder that belongs to this broker alone; made if missing.
     pub data_dir: PathBuf,
     /// Whether the folder's group may read what is made in it; otherwise only its owner may.
@@ -171,6 +175,7 @@ impl Default for Config {
         Config {
             listen: vec![SocketAddr::from(([127, 0, 0, 1], 5672))],
             tls: Tls::default(),
+            cluster: Cluster::default(),
             data_dir: PathBuf::from("./courser-data"),
             data_dir_group: false,
             auth: Auth::default(),
@@ -263,6 +268,11 @@ impl Config {
         }
         self.auth.check()?;
         self.auth_http.check()?;
+        self.cluster.check()?;
+        if self.cluster.is_on() && !self.gateway.endpoints.is_empty() {
+            let why = "must be empty on a node of a cluster: only a broker by itself serves ZeroMQ";
+            return wrong("gateway.endpoints", why);
+        }
         if !(1 << 20..=1 << 30).contains(&self.journal.segment_bytes) {
             return wrong("journal.segment_bytes", "must be from 1048576 to 1073741824");
         }

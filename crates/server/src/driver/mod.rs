@@ -51,7 +51,7 @@ pub(crate) struct Shared {
     /// How long a client's socket may take nothing; for ever if there is none.
     pub send_timeout: Option<Duration>,
     pub places: Arc<Places>,
-    pub throttles: Throttles,
+    pub throttles: Arc<Throttles>,
     /// Connections that are not read for a while because they publish too fast.
     pub paced: AtomicUsize,
 }

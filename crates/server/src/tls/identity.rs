@@ -47,7 +47,7 @@ pub enum TlsError {
 }
 
 impl TlsError {
-    pub(super) fn wrong(path: &Path, problem: impl fmt::Display) -> Self {
+    pub(crate) fn wrong(path: &Path, problem: impl fmt::Display) -> Self {
         TlsError::Wrong { path: path.to_owned(), problem: problem.to_string() }
     }
 }
@@ -127,6 +127,25 @@ fn certified_key(
         }
         Err(error) => Err(TlsError::wrong(certificate, error)),
     }
+}
+
+/// All certificates in a file; at least one.
+///
+/// # Errors
+/// When it can't be read, or is something else.
+pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    pem_items(path, "certificate")
+}
+
+/// A certificate with those between it and its authority, and its key.
+///
+/// # Errors
+/// The first file that is unreadable or wrong.
+pub(crate) fn chain_and_key(
+    certificate: &Path,
+    key: &Path,
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+    Ok((certificates(certificate)?, private_key(key)?))
 }
 
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {

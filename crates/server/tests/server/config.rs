@@ -343,3 +343,32 @@ fn settings_are_shown_without_their_secrets() {
     assert_eq!(shown["gateway"]["endpoints"][0]["security"]["mechanism"], "plain");
     assert_eq!(shown["management"]["listen"], "default");
 }
+
+#[test]
+fn a_node_that_other_machines_reach_needs_a_secret_or_certificates() {
+    let node = |more: &str| format!("cluster:\n  listen: 10.0.0.1:5680\n{more}");
+    assert!(refused(&node("")).contains("cluster.secret is needed"));
+    assert!(refused(&node("  secret: short\n")).contains("at least 16 bytes"));
+    assert!(loaded(&node("  secret: 0123456789abcdef\n")).cluster.is_on());
+    assert!(refused(&node("  tls_key: k.pem\n")).contains("all three or none"));
+    // Nobody else reaches this one.
+    assert!(loaded("cluster:\n  listen: 127.0.0.1:5680\n").cluster.is_on());
+}
+
+#[test]
+fn addresses_of_nodes_are_hosts_with_ports() {
+    for wrong in ["listen: here", "listen: 127.0.0.1:port", "listen: ':5680'"] {
+        assert!(refused(&format!("cluster:\n  {wrong}\n")).contains("no host and port"), "{wrong}");
+    }
+    let listed = "cluster:\n  listen: localhost:5680\n  join: [localhost:5680, b]\n";
+    assert!(refused(listed).contains("cluster.join 'b'"));
+}
+
+#[tokio::test]
+async fn settings_of_a_node_without_its_address_are_no_broker_by_itself() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut config = crate::support::config_in(&folder);
+    config.cluster.join = vec!["127.0.0.1:5680".into()];
+    let refused = courser::Server::start(config).await.map(drop).expect_err("a mistake");
+    assert!(refused.to_string().contains("cluster.listen is needed"), "{refused}");
+}

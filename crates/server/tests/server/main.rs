@@ -5,6 +5,7 @@ mod support;
 mod accounts;
 mod admin;
 mod auth_http;
+mod cluster;
 mod command;
 mod config;
 mod confirms;

@@ -1,0 +1,63 @@
+//! The cluster that the broker is a node of: its members, and what an operator does to them.
+
+use super::get;
+use crate::call::{Call, Members, Outcome};
+use crate::cluster::{Cluster, ClusterError};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::routes::{Handler, Needs, Route, Verb};
+use hyper::StatusCode;
+use serde_json::json;
+
+pub(crate) const ROUTES: &[Route] = &[
+    get("/api/cluster", Needs::Monitoring, status, "The members of the cluster, and who leads."),
+    change(Verb::Post, "/api/cluster/nodes", add, "Takes a node in, by its address."),
+    change(Verb::Delete, "/api/cluster/nodes/{node}", remove, "Removes a member."),
+    change(Verb::Put, "/api/cluster/leader", transfer, "Has another member lead."),
+];
+
+const fn change(method: Verb, pattern: &'static str, handler: Handler, doc: &'static str) -> Route {
+    Route { method, pattern, needs: Needs::Administrator, handler, doc }
+}
+
+fn cluster(call: &Call) -> Result<&dyn Cluster, Refusal> {
+    let cluster = call.api.settings.cluster.as_deref();
+    cluster.ok_or_else(|| Refusal::missing("this broker is not a node of a cluster"))
+}
+
+fn status(call: &Call) -> Outcome {
+    Ok(Reply::json(&cluster(call)?.status()))
+}
+
+fn add(call: &Call) -> Outcome {
+    let body = call.object()?;
+    let added = cluster(call)?.add(body.required_text("address")?)?;
+    Ok(Reply::json(&added).with_status(StatusCode::CREATED))
+}
+
+fn remove(call: &Call) -> Outcome {
+    cluster(call)?.remove(call.text("node")?)?;
+    Ok(Reply::done())
+}
+
+fn transfer(call: &Call) -> Outcome {
+    let body = call.object()?;
+    let to = match body.get("node") {
+        None => None,
+        Some(_) => Some(body.required_text("node")?),
+    };
+    let leader = cluster(call)?.transfer_leader(to)?;
+    Ok(Reply::json(&json!({ "leader": leader })))
+}
+
+impl From<ClusterError> for Refusal {
+    fn from(error: ClusterError) -> Self {
+        match error {
+            ClusterError::NotFound(why) => Refusal::missing(why),
+            ClusterError::Refused(why) => Refusal::bad_request(why),
+            ClusterError::Unavailable(why) => {
+                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", why)
+            }
+        }
+    }
+}

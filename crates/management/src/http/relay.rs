@@ -1,0 +1,182 @@
+//! Requests that another process answers: a node of a cluster passes on what is for the node that leads. Some it answers
+//! itself, which have to be answered whoever leads.
+
+use super::answer::{empty, refusal};
+use super::body::Outgoing;
+use super::connection;
+use super::places::Places;
+use crate::refusal::Refusal;
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::upgrade::OnUpgrade;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{Mutex, watch};
+
+/// A connection to who answers.
+pub type RelayStream = Box<dyn RelayIo>;
+
+/// What such a connection is.
+pub trait RelayIo: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> RelayIo for S {}
+
+/// An answer of this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnAnswer {
+    /// The status.
+    pub status: u16,
+    /// What the body is.
+    pub content_type: &'static str,
+    /// The body.
+    pub body: String,
+}
+
+type Own = dyn Fn(&str, bool) -> Option<OwnAnswer> + Send + Sync;
+
+/// Passes requests on.
+pub struct Relay {
+    own: Box<Own>,
+    places: Arc<Places>,
+}
+
+impl Relay {
+    /// A relay that asks `own` first, which is told the path, and whether the operator of this machine asks.
+    pub fn new(own: impl Fn(&str, bool) -> Option<OwnAnswer> + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Relay { own: Box::new(own), places: Arc::default() })
+    }
+
+    /// Answers the requests of one connection until its end, or until `stopping` says so. `connect` makes connections to
+    /// who answers those that are passed on.
+    pub async fn serve<S, C, F>(
+        &self,
+        stream: S,
+        peer: SocketAddr,
+        is_operator: bool,
+        connect: C,
+        stopping: watch::Receiver<bool>,
+    ) where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        C: Fn() -> F,
+        F: Future<Output = io::Result<RelayStream>>,
+    {
+        let Some(place) = self.places.take(peer) else {
+            tracing::debug!(%peer, "HTTP connection refused: too many");
+            return;
+        };
+        // Requests of a connection come one after the other.
+        let other: Mutex<Option<SendRequest<Incoming>>> = Mutex::new(None);
+        let respond = |request| {
+            let (other, connect, keeper) = (&other, &connect, place.keeper());
+            async move {
+                match self.own_answer(&request, is_operator) {
+                    Some(answer) => answer,
+                    None => {
+                        let mut answer = pass_on(other, connect, request).await;
+                        if answer.status() != StatusCode::UNAUTHORIZED {
+                            answer.body_mut().keeps(Some(keeper.keep()));
+                        }
+                        answer
+                    }
+                }
+            }
+        };
+        connection::serve(stream, peer, &place, stopping, respond).await;
+    }
+
+    fn own_answer(
+        &self,
+        request: &Request<Incoming>,
+        is_operator: bool,
+    ) -> Option<Response<Outgoing>> {
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            return None;
+        }
+        let own = (self.own)(request.uri().path(), is_operator)?;
+        let status = StatusCode::from_u16(own.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut answer = empty(status);
+        let headers = answer.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(own.content_type));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-store"));
+        *answer.body_mut() = Outgoing::whole(own.body.into());
+        Some(answer)
+    }
+}
+
+impl fmt::Debug for Relay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Relay").finish_non_exhaustive()
+    }
+}
+
+async fn pass_on<C, F>(
+    other: &Mutex<Option<SendRequest<Incoming>>>,
+    connect: &C,
+    mut request: Request<Incoming>,
+) -> Response<Outgoing>
+where
+    C: Fn() -> F,
+    F: Future<Output = io::Result<RelayStream>>,
+{
+    let client = hyper::upgrade::on(&mut request);
+    let mut other = other.lock().await;
+    let mut sender = match other.take() {
+        Some(sender) if !sender.is_closed() => sender,
+        _ => match begin(connect).await {
+            Ok(sender) => sender,
+            Err(error) => return unavailable(&error),
+        },
+    };
+    match sender.send_request(request).await {
+        Ok(mut answer) if answer.status() == StatusCode::SWITCHING_PROTOCOLS => {
+            tokio::spawn(carry(client, hyper::upgrade::on(&mut answer)));
+            answer.map(|_| Outgoing::empty())
+        }
+        Ok(answer) => {
+            *other = Some(sender);
+            answer.map(Outgoing::relayed)
+        }
+        Err(error) => unavailable(&format_args!("the node that leads was lost: {error}")),
+    }
+}
+
+/// Passes on what a client and the other process say, when their connections have become those of another protocol.
+async fn carry(client: OnUpgrade, other: OnUpgrade) {
+    let (client, other) = match (client.await, other.await) {
+        (Ok(client), Ok(other)) => (client, other),
+        (Err(error), _) | (_, Err(error)) => {
+            return tracing::debug!(%error, "a connection that changes its protocol was lost");
+        }
+    };
+    let (mut client, mut other) = (TokioIo::new(client), TokioIo::new(other));
+    if let Err(error) = tokio::io::copy_bidirectional(&mut client, &mut other).await {
+        tracing::debug!(%error, "a connection that was passed on ended");
+    }
+}
+
+async fn begin<C, F>(connect: &C) -> io::Result<SendRequest<Incoming>>
+where
+    C: Fn() -> F,
+    F: Future<Output = io::Result<RelayStream>>,
+{
+    let stream = TokioIo::new(connect().await?);
+    let (mut sender, connection) = http1::handshake(stream).await.map_err(io::Error::other)?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.with_upgrades().await {
+            tracing::debug!(%error, "a connection for requests that are passed on ended");
+        }
+    });
+    sender.ready().await.map_err(io::Error::other)?;
+    Ok(sender)
+}
+
+fn unavailable(why: &dyn fmt::Display) -> Response<Outgoing> {
+    let reason = why.to_string();
+    refusal(&Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", reason))
+}

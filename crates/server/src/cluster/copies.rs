@@ -1,0 +1,81 @@
+//! Whole copies of the log, for a node that can't follow with what the others still have of it.
+//!
+//! The node that lacks asks; the one that leads sends: `4 length, chunk`, and a length of 0 at the end.
+
+use super::Slot;
+use courser_cluster::transport::{Endpoint, Purpose, Stream};
+use courser_cluster::{CopySink, MemberConfig};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::runtime::Handle;
+
+/// Bytes of a chunk.
+const CHUNK_BYTES_MAX: usize = 2 << 20;
+/// How long the other node may take for a chunk, also to read it from its disk.
+const CHUNK_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Sends a copy to a node that has asked for one, if this one leads. Blocks.
+pub(super) fn send(
+    slot: &Slot,
+    note: &str,
+    stream: Stream,
+    runtime: &Handle,
+) -> Result<(), String> {
+    let needs_term_above: Option<u64> =
+        serde_json::from_str(note).map_err(|error| error.to_string())?;
+    let member = slot.load_full().ok_or("this node is in no cluster yet")?;
+    let mut source = member.copy(needs_term_above).map_err(|error| error.to_string())?;
+    drop(member);
+    let mut stream = stream;
+    while let Some(chunk) = source.next_chunk().map_err(|error| error.to_string())? {
+        let sending = async {
+            stream.write_u32_le(chunk.len() as u32).await?;
+            stream.write_all(&chunk).await
+        };
+        runtime.block_on(within(sending)).map_err(|error| error.to_string())?;
+    }
+    let ending = async {
+        stream.write_u32_le(0).await?;
+        stream.shutdown().await
+    };
+    runtime.block_on(within(ending)).map_err(|error| error.to_string())
+}
+
+/// Takes a copy from the node at `address`, if that leads. Blocks.
+pub(super) fn fetch(
+    config: &MemberConfig,
+    endpoint: &Arc<Endpoint>,
+    address: &str,
+    runtime: &Handle,
+) -> Result<(), String> {
+    let mut sink = CopySink::new(config).map_err(|error| error.to_string())?;
+    let note =
+        serde_json::to_string(&sink.needs_term_above()).map_err(|error| error.to_string())?;
+    let dialled = runtime.block_on(endpoint.dial(address, Purpose::Copy, &note));
+    let mut stream = dialled.map_err(|error| error.to_string())?.stream;
+    loop {
+        let receiving = async {
+            let len = stream.read_u32_le().await? as usize;
+            if len > CHUNK_BYTES_MAX {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "a chunk is too long"));
+            }
+            let mut chunk = vec![0; len];
+            stream.read_exact(&mut chunk).await?;
+            Ok(chunk)
+        };
+        let chunk = runtime.block_on(within(receiving)).map_err(|error| error.to_string())?;
+        if chunk.is_empty() {
+            return sink.finish().map_err(|error| error.to_string());
+        }
+        sink.chunk(&chunk.into()).map_err(|error| error.to_string())?;
+    }
+}
+
+async fn within<T>(working: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    match tokio::time::timeout(CHUNK_TIMEOUT, working).await {
+        Ok(done) => done,
+        Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the other node is silent")),
+    }
+}

@@ -1,0 +1,300 @@
+//! Whoever comes to this node is served here if it leads, and passed on to the node that does if not.
+//!
+//! TLS and PROXY headers end here; what goes on is what the client says, and a note of who it is. While nobody leads,
+//! clients wait some seconds: an election takes no longer as long as there is a majority.
+
+use super::roster::Roster;
+use super::tunnel::{Note, SERVED, What};
+use crate::driver;
+use crate::peer::Peer;
+use crate::places::{Place, Places};
+use crate::service::Service;
+use crate::throttle::Throttles;
+use courser_cluster::NodeId;
+use courser_cluster::transport::{ByteStream, Endpoint, Purpose, Stream};
+use courser_management::{Relay, RelayStream};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional_with_sizes};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// How long an AMQP client waits for a node that leads.
+const AMQP_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a request over HTTP does.
+const HTTP_PATIENCE: Duration = Duration::from_secs(3);
+/// How long the node that leads may take to say that it serves a client.
+const SERVED_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long to wait before the node that leads is tried again.
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
+/// Bytes of a client that are on their way, each direction.
+const TUNNEL_BYTES: usize = 64 << 10;
+/// Bytes of a pipe within the process.
+const PIPE_BYTES: usize = 64 << 10;
+
+/// Who serves clients.
+#[derive(Clone)]
+pub(crate) enum Serves {
+    /// Nobody that is known.
+    Nobody,
+    /// Another node.
+    There(NodeId),
+    /// This node.
+    Here(Arc<Service>),
+}
+
+/// Where a client goes.
+enum Way {
+    Here(Arc<Service>),
+    There(NodeId, Stream),
+}
+
+/// The doors' way to whoever serves.
+pub(crate) struct Front {
+    pub places: Arc<Places>,
+    pub throttles: Arc<Throttles>,
+    endpoint: Arc<Endpoint>,
+    roster: Arc<Roster>,
+    serves: watch::Sender<Serves>,
+    /// Answers requests over HTTP that this node does not serve itself.
+    relay: OnceLock<Arc<Relay>>,
+    metrics: OnceLock<Arc<Relay>>,
+}
+
+impl Front {
+    pub(super) fn new(
+        endpoint: Arc<Endpoint>,
+        roster: Arc<Roster>,
+        places: Arc<Places>,
+    ) -> Arc<Self> {
+        let serves = watch::Sender::new(Serves::Nobody);
+        let throttles = Arc::<Throttles>::default();
+        let (relay, metrics) = (OnceLock::new(), OnceLock::new());
+        Arc::new(Front { places, throttles, endpoint, roster, serves, relay, metrics })
+    }
+
+    /// Says what answers over HTTP what is not passed on.
+    pub(super) fn set_relays(&self, relay: Arc<Relay>, metrics: Arc<Relay>) {
+        let _ = self.relay.set(relay);
+        let _ = self.metrics.set(metrics);
+    }
+
+    /// Says who serves from now on.
+    pub(super) fn set_serves(&self, serves: Serves) {
+        self.serves.send_replace(serves);
+    }
+
+    pub(super) fn serves(&self) -> Serves {
+        self.serves.borrow().clone()
+    }
+
+    /// Serves a client, or passes it on.
+    pub async fn serve_amqp<S: ByteStream + 'static>(
+        self: Arc<Self>,
+        mut stream: S,
+        peer: Peer,
+        mut place: Place,
+        name: String,
+        mut stopping: watch::Receiver<bool>,
+    ) {
+        let note = Note::amqp(&peer, &name);
+        let way = tokio::select! {
+            way = self.way(&note, AMQP_PATIENCE) => way,
+            _ = stopping.changed() => return,
+        };
+        match way {
+            None => {
+                if let Some(suppressed) = self.throttles.connections.allow(Instant::now().into()) {
+                    tracing::warn!(%peer, suppressed, "connection closed: no node of the cluster leads");
+                }
+            }
+            Some(Way::Here(service)) => {
+                let (shared, stopping) = (Arc::clone(&service.shared), service.stopping());
+                drop(service);
+                driver::serve(stream, peer, place, name, shared, stopping).await;
+            }
+            Some(Way::There(node, mut tunnel)) => {
+                // Whoever leads gives the place of one that does not log in to others.
+                if !place.keep() {
+                    return;
+                }
+                let carrying = copy_bidirectional_with_sizes(
+                    &mut stream,
+                    &mut tunnel,
+                    TUNNEL_BYTES,
+                    TUNNEL_BYTES,
+                );
+                tokio::select! {
+                    ended = carrying => if let Err(error) = ended {
+                        tracing::debug!(%peer, %error, "connection lost");
+                    },
+                    // It may be stopped, and never say so.
+                    () = self.serves_no_more(node) => {
+                        tracing::debug!(%peer, %node, "connection closed: the node does not lead any more");
+                    }
+                    _ = stopping.changed() => {}
+                }
+            }
+        }
+    }
+
+    /// Answers the requests of a connection to the HTTP API.
+    pub async fn serve_http<S: ByteStream + 'static>(
+        self: Arc<Self>,
+        stream: S,
+        (peer, local): (SocketAddr, SocketAddr),
+        is_tls: bool,
+        stopping: watch::Receiver<bool>,
+    ) {
+        if let Serves::Here(service) = self.serves() {
+            let (api, stopping) = (Arc::clone(&service.api), service.stopping());
+            drop(service);
+            return api.serve(stream, peer, local, is_tls, stopping).await;
+        }
+        if let Some(relay) = self.relay.get() {
+            let connect = || self.connect(Note::http(What::Http, peer, local, is_tls));
+            relay.serve(stream, peer, false, connect, stopping).await;
+        }
+    }
+
+    /// As [`Front::serve_http`], for the operator of this machine.
+    pub async fn serve_operator<S: ByteStream + 'static>(
+        self: Arc<Self>,
+        stream: S,
+        stopping: watch::Receiver<bool>,
+    ) {
+        if let Serves::Here(service) = self.serves() {
+            let (api, stopping) = (Arc::clone(&service.api), service.stopping());
+            drop(service);
+            return api.serve_operator(stream, stopping).await;
+        }
+        if let Some(relay) = self.relay.get() {
+            let peer = SocketAddr::from((IpAddr::V4(Ipv4Addr::LOCALHOST), 0));
+            let connect = || self.connect(Note::http(What::Operator, peer, peer, false));
+            relay.serve(stream, peer, true, connect, stopping).await;
+        }
+    }
+
+    /// Serves metrics: those of the broker where it is, those of the node elsewhere.
+    pub async fn serve_metrics<S: ByteStream + 'static>(
+        self: Arc<Self>,
+        stream: S,
+        peer: SocketAddr,
+        stopping: watch::Receiver<bool>,
+    ) {
+        if let Serves::Here(service) = self.serves() {
+            let (exporter, stopping) = (Arc::clone(&service.exporter), service.stopping());
+            drop(service);
+            return exporter.serve(stream, peer, stopping).await;
+        }
+        if let Some(metrics) = self.metrics.get() {
+            let connect = async || Err(io::Error::from(io::ErrorKind::NotFound));
+            metrics.serve(stream, peer, false, connect, stopping).await;
+        }
+    }
+
+    /// A connection to the HTTP API, wherever that is.
+    async fn connect(&self, note: Note) -> io::Result<RelayStream> {
+        match self.way(&note, HTTP_PATIENCE).await {
+            None => {
+                Err(io::Error::new(io::ErrorKind::NotConnected, "no node of the cluster leads"))
+            }
+            Some(Way::There(_, tunnel)) => Ok(Box::new(tunnel)),
+            Some(Way::Here(service)) => {
+                let (own, other) = tokio::io::duplex(PIPE_BYTES);
+                tokio::spawn(serve_note_http(service, own, note));
+                Ok(Box::new(other))
+            }
+        }
+    }
+
+    /// Finds who serves a client, for as long as it waits.
+    async fn way(&self, note: &Note, patience: Duration) -> Option<Way> {
+        let until = Instant::now() + patience;
+        let mut serves = self.serves.subscribe();
+        let note = serde_json::to_string(note).ok()?;
+        loop {
+            let now = serves.borrow_and_update().clone();
+            match now {
+                Serves::Nobody => {}
+                Serves::Here(service) => return Some(Way::Here(service)),
+                Serves::There(node) => match self.dial(node, &note).await {
+                    Ok(tunnel) => return Some(Way::There(node, tunnel)),
+                    Err(error) => {
+                        tracing::debug!(%node, %error, "the node that leads can't be reached")
+                    }
+                },
+            }
+            let next = match *serves.borrow() {
+                Serves::Nobody => until,
+                _ => until.min(Instant::now() + RETRY_INTERVAL),
+            };
+            tokio::select! {
+                changed = serves.changed() => changed.ok()?,
+                () = tokio::time::sleep_until(next) => {}
+            }
+            if Instant::now() >= until {
+                return None;
+            }
+        }
+    }
+
+    async fn dial(&self, node: NodeId, note: &str) -> io::Result<Stream> {
+        let unknown = || io::Error::new(io::ErrorKind::NotFound, "its address is not known");
+        let address = self.roster.node(node).ok_or_else(unknown)?.address;
+        let dialled = self.endpoint.dial(&address, Purpose::Tunnel, note).await;
+        let mut stream = dialled.map_err(io::Error::other)?.stream;
+        let served = tokio::time::timeout(SERVED_TIMEOUT, stream.read_u8()).await??;
+        match served {
+            SERVED => Ok(stream),
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+
+    /// Waits until a node does not lead any more.
+    async fn serves_no_more(&self, node: NodeId) {
+        let mut serves = self.serves.subscribe();
+        let is_other = |now: &Serves| !matches!(now, Serves::There(there) if *there == node);
+        // Without a sender, this node has ended.
+        let _ = serves.wait_for(is_other).await;
+    }
+
+    /// Serves a client that has come to another node, if this one leads.
+    pub(super) async fn serve_tunnel(self: Arc<Self>, note: Note, mut stream: Stream) {
+        let Serves::Here(service) = self.serves() else { return };
+        if stream.write_all(&[SERVED]).await.is_err() || stream.flush().await.is_err() {
+            return;
+        }
+        if note.what != What::Amqp {
+            return serve_note_http(service, stream, note).await;
+        }
+        let peer = note.peer();
+        let (shared, stopping) = (Arc::clone(&service.shared), service.stopping());
+        drop(service);
+        let address = peer.address;
+        let admission = self.places.admit(|place| {
+            let serving = driver::serve(stream, peer, place, note.name, shared, stopping);
+            tokio::spawn(serving).abort_handle()
+        });
+        if admission == crate::places::Admission::Refused
+            && let Some(suppressed) = self.throttles.connections.allow(Instant::now().into())
+        {
+            tracing::warn!(peer = %address, suppressed, "refused: too many connections");
+        }
+    }
+}
+
+/// Answers requests of a client that has come to another node, or to this one when it did not lead.
+async fn serve_note_http<S: ByteStream + 'static>(service: Arc<Service>, stream: S, note: Note) {
+    let (api, stopping) = (Arc::clone(&service.api), service.stopping());
+    drop(service);
+    match note.what {
+        What::Operator => api.serve_operator(stream, stopping).await,
+        _ => {
+            let local = note.local.unwrap_or(note.peer);
+            api.serve(stream, note.peer, local, note.tls.is_some(), stopping).await;
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! What an operator sees of the cluster, and does to it.
+
+use super::Slot;
+use super::front::{Front, Serves};
+use super::roster::Roster;
+use courser_cluster::transport::{About, DialError, Endpoint, Formation, Links, Node};
+use courser_cluster::{Change, Leadership, Member, NodeId, ProposeError, Status};
+use courser_management::{Cluster, ClusterError};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+
+/// How long the lead stays after an operator has been told that it goes.
+const TRANSFER_DELAY: Duration = Duration::from_millis(200);
+
+/// What nodes ask each other.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Question {
+    /// Become part of this cluster.
+    Join(Formation),
+}
+
+/// The cluster, as this node knows it.
+pub(super) struct Members {
+    endpoint: Arc<Endpoint>,
+    links: Arc<Links>,
+    roster: Arc<Roster>,
+    front: Arc<Front>,
+    member: Arc<Slot>,
+    runtime: Handle,
+}
+
+impl Members {
+    pub fn new(
+        endpoint: Arc<Endpoint>,
+        links: Arc<Links>,
+        roster: Arc<Roster>,
+        front: Arc<Front>,
+        member: Arc<Slot>,
+    ) -> Arc<Self> {
+        let runtime = Handle::current();
+        Arc::new(Members { endpoint, links, roster, front, member, runtime })
+    }
+
+    /// Answers another node.
+    pub fn answer(&self, from: &About, question: &str) -> Result<String, String> {
+        match serde_json::from_str(question) {
+            Err(error) => Err(format!("the question can't be read: {error}")),
+            Ok(Question::Join(formation)) => {
+                let own = self.endpoint.about();
+                match own.formation {
+                    Some(one) if one == formation => Ok(String::new()),
+                    Some(_) => Err(format!("node '{}' is in a cluster already", own.name)),
+                    None => {
+                        tracing::info!(by = from.name, "this node is added to the cluster");
+                        self.endpoint.change(|about| about.formation = Some(formation));
+                        Ok(String::new())
+                    }
+                }
+            }
+        }
+    }
+
+    /// Has nodes vote that were added and have caught up. To be called now and then.
+    pub fn promote(&self) {
+        let Some(member) = self.member.load_full() else { return };
+        let status = member.status();
+        let is_leading = matches!(*member.leadership().borrow(), Leadership::Serving { .. });
+        if !is_leading || status.members.is_joint() {
+            return;
+        }
+        let caught_up = status.followers.iter().find(|follower| {
+            status.members.learners.contains(&follower.node)
+                && follower.is_active
+                && follower.matched >= status.committed
+        });
+        if let Some(follower) = caught_up {
+            match member.change_members(&[Change::AddVoter(follower.node)]) {
+                Ok(()) => {
+                    tracing::info!(node = %follower.node, "the node has caught up, and votes now")
+                }
+                Err(error) => tracing::debug!(%error, "a node that has caught up can't vote yet"),
+            }
+        }
+    }
+
+    fn status_of_member(&self) -> Option<Status> {
+        self.member.load().as_ref().map(|member| member.status())
+    }
+
+    fn name(&self, id: NodeId) -> String {
+        self.roster.node(id).map_or_else(|| format!("{:016x}", id.0), |node| node.name)
+    }
+
+    fn is_connected(&self, id: NodeId) -> bool {
+        id == self.endpoint.about().node || self.links.is_connected(id)
+    }
+
+    /// How many voters have to agree, and how many are there, as far as this node sees.
+    fn majority(&self, status: &Status) -> (usize, usize) {
+        let voters = &status.members.voters;
+        let there = voters.iter().filter(|node| self.is_connected(**node)).count();
+        (voters.len() / 2 + 1, there)
+    }
+
+    fn node(&self, status: &Status, id: NodeId) -> Value {
+        let node = self.roster.node(id);
+        let follower = status.followers.iter().find(|follower| follower.node == id);
+        let is_leader = status.leader == Some(id);
+        let role = match () {
+            () if is_leader => "leader",
+            () if status.members.learners.contains(&id) => "learner",
+            () => "follower",
+        };
+        json!({
+            "name": self.name(id),
+            "id": format!("{:016x}", id.0),
+            "address": node.map(|node| node.address),
+            "role": role,
+            "connected": self.is_connected(id),
+            "lag_entries": follower.map(|follower| status.last.saturating_sub(follower.matched)),
+        })
+    }
+
+    /// The group, if this node leads it.
+    fn leading(&self) -> Result<Arc<Member>, ClusterError> {
+        match (self.member.load_full(), self.front.serves()) {
+            (Some(member), Serves::Here(_)) => Ok(member),
+            _ => Err(ClusterError::Unavailable("this node does not lead the cluster".into())),
+        }
+    }
+
+    fn named(&self, status: &Status, name: &str) -> Result<Node, ClusterError> {
+        let is_member = |node: &Node| status.members.contains(node.id);
+        let unknown = || {
+            let all = status.members.voters.iter().chain(&status.members.learners);
+            let names: Vec<String> = all.map(|id| self.name(*id)).collect();
+            ClusterError::NotFound(format!(
+                "no node '{name}': the members are {}",
+                names.join(", ")
+            ))
+        };
+        let by_id = || {
+            let id = u64::from_str_radix(name, 16).ok().filter(|_| name.len() == 16)?;
+            let unnamed = || Node { id: NodeId(id), name: name.into(), address: String::new() };
+            Some(self.roster.node(NodeId(id)).unwrap_or_else(unnamed))
+        };
+        let found = by_id().or_else(|| self.roster.named(name));
+        found.filter(is_member).ok_or_else(unknown)
+    }
+}
+
+fn proposed(done: Result<(), ProposeError>) -> Result<(), ClusterError> {
+    done.map_err(|error| match error {
+        ProposeError::NotLeader => {
+            ClusterError::Unavailable("this node does not lead the cluster".into())
+        }
+        ProposeError::BadChange(why) => ClusterError::Refused(why.into()),
+        error => ClusterError::Unavailable(error.to_string()),
+    })
+}
+
+impl Cluster for Members {
+    fn status(&self) -> Value {
+        let own = self.endpoint.about();
+        let Some(status) = self.status_of_member() else {
+            return json!({ "name": own.cluster, "node": own.name, "state": "forming", "members": [] });
+        };
+        let all = status.members.voters.iter().chain(&status.members.learners);
+        let members: Vec<Value> = all.map(|id| self.node(&status, *id)).collect();
+        let (needed, there) = self.majority(&status);
+        json!({
+            "name": own.cluster,
+            "node": own.name,
+            "state": if there < needed { "no majority" } else { "running" },
+            "leader": status.leader.map(|id| self.name(id)),
+            "term": status.term,
+            "committed": status.committed,
+            "last": status.last,
+            "uncommitted_bytes": status.uncommitted_bytes,
+            "elections": status.elections,
+            "majority": needed,
+            "voters_connected": there,
+            "members": members,
+        })
+    }
+
+    fn node_name(&self) -> String {
+        self.endpoint.about().name
+    }
+
+    fn nodes(&self) -> Vec<(String, bool)> {
+        let Some(status) = self.status_of_member() else {
+            return vec![(self.endpoint.about().name, true)];
+        };
+        let all = status.members.voters.iter().chain(&status.members.learners);
+        all.map(|id| (self.name(*id), self.is_connected(*id))).collect()
+    }
+
+    fn has_leader(&self) -> bool {
+        !matches!(self.front.serves(), Serves::Nobody)
+    }
+
+    fn is_quorum_critical(&self) -> bool {
+        let Some(status) = self.status_of_member() else { return true };
+        let own = self.endpoint.about().node;
+        let (needed, there) = self.majority(&status);
+        status.members.voters.contains(&own) && there <= needed
+    }
+
+    fn add(&self, address: &str) -> Result<Value, ClusterError> {
+        let member = self.leading()?;
+        let formation = self.endpoint.about().formation;
+        let unformed = || ClusterError::Unavailable("the cluster is not formed yet".into());
+        let question = Question::Join(formation.ok_or_else(unformed)?);
+        let question = serde_json::to_string(&question);
+        let question = question.map_err(|error| ClusterError::Refused(error.to_string()))?;
+        let asking = async {
+            let met =
+                self.endpoint.dial(address, courser_cluster::transport::Purpose::Meet, "").await?;
+            if self.roster.named(&met.about.name).is_some_and(|known| {
+                known.id != met.about.node && member.status().members.contains(known.id)
+            }) {
+                let name = met.about.name;
+                return Err(DialError::Refused(format!(
+                    "a member has the name '{name}' already: remove that one first, or name this one otherwise"
+                )));
+            }
+            self.endpoint.ask(address, &question).await?;
+            Ok::<About, DialError>(met.about)
+        };
+        let met = self.runtime.block_on(asking);
+        let about = met.map_err(|error| ClusterError::Refused(format!("{address}: {error}")))?;
+        self.roster.met(&about);
+        self.links.set_address(about.node, &about.address);
+        if !member.status().members.contains(about.node) {
+            proposed(member.change_members(&[Change::AddLearner(about.node)]))?;
+        }
+        Ok(json!({ "name": about.name, "id": format!("{:016x}", about.node.0) }))
+    }
+
+    fn remove(&self, name: &str) -> Result<(), ClusterError> {
+        let member = self.leading()?;
+        let status = member.status();
+        let node = self.named(&status, name)?;
+        if status.leader == Some(node.id) {
+            return Err(ClusterError::Refused(format!(
+                "node '{name}' leads: have another one lead first (transfer-leader)"
+            )));
+        }
+        proposed(member.change_members(&[Change::Remove(node.id)]))
+    }
+
+    fn transfer_leader(&self, to: Option<&str>) -> Result<String, ClusterError> {
+        let member = self.leading()?;
+        let status = member.status();
+        let node = match to {
+            Some(name) => self.named(&status, name)?.id,
+            None => next_leader(&status)
+                .ok_or_else(|| ClusterError::Unavailable("no other node could lead now".into()))?,
+        };
+        if !status.members.voters.contains(&node) {
+            return Err(ClusterError::Refused(format!(
+                "node '{}' does not vote yet",
+                self.name(node)
+            )));
+        }
+        // When the answer is out: with the lead goes the connection that it goes over.
+        self.runtime.spawn(async move {
+            tokio::time::sleep(TRANSFER_DELAY).await;
+            let handing = tokio::task::spawn_blocking(move || member.transfer_to(node)).await;
+            if let Ok(Err(error)) = handing {
+                tracing::warn!(%error, "the lead was not handed over");
+            }
+        });
+        Ok(self.name(node))
+    }
+
+    fn metrics(&self) -> String {
+        let mut text = String::new();
+        let mut put = |name: &str, kind: &str, help: &str, value: u64| {
+            // Writing to a String does not fail.
+            let _ = write!(text, "# TYPE {name} {kind}\n# HELP {name} {help}\n{name} {value}\n");
+        };
+        let status = self.status_of_member();
+        let there = status.as_ref().map(|status| self.majority(status));
+        let of = |value: fn(&Status) -> u64| status.as_ref().map_or(0, value);
+        let own = self.endpoint.about().node;
+        let leads = status.as_ref().is_some_and(|status| status.leader == Some(own));
+        put("courser_cluster_is_leader", "gauge", "Whether this node leads", leads.into());
+        put(
+            "courser_cluster_has_leader",
+            "gauge",
+            "Whether this node knows who leads",
+            self.has_leader().into(),
+        );
+        put(
+            "courser_cluster_term",
+            "gauge",
+            "The newest term that this node knows",
+            of(|status| status.term),
+        );
+        put(
+            "courser_cluster_elections_total",
+            "counter",
+            "Leaders that this node has seen come",
+            of(|status| status.elections),
+        );
+        put(
+            "courser_cluster_entries_last",
+            "gauge",
+            "The last entry of this node's log",
+            of(|status| status.last),
+        );
+        put(
+            "courser_cluster_entries_committed",
+            "gauge",
+            "Everything up to this entry is committed",
+            of(|status| status.committed),
+        );
+        put(
+            "courser_cluster_uncommitted_bytes",
+            "gauge",
+            "Bytes that wait for a majority",
+            of(|status| status.uncommitted_bytes),
+        );
+        put(
+            "courser_cluster_voters",
+            "gauge",
+            "Members that vote",
+            of(|status| status.members.voters.len() as u64),
+        );
+        put(
+            "courser_cluster_voters_connected",
+            "gauge",
+            "Those of them that this node reaches, itself included",
+            there.map_or(0, |(_, there)| there as u64),
+        );
+        put(
+            "courser_cluster_majority",
+            "gauge",
+            "Members that have to agree",
+            there.map_or(0, |(needed, _)| needed as u64),
+        );
+        let followers =
+            status.iter().flat_map(|status| status.followers.iter().map(move |one| (status, one)));
+        let lags: Vec<_> = followers
+            .map(|(status, one)| (self.name(one.node), status.last.saturating_sub(one.matched)))
+            .collect();
+        if !lags.is_empty() {
+            text.push_str("# TYPE courser_cluster_lag_entries gauge\n# HELP courser_cluster_lag_entries Entries that a member lacks\n");
+            for (name, lag) in lags {
+                let name = name.replace('\\', "\\\\").replace('"', "\\\"");
+                let _ = writeln!(text, "courser_cluster_lag_entries{{member=\"{name}\"}} {lag}");
+            }
+        }
+        text
+    }
+}
+
+/// The member that would lead soonest: the one that lacks least.
+pub(super) fn next_leader(status: &Status) -> Option<NodeId> {
+    let voters = status
+        .followers
+        .iter()
+        .filter(|follower| follower.is_active && status.members.voters.contains(&follower.node));
+    voters.max_by_key(|follower| follower.matched).map(|follower| follower.node)
+}

@@ -1,0 +1,32 @@
+//! A node of a cluster: it keeps a copy of everything, and serves clients when it leads.
+//!
+//! - [`node`]: its start and its end.
+//! - [`part`]: how it takes part, and what happens when the lead changes.
+//! - [`answers`]: what it answers over HTTP when it does not lead.
+//! - [`front`]: whoever comes to this node is served here, or passed on to the node that leads.
+//! - [`tunnel`]: what goes with a connection that is passed on.
+//! - [`incoming`]: what comes from other nodes.
+//! - [`copies`]: whole copies of the log, for a node that can't follow.
+//! - [`members`]: what an operator sees of the cluster and does to it.
+//! - [`roster`]: who and where the other nodes are.
+//! - [`security`]: TLS between nodes.
+
+mod answers;
+mod copies;
+mod front;
+mod incoming;
+mod members;
+mod node;
+mod part;
+mod roster;
+mod security;
+mod tunnel;
+
+pub(crate) use front::Front;
+pub use node::Node;
+
+use arc_swap::ArcSwapOption;
+use courser_cluster::Member;
+
+/// The group on this node, while there is one: it ends and begins anew where this node needs a copy of the log.
+type Slot = ArcSwapOption<Member>;

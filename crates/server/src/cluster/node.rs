@@ -1,0 +1,274 @@
+//! A node: its doors are open from its start to its end; the broker behind them is there while it leads.
+
+use super::Slot;
+use super::answers::{metrics_relay, relay};
+use super::front::{Front, Serves};
+use super::incoming::Switch;
+use super::members::{Members, next_leader};
+use super::roster::Roster;
+use super::security::MutualTls;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::data_dir::DataDir;
+use crate::doors::{Addresses, Doors};
+use crate::listener::Inherited;
+use crate::operator_socket::{OperatorSocket, Operators, SocketFile};
+use crate::places::Places;
+use crate::server::StartError;
+use crate::service::{self, Around};
+use crate::storage::{StopError, StoreFailed};
+use crate::tls::Certificates;
+use crate::{VERSION, management};
+use courser_cluster::Leadership;
+use courser_cluster::forming::Folder;
+use courser_cluster::transport::{About, Endpoint, Incoming, Links, Security, listen};
+use courser_management::Cluster as _;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+
+/// How long a node that stops waits for another one to lead.
+const HAND_OVER_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// A broker that is a node of a cluster. Dropping it ends it without ceremony.
+pub struct Node {
+    addresses: Addresses,
+    certificates: Option<Arc<Certificates>>,
+    inner: Arc<Inner>,
+    running: JoinHandle<()>,
+    _tasks: JoinSet<()>,
+    stop: watch::Sender<bool>,
+    ended: watch::Receiver<Option<String>>,
+    _socket: Option<SocketFile>,
+    _data_dir: DataDir,
+}
+
+/// What the tasks of a node share.
+pub(super) struct Inner {
+    pub(super) config: Mutex<Config>,
+    pub(super) around: Around,
+    pub(super) folder: Arc<Folder>,
+    pub(super) endpoint: Arc<Endpoint>,
+    pub(super) links: Arc<Links>,
+    pub(super) roster: Arc<Roster>,
+    pub(super) front: Arc<Front>,
+    pub(super) members: Arc<Members>,
+    pub(super) member: Arc<Slot>,
+    pub(super) ended: watch::Sender<Option<String>>,
+}
+
+impl Node {
+    /// Starts a node on the current tokio runtime, on sockets that the system listens on already where there are any. It
+    /// takes clients at once, who wait for the cluster to be there.
+    ///
+    /// # Errors
+    /// Why there is no node.
+    pub async fn start_on(config: Config, inherited: Inherited) -> Result<Node, StartError> {
+        config.check_values()?;
+        let doors = Doors::bind(&config, inherited)?;
+        let elsewhere = service::elsewhere(&config)?;
+        let data_dir = DataDir::open(&config.data_dir, &*config.disk())?;
+        let socket = OperatorSocket::bind(&config);
+        let name = management::node_name(&config);
+        let folder = Folder::open(&config.data_dir, config.disk(), &config.cluster.name, &name)?;
+        let folder = Arc::new(folder);
+        let (endpoint, listener) = open_endpoint(&config, &folder, name).await?;
+        let roster = Roster::start(Arc::clone(&folder), Arc::clone(&endpoint));
+        let met = Arc::clone(&roster);
+        let links = Links::new(Arc::clone(&endpoint), move |about| met.met(about));
+        let places = Arc::new(Places::new(doors.connections_max(&config)));
+        let front = Front::new(Arc::clone(&endpoint), Arc::clone(&roster), places);
+        let member = Arc::new(Slot::empty());
+        let members = Members::new(
+            Arc::clone(&endpoint),
+            Arc::clone(&links),
+            Arc::clone(&roster),
+            Arc::clone(&front),
+            Arc::clone(&member),
+        );
+        front.set_relays(relay(&config, &members), metrics_relay(&members));
+        let (stop, stopping) = watch::channel(false);
+        let (sender, ended) = watch::channel(None);
+        let addresses = doors.addresses();
+        let around = Around {
+            clock: Clock::system(),
+            places: Arc::clone(&front.places),
+            addresses: addresses.clone(),
+            acceptor: doors.acceptor.clone(),
+            elsewhere,
+            cluster: Some(Arc::clone(&members) as _),
+        };
+        let inner = Inner {
+            config: Mutex::new(config),
+            around,
+            folder,
+            endpoint,
+            links,
+            roster,
+            front,
+            members,
+            member,
+            ended: sender,
+        };
+        let inner = Arc::new(inner);
+        let certificates =
+            doors.acceptor.as_ref().map(|acceptor| Certificates::watch(acceptor, stopping.clone()));
+        let mut tasks = JoinSet::new();
+        let switch: Arc<dyn Incoming> = Arc::new(inner.switch());
+        tasks.spawn(listen(listener, Arc::clone(&inner.endpoint), switch));
+        doors.open_node(&inner.front, &stopping)?;
+        let _socket = socket.map(|socket| {
+            socket.serve(Operators::Node(Arc::clone(&inner.front)), stopping.clone())
+        });
+        let running = tokio::spawn(Arc::clone(&inner).run(stopping));
+        let _data_dir = data_dir;
+        Ok(Node {
+            addresses,
+            certificates,
+            inner,
+            running,
+            _tasks: tasks,
+            stop,
+            ended,
+            _socket,
+            _data_dir,
+        })
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> &Addresses {
+        &self.addresses
+    }
+
+    /// Its name.
+    pub fn name(&self) -> String {
+        self.inner.endpoint.about().name
+    }
+
+    /// Where other nodes reach it, as far as it knows.
+    pub fn address(&self) -> String {
+        self.inner.endpoint.about().address
+    }
+
+    /// The cluster as this node sees it: its members, who leads, how far they are.
+    pub fn status(&self) -> serde_json::Value {
+        self.inner.members.status()
+    }
+
+    /// Takes the node at an address into the cluster, if this one leads. It votes when it has caught up.
+    ///
+    /// # Errors
+    /// Why it can't be.
+    pub async fn add(&self, address: &str) -> Result<(), String> {
+        let (members, address) = (Arc::clone(&self.inner.members), address.to_owned());
+        let adding = tokio::task::spawn_blocking(move || members.add(&address)).await;
+        let added = adding.map_err(|error| error.to_string())?;
+        added.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Takes over what can change while the node runs, if it leads: see
+    /// [`Server::reload`](crate::Server::reload). Otherwise it counts when it does.
+    ///
+    /// # Errors
+    /// What is wrong with the settings.
+    pub fn reload(&self, config: &Config) -> Result<(), StartError> {
+        if let Some(certificates) = &self.certificates {
+            certificates.reload();
+        }
+        self.inner.config.lock().clone_from(config);
+        match self.inner.front.serves() {
+            Serves::Here(service) => service::set_up(&service.shared.broker, config),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until the node can't go on, and says why: its disk has failed, or its copy is damaged.
+    pub async fn failed(&self) -> StoreFailed {
+        let mut ended = self.ended.clone();
+        match ended.wait_for(Option::is_some).await {
+            Ok(reason) => StoreFailed { reason: reason.clone().unwrap_or_default() },
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Has another node lead, says goodbye to clients, and makes everything durable.
+    ///
+    /// # Errors
+    /// When the log has failed.
+    pub async fn stop(self) -> Result<(), StopError> {
+        self.inner.hand_over().await;
+        // An error means that nobody is left to be told.
+        let _ = self.stop.send(true);
+        self.running.await.map_err(StopError::Panicked)?;
+        let Some(member) = self.inner.member.load_full() else { return Ok(()) };
+        let closed = tokio::task::spawn_blocking(move || member.close());
+        let closed = closed.await.map_err(StopError::Panicked)?;
+        closed.map_err(|reason| StoreFailed { reason }.into())
+    }
+}
+
+/// What this node says of itself, and where it listens for others.
+async fn open_endpoint(
+    config: &Config,
+    folder: &Folder,
+    name: String,
+) -> Result<(Arc<Endpoint>, TcpListener), StartError> {
+    let settings = &config.cluster;
+    let secret = settings.read_secret()?;
+    let security: Option<Arc<dyn Security>> = match settings.has_tls() {
+        true => Some(Arc::new(MutualTls::load(settings)?)),
+        false => None,
+    };
+    let listener = TcpListener::bind(&settings.listen).await;
+    let listener = listener
+        .map_err(|error| StartError::ClusterListen { address: settings.listen.clone(), error })?;
+    let about = About {
+        cluster: settings.name.clone(),
+        node: folder.node(),
+        name,
+        address: match settings.advertise.is_empty() {
+            true => settings.listen.clone(),
+            false => settings.advertise.clone(),
+        },
+        version: VERSION.to_owned(),
+        segment_bytes: config.journal.segment_bytes,
+        formation: folder.formation(),
+        known: folder.known(),
+    };
+    Ok((Endpoint::new(about, secret, security), listener))
+}
+
+impl Inner {
+    fn switch(&self) -> Switch {
+        Switch {
+            roster: Arc::clone(&self.roster),
+            front: Arc::clone(&self.front),
+            members: Arc::clone(&self.members),
+            member: Arc::clone(&self.member),
+        }
+    }
+
+    pub(super) fn config(&self) -> Config {
+        self.config.lock().clone()
+    }
+
+    /// Has another node lead before this one ends, if it can.
+    async fn hand_over(&self) {
+        let Some(member) = self.member.load_full() else { return };
+        let mut leadership = member.leadership();
+        if !matches!(*leadership.borrow(), Leadership::Serving { .. }) {
+            return;
+        }
+        let Some(next) = next_leader(&member.status()) else { return };
+        let handing = Arc::clone(&member);
+        let handed = tokio::task::spawn_blocking(move || handing.transfer_to(next)).await;
+        if matches!(handed, Ok(Ok(()))) {
+            let follows = |now: &Leadership| !matches!(now, Leadership::Serving { .. });
+            // If it takes too long, the others elect one.
+            let _ = tokio::time::timeout(HAND_OVER_TIMEOUT, leadership.wait_for(follows)).await;
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Who and where the other nodes are: what they have said of themselves, and of each other.
+
+use courser_cluster::NodeId;
+use courser_cluster::forming::Folder;
+use courser_cluster::transport::{About, Endpoint, Links, Node};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// What waits to be kept; what comes beyond is said again at the next connection.
+const WAITING_MAX: usize = 256;
+
+/// The nodes that this one knows of.
+pub(super) struct Roster {
+    folder: Arc<Folder>,
+    endpoint: Arc<Endpoint>,
+    heard: mpsc::Sender<(Node, bool)>,
+}
+
+impl Roster {
+    /// The nodes that `folder` has, and those that are heard of from now on.
+    pub fn start(folder: Arc<Folder>, endpoint: Arc<Endpoint>) -> Arc<Self> {
+        let (heard, hearing) = mpsc::channel(WAITING_MAX);
+        let roster = Arc::new(Roster { folder, endpoint, heard });
+        roster.tell();
+        tokio::spawn(keep(Arc::downgrade(&roster), hearing));
+        roster
+    }
+
+    /// Takes note of a node that was met, and of those that it knows.
+    pub fn met(&self, other: &About) {
+        let others = other.known.iter().map(|node| (node.clone(), false));
+        for heard in std::iter::once((other.node(), true)).chain(others) {
+            // Said again at the next connection.
+            let _ = self.heard.try_send(heard);
+        }
+    }
+
+    /// A node, by its number.
+    pub fn node(&self, id: NodeId) -> Option<Node> {
+        let own = self.endpoint.about();
+        if own.node == id {
+            return Some(own.node());
+        }
+        self.folder.known().into_iter().find(|node| node.id == id)
+    }
+
+    /// A node, by its name.
+    pub fn named(&self, name: &str) -> Option<Node> {
+        let own = self.endpoint.about();
+        if own.name == name {
+            return Some(own.node());
+        }
+        // The newest of a name: one whose folder was lost may have come back with another number.
+        self.folder.known().into_iter().rev().find(|node| node.name == name)
+    }
+
+    /// The others.
+    pub fn others(&self) -> Vec<Node> {
+        self.folder.known()
+    }
+
+    /// Has connections to those others that `wanted` says.
+    pub fn connect(&self, links: &Links, wanted: impl Fn(NodeId) -> bool) {
+        let own = self.folder.node();
+        links.retain(&wanted);
+        for node in self.folder.known() {
+            if node.id != own && wanted(node.id) {
+                links.set_address(node.id, &node.address);
+            }
+        }
+    }
+
+    /// Says whom this node knows, to whoever it meets from now on.
+    fn tell(&self) {
+        let known = self.folder.known();
+        self.endpoint.change(|about| about.known = known);
+    }
+}
+
+/// Keeps what is heard; the disk is not waited for where it is heard.
+async fn keep(roster: std::sync::Weak<Roster>, mut hearing: mpsc::Receiver<(Node, bool)>) {
+    while let Some((node, is_first_hand)) = hearing.recv().await {
+        let Some(roster) = roster.upgrade() else { return };
+        let keeping =
+            tokio::task::spawn_blocking(move || match roster.folder.learn(&node, is_first_hand) {
+                Ok(true) => roster.tell(),
+                Ok(false) => {}
+                Err(error) => tracing::error!(%error, "what is known of a node can't be kept"),
+            });
+        if keeping.await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! TLS between nodes: each shows its certificate to the other, and both have to be of the cluster's authorities.
+
+use crate::config::Cluster;
+use crate::tls::TlsError;
+use courser_cluster::transport::{Securing, Security, Stream};
+use rustls::pki_types::ServerName;
+use rustls::server::WebPkiClientVerifier;
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use std::io;
+use std::sync::Arc;
+use tokio::net::TcpStream;
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+/// Both ends of TLS connections between nodes.
+pub(super) struct MutualTls {
+    acceptor: TlsAcceptor,
+    connector: TlsConnector,
+}
+
+impl MutualTls {
+    /// With the certificates of the settings.
+    ///
+    /// # Errors
+    /// The first file that is unreadable or wrong.
+    pub fn load(settings: &Cluster) -> Result<Self, TlsError> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let (chain, key) = crate::tls::chain_and_key(&settings.tls_certificate, &settings.tls_key)?;
+        let mut roots = RootCertStore::empty();
+        for authority in crate::tls::certificates(&settings.tls_ca)? {
+            roots.add(authority).map_err(|error| TlsError::wrong(&settings.tls_ca, error))?;
+        }
+        let roots = Arc::new(roots);
+        let verifier =
+            WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider));
+        let verifier =
+            verifier.build().map_err(|error| TlsError::wrong(&settings.tls_ca, error))?;
+        let wrong = |error: rustls::Error| TlsError::wrong(&settings.tls_certificate, error);
+        // Nodes are of one build or nearly so: nothing older is needed.
+        let versions = &[&rustls::version::TLS13];
+        let server = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(versions)
+            .map_err(wrong)?
+            .with_client_cert_verifier(verifier)
+            .with_single_cert(chain.clone(), key.clone_key())
+            .map_err(wrong)?;
+        let client = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(versions)
+            .map_err(wrong)?
+            .with_root_certificates(roots)
+            .with_client_auth_cert(chain, key)
+            .map_err(wrong)?;
+        let (acceptor, connector) = (Arc::new(server).into(), Arc::new(client).into());
+        Ok(MutualTls { acceptor, connector })
+    }
+}
+
+impl Security for MutualTls {
+    fn dialled<'a>(&'a self, stream: TcpStream, host: &'a str) -> Securing<'a> {
+        Box::pin(async move {
+            let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
+            let stream: Stream = Box::new(self.connector.connect(name, stream).await?);
+            Ok(stream)
+        })
+    }
+
+    fn accepted(&self, stream: TcpStream) -> Securing<'_> {
+        Box::pin(async move {
+            let stream: Stream = Box::new(self.acceptor.accept(stream).await?);
+            Ok(stream)
+        })
+    }
+}

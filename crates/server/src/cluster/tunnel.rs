@@ -1,0 +1,67 @@
+//! What goes with a client's connection that is passed on to the node that leads.
+
+use crate::peer::Peer;
+use crate::tls::TlsPeer;
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+
+/// Said by the node that leads before anything of the client: it serves it. One that does not lead any more ends the
+/// connection without it.
+pub(super) const SERVED: u8 = 1;
+
+/// Whose connection it is, and what for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Note {
+    pub what: What,
+    /// Where the client is.
+    pub peer: SocketAddr,
+    /// The address that it has come to, if that is not in the name.
+    pub local: Option<SocketAddr>,
+    /// What the operator sees the connection by.
+    pub name: String,
+    /// What the TLS handshake with the client said, if there was one.
+    pub tls: Option<TlsNote>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum What {
+    Amqp,
+    Http,
+    /// The HTTP API, for the operator of the machine: the other node has looked who it is.
+    Operator,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct TlsNote {
+    pub session: String,
+    /// The user that the certificate names, if it does.
+    pub user: Option<String>,
+}
+
+impl Note {
+    pub fn amqp(peer: &Peer, name: &str) -> Self {
+        let tls = peer
+            .tls
+            .as_ref()
+            .map(|tls| TlsNote { session: tls.session.clone(), user: tls.user.clone().ok() });
+        Note { what: What::Amqp, peer: peer.address, local: None, name: name.to_owned(), tls }
+    }
+
+    pub fn http(what: What, peer: SocketAddr, local: SocketAddr, is_tls: bool) -> Self {
+        let tls = is_tls.then(|| TlsNote { session: String::new(), user: None });
+        Note { what, peer, local: Some(local), name: String::new(), tls }
+    }
+
+    /// The client, as the broker knows it.
+    pub fn peer(&self) -> Peer {
+        let tls = self.tls.as_ref().map(|tls| {
+            let user = tls.user.clone();
+            Box::new(TlsPeer {
+                session: tls.session.clone(),
+                user: user.ok_or("the client presented no TLS certificate that names a user"),
+            })
+        });
+        Peer { address: self.peer, tls }
+    }
+}

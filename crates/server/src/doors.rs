@@ -1,0 +1,136 @@
+//! All addresses at which clients and operators come in.
+
+use crate::cluster::Front;
+use crate::config::Config;
+use crate::host::Host;
+use crate::http::{HttpAddresses, HttpBound, HttpService, What};
+use crate::listener::{Bound, Inherited};
+use crate::open_files::OpenFiles;
+use crate::proxies::Proxies;
+use crate::server::StartError;
+use crate::service::Service;
+use crate::tls::Acceptor;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// Where a broker listens, with the real ports where 0 was asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Addresses {
+    /// AMQP.
+    pub amqp: Vec<SocketAddr>,
+    /// AMQP with TLS.
+    pub amqp_tls: Vec<SocketAddr>,
+    /// The HTTP API.
+    pub http: Vec<SocketAddr>,
+    /// The HTTP API with TLS.
+    pub https: Vec<SocketAddr>,
+    /// Metrics.
+    pub metrics: Vec<SocketAddr>,
+    /// Metrics with TLS.
+    pub metrics_tls: Vec<SocketAddr>,
+}
+
+/// Addresses that are taken; nobody is served at them yet.
+pub(crate) struct Doors {
+    pub acceptor: Option<Arc<Acceptor>>,
+    amqp: Bound,
+    http: HttpBound,
+    metrics: HttpBound,
+    open_files: OpenFiles,
+}
+
+impl Doors {
+    /// Takes all addresses that the settings name.
+    ///
+    /// # Errors
+    /// The first that can't be had, or what is wrong with certificates.
+    pub fn bind(config: &Config, inherited: Inherited) -> Result<Self, StartError> {
+        let amqp = Bound::new(config, inherited)?;
+        let (http, metrics) = bind_http(config)?;
+        let acceptor = match amqp.wants_tls() || http.wants_tls() || metrics.wants_tls() {
+            true => Some(Arc::new(Acceptor::new(&config.tls)?)),
+            false => None,
+        };
+        Ok(Doors { acceptor, amqp, http, metrics, open_files: OpenFiles::measure() })
+    }
+
+    /// How many connections there may be.
+    pub fn connections_max(&self, config: &Config) -> usize {
+        self.open_files.connections_max(config.limits.connections_max)
+    }
+
+    /// Where they are.
+    pub fn addresses(&self) -> Addresses {
+        let (amqp, amqp_tls) = self.amqp.addresses();
+        let HttpAddresses { plain: http, tls: https } = self.http.addresses();
+        let HttpAddresses { plain: metrics, tls: metrics_tls } = self.metrics.addresses();
+        Addresses { amqp, amqp_tls, http, https, metrics, metrics_tls }
+    }
+
+    /// Lets clients in to a broker.
+    ///
+    /// # Errors
+    /// The first address that can't be listened on.
+    pub fn open(
+        self,
+        service: &Service,
+        stopping: &watch::Receiver<bool>,
+    ) -> Result<(), StartError> {
+        let host = Host::own(&service.shared);
+        let api = HttpService::Api(Arc::clone(&service.api));
+        let metrics = HttpService::Metrics(Arc::clone(&service.exporter));
+        self.serve(&host, &api, &metrics, stopping)
+    }
+
+    /// Lets clients in to a node.
+    ///
+    /// # Errors
+    /// The first address that can't be listened on.
+    pub fn open_node(
+        self,
+        front: &Arc<Front>,
+        stopping: &watch::Receiver<bool>,
+    ) -> Result<(), StartError> {
+        let api = HttpService::Node(Arc::clone(front));
+        let metrics = HttpService::NodeMetrics(Arc::clone(front));
+        self.serve(&Host::node(front), &api, &metrics, stopping)
+    }
+
+    fn serve(
+        self,
+        host: &Arc<Host>,
+        api: &HttpService,
+        metrics: &HttpService,
+        stopping: &watch::Receiver<bool>,
+    ) -> Result<(), StartError> {
+        let Doors { acceptor, open_files, .. } = self;
+        self.amqp.serve(host, acceptor.clone(), open_files, stopping)?;
+        self.metrics.serve(metrics, acceptor.as_ref(), open_files, stopping);
+        self.http.serve(api, acceptor.as_ref(), open_files, stopping);
+        Ok(())
+    }
+}
+
+/// Listens for the HTTP API and for metrics.
+fn bind_http(config: &Config) -> Result<(HttpBound, HttpBound), StartError> {
+    let what = What { name: "HTTP API", setting: "management.listen" };
+    let api = &config.management;
+    let http = HttpBound::new(
+        &what,
+        &api.listen,
+        api.addresses(),
+        &api.tls_listen,
+        Proxies::new(&api.proxy_protocol_from),
+    )?;
+    let what = What { name: "metrics", setting: "metrics.listen" };
+    let metrics = &config.metrics;
+    let metrics = HttpBound::new(
+        &what,
+        &metrics.listen,
+        metrics.addresses(),
+        &metrics.tls_listen,
+        Proxies::new(&metrics.proxy_protocol_from),
+    )?;
+    Ok((http, metrics))
+}

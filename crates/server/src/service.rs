@@ -1,0 +1,152 @@
+//! A broker that serves whoever is let in: all that begins when its shards are open, and ends with them.
+//!
+//! A broker by itself has one from its start to its end. A node of a cluster has one as long as it leads.
+
+use crate::accounts;
+use crate::auth_http::HttpUsers;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::definitions;
+use crate::doors::Addresses;
+use crate::driver::Shared;
+use crate::gateway;
+use crate::login::Logins;
+use crate::negotiated;
+use crate::places::Places;
+use crate::server::StartError;
+use crate::storage::{Checkpoints, Storage, StoreFailed};
+use crate::throttle::Throttles;
+use crate::timers;
+use crate::tls::Acceptor;
+use crate::{management, metrics};
+use courser_broker::Broker;
+use courser_gateway::Gateway;
+use courser_management::{Api, Cluster, Exporter};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// What is around a broker, and may outlive it.
+pub(crate) struct Around {
+    pub clock: Clock,
+    pub places: Arc<Places>,
+    pub addresses: Addresses,
+    pub acceptor: Option<Arc<Acceptor>>,
+    /// Who is asked about users besides the broker.
+    pub elsewhere: Option<Arc<HttpUsers>>,
+    /// The cluster that this is a node of.
+    pub cluster: Option<Arc<dyn Cluster>>,
+}
+
+/// A broker that serves. Dropping it ends it without ceremony.
+pub(crate) struct Service {
+    pub shared: Arc<Shared>,
+    pub api: Arc<Api>,
+    pub exporter: Arc<Exporter>,
+    pub gateway: Option<Gateway>,
+    pub checkpoints: Checkpoints,
+    stop: watch::Sender<bool>,
+    failure: watch::Receiver<Option<String>>,
+}
+
+/// Makes what the configuration wants to be there before anybody is served. Blocks until it is durable.
+///
+/// # Errors
+/// What can't be had.
+pub(crate) fn prepare(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
+    // Before the users that a broker without any would make.
+    definitions::load(&broker.admin(), &config.management.load_definitions)?;
+    accounts::set_up(broker, config)?;
+    set_up(broker, config)
+}
+
+impl Service {
+    /// Begins to serve with a broker that is prepared.
+    ///
+    /// # Errors
+    /// When the gateway can't start.
+    pub async fn start(
+        broker: Arc<Broker>,
+        storage: Storage,
+        config: &Config,
+        around: &Around,
+    ) -> Result<Self, StartError> {
+        let (stop, stopping) = watch::channel(false);
+        let (failed, failure) = watch::channel(None);
+        broker.on_failure(move |reason| {
+            failed.send_replace(Some(reason.to_owned()));
+        });
+        let elsewhere = around.elsewhere.clone();
+        let logins = Logins::new(broker.accounts(), elsewhere, around.clock.clone());
+        let shared = Arc::new(Shared {
+            broker,
+            clock: around.clock.clone(),
+            logins,
+            connection: Arc::new(negotiated::plain(config)),
+            tls_connection: Arc::new(negotiated::with_tls(config)),
+            send_timeout: config.send_timeout(),
+            places: Arc::clone(&around.places),
+            throttles: Arc::new(Throttles::default()),
+            paced: 0.into(),
+        });
+        let gateway = gateway::start(config, &shared, &stopping).await?;
+        let api = management::api(config, &shared, around, &stopping);
+        let exporter = metrics::exporter(config, &api, gateway.as_ref());
+        timers::start(&shared.broker, around.clock.clone(), stopping);
+        let checkpoints = storage.start_checkpoints();
+        Ok(Service { shared, api, exporter, gateway, checkpoints, stop, failure })
+    }
+
+    /// Says when it ends.
+    pub fn stopping(&self) -> watch::Receiver<bool> {
+        self.stop.subscribe()
+    }
+
+    /// Waits until the store has failed, and says why.
+    pub async fn failed(&self) -> StoreFailed {
+        let mut failure = self.failure.clone();
+        match failure.wait_for(Option::is_some).await {
+            Ok(reason) => StoreFailed { reason: reason.clone().unwrap_or_default() },
+            // The broker is gone, and with it whatever could fail.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Closes every connection with 320, and waits as long as this at most for the clients to take note.
+    pub async fn say_goodbye(&self, timeout: Duration) {
+        // An error means that nobody is left to be told.
+        let _ = self.stop.send(true);
+        let _ = tokio::time::timeout(timeout, self.stop.closed()).await;
+    }
+}
+
+/// Makes the vhosts that the configuration names, and has its policies followed.
+///
+/// # Errors
+/// The first that can't be had.
+pub(crate) fn set_up(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
+    let policies = config.all_policies()?;
+    // Asked before anything is changed.
+    config.check_vhosts_of_policies(|vhost| broker.vhost(vhost).is_some())?;
+    for vhost in &config.vhosts {
+        let is_new = broker.vhost(&vhost.name).is_none();
+        broker.define_vhost(&vhost.name, vhost.limits()).map_err(StartError::Vhost)?;
+        if is_new {
+            accounts::let_guest_into(broker, &vhost.name)?;
+        }
+    }
+    broker.configure_policies(policies).map_err(StartError::Policy)
+}
+
+/// Who is asked about users that this broker does not have, if anybody is.
+///
+/// # Errors
+/// When that can't be set up.
+pub(crate) fn elsewhere(config: &Config) -> Result<Option<Arc<HttpUsers>>, StartError> {
+    match config.auth_http.is_used() {
+        true => HttpUsers::new(&config.auth_http)
+            .map(Some)
+            .map_err(|error| StartError::AuthHttp(error.to_string())),
+        false => Ok(None),
+    }
+}

@@ -1,0 +1,241 @@
+//! Three nodes in this process, and what clients and operators see of them.
+
+use crate::support::{Client, PATIENCE, config_in, wait_until};
+use courser::{Cluster, Config, HttpListen, Inherited, Management, Node, Server, StartError};
+use courser_client::{Connection, Outgoing, QueueOptions};
+use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+struct Three {
+    nodes: Vec<Option<Node>>,
+    configs: Vec<Config>,
+    _folders: Vec<TempDir>,
+}
+
+/// So many addresses that were free a moment ago.
+fn free_addresses(count: usize) -> Vec<SocketAddr> {
+    let bound: Vec<_> =
+        (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
+    bound.iter().map(|listener| listener.local_addr().expect("an address")).collect()
+}
+
+fn node_config(folder: &TempDir, name: &str, listen: SocketAddr, join: &[SocketAddr]) -> Config {
+    let mut config = config_in(folder);
+    config.cluster = Cluster {
+        name: "test".into(),
+        node_name: name.into(),
+        listen: listen.to_string(),
+        join: join.iter().map(SocketAddr::to_string).collect(),
+        secret: "what all nodes of this test know".into(),
+        ..Cluster::default()
+    };
+    config.journal.segment_bytes = 1 << 20;
+    config.management = Management {
+        listen: HttpListen::At(vec![SocketAddr::from(([127, 0, 0, 1], 0))]),
+        ..Management::default()
+    };
+    config
+}
+
+impl Three {
+    async fn start() -> Self {
+        let addresses = free_addresses(3);
+        let folders: Vec<TempDir> =
+            (0..3).map(|_| tempfile::tempdir().expect("a folder")).collect();
+        let with = ["a", "b", "c"].iter().zip(&addresses).zip(&folders);
+        let configs: Vec<Config> = with
+            .map(|((name, listen), folder)| node_config(folder, name, *listen, &addresses))
+            .collect();
+        let mut nodes = Vec::new();
+        for config in &configs {
+            let node = Node::start_on(config.clone(), Inherited::default()).await;
+            nodes.push(Some(node.expect("a node")));
+        }
+        let three = Three { nodes, configs, _folders: folders };
+        three.wait_for_leader().await;
+        three
+    }
+
+    fn running(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().flatten()
+    }
+
+    async fn wait_for_leader(&self) -> usize {
+        wait_until("a leader that all know", async || {
+            let mut leaders = self.running().map(|node| node.status()["leader"].clone());
+            let first = leaders.next().expect("a node");
+            first.is_string() && leaders.all(|one| one == first)
+        })
+        .await;
+        let leader = self.running().next().expect("a node").status()["leader"].clone();
+        let named = |node: &Option<Node>| node.as_ref().is_some_and(|node| node.name() == leader);
+        self.nodes.iter().position(named).expect("one that runs")
+    }
+
+    fn node(&self, index: usize) -> &Node {
+        self.nodes[index].as_ref().expect("a node that runs")
+    }
+
+    async fn stop(self) {
+        for node in self.nodes.into_iter().flatten() {
+            node.stop().await.expect("a clean stop");
+        }
+    }
+}
+
+async fn connect(node: &Node) -> Connection {
+    let uri = format!("amqp://{}", node.addresses().amqp[0]);
+    tokio::time::timeout(PATIENCE, async {
+        loop {
+            if let Ok(connection) = Connection::open(&uri).await {
+                return connection;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await
+    .expect("a connection")
+}
+
+async fn get(address: SocketAddr, path: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).await.expect("a listener");
+    // guest:guest
+    let head = format!(
+        "GET {path} HTTP/1.1\r\nHost: test\r\nAuthorization: Basic Z3Vlc3Q6Z3Vlc3Q=\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.expect("a listener");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("an answer");
+    let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok());
+    let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned());
+    (status.expect("a status"), body.expect("a body"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_confirmed_through_one_node_is_served_by_the_others_when_the_leader_is_gone() {
+    let mut three = Three::start().await;
+    let leader = three.wait_for_leader().await;
+    let follower = (leader + 1) % 3;
+    let connection = connect(three.node(follower)).await;
+    let channel = connection.open_channel().await.expect("a channel");
+    let durable = QueueOptions::durable();
+    channel.queue_declare("orders", durable).await.expect("a queue");
+    channel.confirm_select().await.expect("confirms");
+    for number in 0..20u8 {
+        let body = [number];
+        let message = Outgoing::new(&body).persistent();
+        let confirm = channel.publish("", "orders", message).await.expect("published");
+        assert!(confirm.await.expect("a confirm").is_ack());
+    }
+    drop(connection);
+
+    let gone = three.nodes[leader].take().expect("the leader");
+    gone.stop().await.expect("a clean stop");
+    let next = three.wait_for_leader().await;
+    assert_ne!(next, leader);
+    let other = (0..3).find(|one| *one != leader && *one != follower).expect("one");
+    let connection = connect(three.node(other)).await;
+    let channel = connection.open_channel().await.expect("a channel");
+    for number in 0..20u8 {
+        let message = channel.get("orders", true).await.expect("a queue").expect("a message");
+        assert_eq!(message.body(), [number]);
+    }
+    drop(connection);
+
+    // It comes back as the one that it was.
+    let config = three.configs[leader].clone();
+    let back = Node::start_on(config, Inherited::default()).await.expect("a node");
+    three.nodes[leader] = Some(back);
+    three.wait_for_leader().await;
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_node_answers_over_http() {
+    let three = Three::start().await;
+    let leader = three.wait_for_leader().await;
+    wait_until("a leader that serves", async || {
+        get(three.node(leader).addresses().http[0], "/api/overview").await.0 == 200
+    })
+    .await;
+    for node in three.running() {
+        let address = node.addresses().http[0];
+        assert_eq!(get(address, "/health/live").await.0, 200);
+        assert_eq!(get(address, "/health/ready").await.0, 200);
+        let (status, body) = get(address, "/api/cluster").await;
+        assert_eq!(status, 200, "{body}");
+        let body: serde_json::Value = serde_json::from_str(&body).expect("JSON");
+        assert_eq!(body["members"].as_array().map(Vec::len), Some(3));
+        // Each sees the two others sooner or later, and then none of them is needed.
+        wait_until("a majority without this node", async || {
+            get(address, "/api/health/checks/node-is-quorum-critical").await.0 == 200
+        })
+        .await;
+    }
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_alone_of_three_serves_nobody_and_says_so() {
+    let mut three = Three::start().await;
+    let leader = three.wait_for_leader().await;
+    let left = (leader + 1) % 3;
+    for index in (0..3).filter(|index| *index != left) {
+        let node = three.nodes[index].take().expect("a node");
+        node.stop().await.expect("a clean stop");
+    }
+    let address = three.node(left).addresses().http[0];
+    wait_until("no leader", async || get(address, "/health/ready").await.0 == 503).await;
+    assert_eq!(get(address, "/health/live").await.0, 200);
+    assert_eq!(get(address, "/api/health/checks/node-is-quorum-critical").await.0, 503);
+    assert_eq!(get(address, "/api/overview").await.0, 503);
+    three.stop().await;
+}
+
+#[tokio::test]
+async fn the_folder_of_a_node_is_refused_to_a_broker_by_itself_and_the_other_way_round() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let address = free_addresses(1)[0];
+    let config = node_config(&folder, "a", address, &[address]);
+    let node = Node::start_on(config.clone(), Inherited::default()).await.expect("a node");
+    node.stop().await.expect("a clean stop");
+    let alone = Server::start(config_in(&folder)).await.map(drop);
+    assert!(matches!(alone, Err(StartError::Folder(_))), "{alone:?}");
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Server::start(config_in(&folder)).await.expect("a broker");
+    server.stop().await.expect("a clean stop");
+    let mut config = config;
+    config.data_dir = config_in(&folder).data_dir;
+    let node = Node::start_on(config, Inherited::default()).await.map(drop);
+    assert!(matches!(node, Err(StartError::Folder(_))), "{node:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_alone_in_its_cluster_takes_another_one_in() {
+    let (folder, other_folder) =
+        (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let addresses = free_addresses(2);
+    let config = node_config(&folder, "a", addresses[0], &[]);
+    let first = Node::start_on(config, Inherited::default()).await.expect("a node");
+    let mut client = Client::connect(first.addresses().amqp[0]).await;
+    client.declare("kept").await;
+    let config = node_config(&other_folder, "b", addresses[1], &addresses);
+    let second = Node::start_on(config, Inherited::default()).await.expect("a node");
+    wait_until("the node is added", async || {
+        let adding = first.add(&addresses[1].to_string()).await;
+        adding.is_ok()
+    })
+    .await;
+    wait_until("both vote", async || {
+        second.status()["members"].as_array().is_some_and(|members| {
+            members.len() == 2 && members.iter().all(|member| member["role"] != "learner")
+        })
+    })
+    .await;
+    second.stop().await.expect("a clean stop");
+    first.stop().await.expect("a clean stop");
+}
