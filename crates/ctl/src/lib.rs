@@ -19,8 +19,10 @@ mod session;
 mod spec;
 mod target;
 mod tls;
+mod top;
 
 pub use failure::{Failure, USAGE};
+pub use top::Top;
 
 use clap::{ArgMatches, Command};
 use client::Client;

@@ -9,7 +9,7 @@ use anyhow::Context;
 use clap::{CommandFactory, Parser};
 use courser::{Config, ConfigError, Gather, Inherited, raise_open_file_limit};
 use courser_broker::{names_in_log, shards_in_log};
-use courser_ctl::Ctl;
+use courser_ctl::{Ctl, Top};
 use courser_journal::tools;
 use logging::Log;
 use running::Running;
@@ -91,6 +91,8 @@ enum Command {
     Journal(JournalCommand),
     /// Operate a running broker: inspect, change and check it
     Ctl(Ctl),
+    /// Watch a running broker: queues, exchanges, connections, channels
+    Top(Top),
     /// Convert the settings of another broker
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -155,7 +157,7 @@ fn main() -> ExitCode {
 
 /// Says what is wrong with the command line, or what was asked for instead of a command.
 fn refused(error: &clap::Error) -> ExitCode {
-    let is_ctl = std::env::args_os().skip(1).any(|argument| argument == "ctl");
+    let is_ctl = std::env::args_os().skip(1).any(|argument| argument == "ctl" || argument == "top");
     // Nobody may be there to read it.
     let _ = error.print();
     match error.exit_code() {
@@ -189,9 +191,12 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Ctl(ctl)) if !arguments.serves() && arguments.config.is_none() => {
             return Ok(ExitCode::from(ctl.run(arguments.data_dir)));
         }
-        Some(Command::Ctl(_)) => {
+        Some(Command::Top(top)) if !arguments.serves() && arguments.config.is_none() => {
+            return Ok(ExitCode::from(top.run(arguments.data_dir)));
+        }
+        Some(Command::Ctl(_) | Command::Top(_)) => {
             anyhow::bail!(
-                "--listen, --config and the options of a cluster do not go with 'ctl': it asks a broker that runs"
+                "--listen, --config and the options of a cluster do not go with 'ctl' and 'top': they ask a running broker"
             )
         }
         Some(Command::Config(ConfigCommand::FromRabbitmq { file })) => {

@@ -32,4 +32,5 @@ mod slow_readers;
 mod timers;
 mod tls;
 mod tls_clients;
+mod top;
 mod websocket;
