@@ -114,7 +114,11 @@ impl Doors {
 
 /// Listens for the HTTP API and for metrics.
 fn bind_http(config: &Config) -> Result<(HttpBound, HttpBound), StartError> {
-    let what = What { name: "HTTP API", setting: "management.listen" };
+    let what = What {
+        name: "HTTP API",
+        setting: "management.listen",
+        tls_setting: "management.tls_listen",
+    };
     let api = &config.management;
     let http = HttpBound::new(
         &what,
@@ -123,7 +127,8 @@ fn bind_http(config: &Config) -> Result<(HttpBound, HttpBound), StartError> {
         &api.tls_listen,
         Proxies::new(&api.proxy_protocol_from),
     )?;
-    let what = What { name: "metrics", setting: "metrics.listen" };
+    let what =
+        What { name: "metrics", setting: "metrics.listen", tls_setting: "metrics.tls_listen" };
     let metrics = &config.metrics;
     let metrics = HttpBound::new(
         &what,

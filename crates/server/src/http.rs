@@ -53,6 +53,8 @@ pub(crate) struct What {
     pub name: &'static str,
     /// The setting that says where it is served.
     pub setting: &'static str,
+    /// The one that says where it is served over TLS.
+    pub tls_setting: &'static str,
 }
 
 /// Addresses that are listened on; nobody is served at them yet.
@@ -83,9 +85,9 @@ impl HttpBound {
         tls: &[SocketAddr],
         proxies: Proxies,
     ) -> Result<Self, StartError> {
-        let plain = match (chosen, listen_all(plain)) {
-            (HttpListen::Default, Err(StartError::Listen { address, error })) => {
-                let What { name, setting } = what;
+        let plain = match (chosen, listen_all(what.setting, plain)) {
+            (HttpListen::Default, Err(StartError::Listen { address, error, .. })) => {
+                let What { name, setting, .. } = what;
                 tracing::warn!(
                     %address,
                     %error,
@@ -95,7 +97,7 @@ impl HttpBound {
             }
             (_, listening) => listening?,
         };
-        Ok(HttpBound { plain, tls: listen_all(tls)?, proxies })
+        Ok(HttpBound { plain, tls: listen_all(what.tls_setting, tls)?, proxies })
     }
 
     /// Whether there is anything to listen on with TLS.
@@ -135,10 +137,13 @@ impl HttpBound {
     }
 }
 
-fn listen_all(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, StartError> {
+fn listen_all(
+    setting: &'static str,
+    addresses: &[SocketAddr],
+) -> Result<Vec<TcpListener>, StartError> {
     let listen = |address: &SocketAddr| {
         let listening = bind(*address).and_then(|socket| socket.listen(LISTEN_BACKLOG));
-        listening.map_err(|error| StartError::Listen { address: *address, error })
+        listening.map_err(|error| StartError::Listen { address: *address, setting, error })
     };
     addresses.iter().map(listen).collect()
 }

@@ -87,8 +87,8 @@ impl Bound {
     /// The first that can't be had.
     pub fn new(config: &Config, inherited: Inherited) -> Result<Self, StartError> {
         Ok(Bound {
-            plain: take(&config.listen, inherited.plain)?,
-            tls: take(&config.tls.listen, inherited.tls)?,
+            plain: take("listen", &config.listen, inherited.plain)?,
+            tls: take("tls.listen", &config.tls.listen, inherited.tls)?,
             proxies: Proxies::new(&config.amqp.proxy_protocol_from),
             tls_proxies: Proxies::new(&config.tls.proxy_protocol_from),
         })
@@ -123,12 +123,13 @@ impl Bound {
             open_files,
             stopping: stopping.clone(),
         };
-        open(self.plain, || door(None, &self.proxies))?;
-        open(self.tls, || door(acceptor.clone(), &self.tls_proxies))
+        open("listen", self.plain, || door(None, &self.proxies))?;
+        open("tls.listen", self.tls, || door(acceptor.clone(), &self.tls_proxies))
     }
 }
 
 fn take(
+    setting: &'static str,
     addresses: &[SocketAddr],
     inherited: Vec<std::net::TcpListener>,
 ) -> Result<Vec<Taken>, StartError> {
@@ -137,7 +138,7 @@ fn take(
     }
     let bind = |address: &SocketAddr| match bind(*address) {
         Ok(socket) => Ok(Taken::Address(*address, socket)),
-        Err(error) => Err(StartError::Listen { address: *address, error }),
+        Err(error) => Err(StartError::Listen { address: *address, setting, error }),
     };
     addresses.iter().map(bind).collect()
 }
@@ -150,7 +151,11 @@ pub(crate) fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
 }
 
 /// Serves clients at these addresses, each through a door of its own.
-fn open(sockets: Vec<Taken>, door: impl Fn() -> Door) -> Result<(), StartError> {
+fn open(
+    setting: &'static str,
+    sockets: Vec<Taken>,
+    door: impl Fn() -> Door,
+) -> Result<(), StartError> {
     for socket in sockets {
         let (address, listening) = match socket {
             Taken::Address(address, socket) => (address, socket.listen(LISTEN_BACKLOG)),
@@ -160,7 +165,7 @@ fn open(sockets: Vec<Taken>, door: impl Fn() -> Door) -> Result<(), StartError> 
                 (address, TcpListener::from_std(listener))
             }
         };
-        let listener = listening.map_err(|error| StartError::Listen { address, error })?;
+        let listener = listening.map_err(|error| StartError::Listen { address, setting, error })?;
         tokio::spawn(door().accept(listener));
     }
     Ok(())

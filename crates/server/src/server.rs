@@ -35,10 +35,12 @@ pub enum StartError {
     #[error(transparent)]
     DataDir(#[from] DataDirError),
     /// An address can't be listened on.
-    #[error("can't listen on {address}: {error}{}", listen_hint(.error))]
+    #[error("can't listen on {address} ({setting}): {error}{}", listen_hint(.error))]
     Listen {
         /// The address.
         address: SocketAddr,
+        /// The setting that names it.
+        setting: &'static str,
         /// What the system said.
         error: io::Error,
     },
@@ -104,8 +106,8 @@ pub enum StartError {
 
 fn listen_hint(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::AddrInUse => " (is another broker running? choose a port with --listen)",
-        io::ErrorKind::PermissionDenied => " (ports below 1024 need privileges)",
+        io::ErrorKind::AddrInUse => ". Is another broker running? Choose another port",
+        io::ErrorKind::PermissionDenied => ". Ports below 1024 need privileges",
         _ => "",
     }
 }

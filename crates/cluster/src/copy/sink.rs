@@ -1,7 +1,7 @@
 //! A copy as it is installed.
 
 use super::{CopyError, head::Head};
-use crate::{MemberConfig, MemberError};
+use crate::{MemberConfig, MemberError, Origin};
 use bytes::Bytes;
 use courser_journal::replica::{Chunk, EntryId, Installer, Replica, ReplicaError, Vote};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl CopySink {
     /// # Errors
     /// When the copy is in use or can't be read, or a new one could not mend it.
     pub fn new(config: &MemberConfig) -> Result<Self, MemberError> {
-        let MemberConfig { dir, disk, identity, journal, .. } = config;
+        let MemberConfig { dir, disk, identity, origin, journal, .. } = config;
         let options = courser_journal::Options { threads: false, ..journal.clone() };
         let here = match Replica::open(dir, options, Arc::clone(disk), Arc::new(())) {
             Ok(replica) => {
@@ -45,6 +45,9 @@ impl CopySink {
             Err(
                 ReplicaError::MustBeRebuilt { vote, .. } | ReplicaError::HalfInstalled { vote, .. },
             ) => Here { vote, last: None },
+            Err(ReplicaError::Missing(_)) if matches!(origin, Origin::Joining) => {
+                Here { vote: Vote::default(), last: Some(EntryId::default()) }
+            }
             Err(error) => return Err(error.into()),
         };
         let config = Place { dir: dir.clone(), disk: Arc::clone(disk), identity: *identity };

@@ -39,7 +39,8 @@ pub enum Origin {
     Existing,
     /// It is empty, or there already, and the group is one of these: the same on all of them.
     Founders(Vec<NodeId>),
-    /// It is empty, or there already; a leader takes this node in.
+    /// There is none yet, and a leader takes this node in. It begins with a copy of another one's log ([`CopySink`](crate::CopySink)),
+    /// which says who the members are: the founders stand in no entry.
     Joining,
 }
 
@@ -68,6 +69,9 @@ pub enum MemberError {
         /// The group that it should belong to.
         expected: u64,
     },
+    /// There is nothing yet: the node has just been taken in.
+    #[error("the node was added, and has no copy of the log yet")]
+    Joins,
     /// The copy was never taken into use.
     #[error("the group in {} was never formed: remove the folder, and let the node join again", .0.display())]
     NeverFormed(PathBuf),
@@ -83,7 +87,10 @@ impl MemberError {
     /// Whether the node can go on with a copy of another one's log: see [`CopySink`](crate::CopySink).
     pub fn needs_copy(&self) -> bool {
         use ReplicaError::{HalfInstalled, MustBeRebuilt};
-        matches!(self, MemberError::Open(HalfInstalled { .. } | MustBeRebuilt { .. }))
+        matches!(
+            self,
+            MemberError::Joins | MemberError::Open(HalfInstalled { .. } | MustBeRebuilt { .. })
+        )
     }
 }
 
@@ -101,14 +108,18 @@ pub(super) fn open(
 fn open_replica(config: &MemberConfig, events: Arc<dyn Events>) -> Result<Replica, MemberError> {
     let MemberConfig { dir, disk, identity, origin, journal, .. } = config;
     let founders = match origin {
-        Origin::Existing => None,
+        Origin::Existing | Origin::Joining => None,
         Origin::Founders(nodes) => Some(Members::founders(nodes)),
-        Origin::Joining => Some(Members::default()),
     };
     if founders.is_some() {
         Replica::create(dir, *identity, &**disk)?;
     }
-    let replica = Replica::open(dir, journal.clone(), Arc::clone(disk), events)?;
+    let replica = match Replica::open(dir, journal.clone(), Arc::clone(disk), events) {
+        Err(ReplicaError::Missing(_)) if matches!(origin, Origin::Joining) => {
+            return Err(MemberError::Joins);
+        }
+        opened => opened?,
+    };
     let found = replica.identity().group;
     if found != identity.group {
         let expected = identity.group;

@@ -64,16 +64,6 @@ pub(super) const COMMANDS: &[Spec] = &[
         "not here: the broker writes its log to standard error, and whoever reads that keeps the files",
     ),
     absent(
-        "trace_on",
-        "Trace messages: there is no tracing",
-        "not here: the broker traces no messages",
-    ),
-    absent(
-        "trace_off",
-        "Trace messages: there is no tracing",
-        "not here: the broker traces no messages",
-    ),
-    absent(
         "enable_feature_flag",
         "Enable a feature: all are",
         "not here: there are no feature flags, every feature is on",

@@ -56,6 +56,22 @@ pub(super) const COMMANDS: &[Spec] = &[
         action: Action::Run(restart),
     },
     Spec {
+        name: "trace_on",
+        about: "Copy every message published and delivered to amq.rabbitmq.trace",
+        arguments: &[],
+        examples: &["trace_on -p orders"],
+        intent: "Starting tracing for vhost \"{vhost}\" ...",
+        action: Action::Run(trace_on),
+    },
+    Spec {
+        name: "trace_off",
+        about: "Stop copying messages to amq.rabbitmq.trace",
+        arguments: &[],
+        examples: &["trace_off -p orders"],
+        intent: "Stopping tracing for vhost \"{vhost}\" ...",
+        action: Action::Run(trace_off),
+    },
+    Spec {
         name: "update_vhost_metadata",
         about: "Change the description, tags or default queue type of a vhost",
         arguments: &[VHOST, DESCRIPTION, TAGS, TYPE],
@@ -149,20 +165,29 @@ fn add(session: &mut Session, input: &Input) -> Result<Output, Failure> {
 }
 
 fn update(session: &mut Session, input: &Input) -> Result<Output, Failure> {
-    change(session, input, said(input))
+    change(session, input.text("name"), said(input))
 }
 
 fn set_tags(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let tags = input.texts("tags").iter().map(String::as_str).collect();
-    change(session, input, Map::from_iter([("tags".to_owned(), tags)]))
+    change(session, input.text("name"), Map::from_iter([("tags".to_owned(), tags)]))
 }
 
-fn change(
-    session: &mut Session,
-    input: &Input,
-    said: Map<String, Value>,
-) -> Result<Output, Failure> {
-    let name = input.text("name");
+fn trace_on(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    trace(session, input.vhost(), true)?;
+    Ok(Output::Text(format!("Trace enabled for vhost {}", input.vhost())))
+}
+
+fn trace_off(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    trace(session, input.vhost(), false)?;
+    Ok(Output::Text(format!("Trace disabled for vhost {}", input.vhost())))
+}
+
+fn trace(session: &mut Session, vhost: &str, is_traced: bool) -> Result<Output, Failure> {
+    change(session, vhost, Map::from_iter([("tracing".to_owned(), is_traced.into())]))
+}
+
+fn change(session: &mut Session, name: &str, said: Map<String, Value>) -> Result<Output, Failure> {
     let (path, known) = find(session, name)?;
     let known = known
         .ok_or_else(|| Failure::error(DATA, format!("Virtual host '{name}' does not exist")))?;

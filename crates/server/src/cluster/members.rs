@@ -9,7 +9,7 @@ use courser_management::{Cluster, ClusterError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
 
@@ -29,7 +29,8 @@ pub(super) struct Members {
     endpoint: Arc<Endpoint>,
     links: Arc<Links>,
     roster: Arc<Roster>,
-    front: Arc<Front>,
+    /// It has what answers in the name of these members.
+    front: Weak<Front>,
     member: Arc<Slot>,
     runtime: Handle,
 }
@@ -39,10 +40,10 @@ impl Members {
         endpoint: Arc<Endpoint>,
         links: Arc<Links>,
         roster: Arc<Roster>,
-        front: Arc<Front>,
+        front: &Arc<Front>,
         member: Arc<Slot>,
     ) -> Arc<Self> {
-        let runtime = Handle::current();
+        let (front, runtime) = (Arc::downgrade(front), Handle::current());
         Arc::new(Members { endpoint, links, roster, front, member, runtime })
     }
 
@@ -126,9 +127,13 @@ impl Members {
         })
     }
 
+    fn serves(&self) -> Serves {
+        self.front.upgrade().map_or(Serves::Nobody, |front| front.serves())
+    }
+
     /// The group, if this node leads it.
     fn leading(&self) -> Result<Arc<Member>, ClusterError> {
-        match (self.member.load_full(), self.front.serves()) {
+        match (self.member.load_full(), self.serves()) {
             (Some(member), Serves::Here(_)) => Ok(member),
             _ => Err(ClusterError::Unavailable("this node does not lead the cluster".into())),
         }
@@ -202,7 +207,7 @@ impl Cluster for Members {
     }
 
     fn has_leader(&self) -> bool {
-        !matches!(self.front.serves(), Serves::Nobody)
+        !matches!(self.serves(), Serves::Nobody)
     }
 
     fn is_quorum_critical(&self) -> bool {

@@ -86,7 +86,7 @@ impl Node {
             Arc::clone(&endpoint),
             Arc::clone(&links),
             Arc::clone(&roster),
-            Arc::clone(&front),
+            &front,
             Arc::clone(&member),
         );
         front.set_relays(relay(&config, &members), metrics_relay(&members));
@@ -203,7 +203,7 @@ impl Node {
         // An error means that nobody is left to be told.
         let _ = self.stop.send(true);
         self.running.await.map_err(StopError::Panicked)?;
-        let Some(member) = self.inner.member.load_full() else { return Ok(()) };
+        let Some(member) = self.inner.member.swap(None) else { return Ok(()) };
         let closed = tokio::task::spawn_blocking(move || member.close());
         let closed = closed.await.map_err(StopError::Panicked)?;
         closed.map_err(|reason| StoreFailed { reason }.into())

@@ -47,10 +47,10 @@ impl Inner {
     async fn take_part(&self) -> Result<(), String> {
         let (formation, mut origin) = self.formation().await;
         loop {
-            let opened = self.open(&formation, origin).await?;
-            origin = Origin::Existing;
+            let opened = self.open(&formation, origin.clone()).await?;
             let lacks = match opened {
                 Ok(member) => {
+                    origin = Origin::Existing;
                     self.enter(&formation, &member).await?;
                     let lacks = tokio::select! {
                         ended = self.follow_lead(&member) => ended?,
@@ -60,12 +60,13 @@ impl Inner {
                     Some(lacks)
                 }
                 Err(error) if error.needs_copy() => {
-                    tracing::error!(%error, "this node needs a copy of another node's log");
+                    tracing::warn!(%error, "this node needs a copy of another node's log");
                     None
                 }
                 Err(error) => return Err(error.to_string()),
             };
-            self.fetch_copy(&formation, lacks).await;
+            self.fetch_copy(&formation, &origin, lacks).await;
+            origin = Origin::Existing;
         }
     }
 
@@ -163,14 +164,14 @@ impl Inner {
     }
 
     /// Takes a copy of the log from whoever leads, however long that takes.
-    async fn fetch_copy(&self, formation: &Formation, offered_by: Option<NodeId>) {
+    async fn fetch_copy(&self, formation: &Formation, origin: &Origin, offered_by: Option<NodeId>) {
         tracing::info!("this node takes a copy of the log from the node that leads");
         loop {
             let known = self.roster.others();
             let first = known.iter().filter(|node| Some(node.id) == offered_by);
             let others = known.iter().filter(|node| Some(node.id) != offered_by);
             for node in first.chain(others) {
-                let config = self.member_config(formation, Origin::Existing);
+                let config = self.member_config(formation, origin.clone());
                 let (endpoint, address) = (Arc::clone(&self.endpoint), node.address.clone());
                 let runtime = Handle::current();
                 let fetching = tokio::task::spawn_blocking(move || {

@@ -158,7 +158,7 @@ fn a_port_in_use_is_told_with_what_to_do() {
     let data = folder.path().join("data");
     let data = data.to_str().expect("text");
     let error = failed(&Process::run(&["--listen", &address, "--data-dir", data]));
-    assert!(error.contains(&address) && error.contains("--listen"), "{error}");
+    assert!(error.contains(&address) && error.contains("Choose another port"), "{error}");
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn the_manual_has_a_page_for_each_command() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().to_str().expect("text");
     assert!(Process::run(&["man", path]).status.success());
-    for (page, about) in [("courser.1", "data\\-dir"), ("courser-journal-repair.1", "Rebuild")] {
+    for (page, about) in [("courser.1", "data\\-dir"), ("courser-journal-repair.1", "Repair")] {
         let page = std::fs::read_to_string(folder.path().join(page)).expect("a page");
         assert!(page.contains(about), "{page}");
     }

@@ -155,6 +155,13 @@ fn vhosts_limits_and_policies_are_changed_and_shown() {
         broker.quiet(&["list_vhosts", "description", "tags"]).lines().last(),
         Some("c\t[x, y]")
     );
+    assert_eq!(broker.quiet(&["trace_on", "-p", "v1"]), "Trace enabled for vhost v1\n");
+    assert_eq!(
+        broker.quiet(&["list_vhosts", "description", "tracing"]).lines().last(),
+        Some("c\ttrue")
+    );
+    assert_eq!(broker.quiet(&["trace_off", "-p", "v1"]), "Trace disabled for vhost v1\n");
+    broker.refused(65, &["trace_on", "-p", "none"]);
     broker.quiet(&["set_vhost_limits", "-p", "v1", r#"{"max-connections":10}"#]);
     assert_eq!(broker.quiet(&["list_vhost_limits", "-p", "v1"]), "{\"max-connections\":10}\n");
     broker.quiet(&["clear_vhost_limits", "-p", "v1"]);

@@ -107,7 +107,7 @@ async fn metrics_are_served_likewise() {
     let mut config = config_in(&folder);
     config.metrics.listen = HttpListen::At(vec![address]);
     let error = Server::start(config).await.err().expect("it is taken").to_string();
-    assert!(error.starts_with(&format!("can't listen on {address}")), "{error}");
+    assert!(error.starts_with(&format!("can't listen on {address} (metrics.listen): ")), "{error}");
 
     let _taken = TcpListener::bind(("127.0.0.1", 15692));
     let server = TestServer::start_with(|config| config.metrics.listen = HttpListen::Default).await;
@@ -133,7 +133,10 @@ async fn an_address_that_was_chosen_and_is_taken_is_an_error() {
     let mut config = config_in(&folder);
     config.management.listen = HttpListen::At(vec![address]);
     let error = Server::start(config).await.err().expect("it is taken").to_string();
-    assert!(error.starts_with(&format!("can't listen on {address}")), "{error}");
+    assert!(
+        error.starts_with(&format!("can't listen on {address} (management.listen): ")),
+        "{error}"
+    );
 }
 
 #[tokio::test]
