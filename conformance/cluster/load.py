@@ -83,21 +83,24 @@ class Publisher(Client):
 
 
 class Consumer(Client):
-    """Takes and acknowledges; `taken` has what came, in its order, with whether it was a redelivery."""
+    """Takes and acknowledges; `taken` has what came, in its order, with whether it was a redelivery and
+    on which of its connections."""
 
     def __init__(self, nodes):
         super().__init__(nodes)
         self.taken = []
+        self.connections = 0
         self.idle_since = time.monotonic()
 
     def work(self, connection):
         channel = connection.channel()
         channel.queue_declare(QUEUE, durable=True)
         channel.basic_qos(prefetch_count=100)
+        self.connections += 1
         for method, _, body in channel.consume(QUEUE, inactivity_timeout=0.2):
             if method is not None:
                 publisher, number, _ = body.split(b" ", 2)
-                self.taken.append((int(publisher), int(number), method.redelivered))
+                self.taken.append((int(publisher), int(number), method.redelivered, self.connections))
                 self.idle_since = time.monotonic()
                 channel.basic_ack(method.delivery_tag)
             if self.ends.is_set():

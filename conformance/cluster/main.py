@@ -14,7 +14,7 @@ from nodes import PATIENCE_S, Cluster
 
 def lost(publishers, consumers):
     """What was confirmed and never came."""
-    taken = {(publisher, number) for one in consumers for publisher, number, _ in one.taken}
+    taken = {(publisher, number) for one in consumers for publisher, number, *_ in one.taken}
     return [
         (publisher.number, number)
         for publisher in publishers
@@ -24,16 +24,17 @@ def lost(publishers, consumers):
 
 
 def out_of_order(publishers, consumer):
-    """Where a message came for the first time after a later one of its publisher. With one consumer that is an error:
-    what comes again comes marked as a redelivery."""
+    """Where a message came for the first time after a later one of its publisher, on the same connection. With one consumer
+    that is an error: what comes again comes marked as a redelivery. On a new connection those begin that were on their way on
+    the one before, which a new leader does not know."""
     last, found, seen = {}, [], set()
-    for publisher, number, redelivered in consumer.taken:
+    for publisher, number, redelivered, connection in consumer.taken:
         if (publisher, number) in seen or redelivered:
             continue
         seen.add((publisher, number))
-        if number < last.get(publisher, -1):
+        if number < last.get((publisher, connection), -1):
             found.append((publisher, number))
-        last[publisher] = max(number, last.get(publisher, -1))
+        last[publisher, connection] = max(number, last.get((publisher, connection), -1))
     return found
 
 

@@ -16,7 +16,7 @@ pub(crate) fn api(
     config: &Config,
     shared: &Arc<Shared>,
     around: &Around,
-    stopping: &watch::Receiver<bool>,
+    stop: &watch::Sender<bool>,
 ) -> Arc<Api> {
     let listening = |protocol: &'static str, addresses: &[SocketAddr]| {
         let facts = |address: &SocketAddr| ListenerFacts { protocol, address: *address };
@@ -49,7 +49,7 @@ pub(crate) fn api(
     let (acceptor, logins) = (around.acceptor.clone(), Arc::clone(shared));
     let certificates =
         move || acceptor.as_ref().map(|acceptor| acceptor.certificates()).unwrap_or_default();
-    let websocket = config.management.websocket.then(|| websocket::serve(shared, stopping));
+    let websocket = config.management.websocket.then(|| websocket::serve(shared, stop));
     let settings = Settings {
         websocket,
         log: log_lines::lines(),

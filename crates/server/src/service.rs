@@ -90,7 +90,7 @@ impl Service {
             paced: 0.into(),
         });
         let gateway = gateway::start(config, &shared, &stopping).await?;
-        let api = management::api(config, &shared, around, &stopping);
+        let api = management::api(config, &shared, around, &stop);
         let exporter = metrics::exporter(config, &api, gateway.as_ref());
         timers::start(&shared.broker, around.clock.clone(), stopping);
         let checkpoints = storage.start_checkpoints();

@@ -45,10 +45,11 @@ const PROTOCOL_HEADER: &[u8] = b"AMQP";
 const PROTOCOL_HEADER_BYTES: usize = 8;
 
 /// Serves the sockets that the HTTP API hands over, until the broker stops.
-pub(crate) fn serve(shared: &Arc<Shared>, stopping: &watch::Receiver<bool>) -> ServeWebSocket {
-    let (shared, stopping) = (Arc::clone(shared), stopping.clone());
+pub(crate) fn serve(shared: &Arc<Shared>, stop: &watch::Sender<bool>) -> ServeWebSocket {
+    // A receiver of its own would count among those that a stop waits for.
+    let (shared, stop) = (Arc::clone(shared), stop.clone());
     Arc::new(move |upgraded, ends| {
-        let (shared, stopping) = (Arc::clone(&shared), stopping.clone());
+        let (shared, stopping) = (Arc::clone(&shared), stop.subscribe());
         let admission = Arc::clone(&shared.places).admit(|place| {
             tokio::spawn(run(upgraded, ends, place, shared, stopping)).abort_handle()
         });
