@@ -2,7 +2,7 @@
 
 use crate::Client;
 use courser_broker::{Broker, Limits, StateOfShard};
-use courser_journal::testing::FakeDisk;
+use courser_journal::testing::{FakeDisk, WatchedStore};
 use courser_journal::{JournalStore, Options};
 use courser_store::{MemoryGauge, ShardId, Store};
 use std::path::Path;
@@ -32,6 +32,15 @@ impl Default for Start {
 impl Start {
     /// Opens the journal on `disk`, which was never damaged, and starts a broker with what is in it.
     pub fn on(self, disk: &FakeDisk) -> (Arc<JournalStore>, Arc<Broker>, Client) {
+        let (store, _, broker, client) = self.watched_on(disk);
+        (store, broker, client)
+    }
+
+    /// As [`Start::on`], and gives what stands between the journal and the broker.
+    pub fn watched_on(
+        self,
+        disk: &FakeDisk,
+    ) -> (Arc<JournalStore>, Arc<WatchedStore>, Arc<Broker>, Client) {
         let gauge = Arc::new(MemoryGauge::default());
         let (store, recovered, _) = JournalStore::open(
             Path::new("journal"),
@@ -42,12 +51,12 @@ impl Start {
             &mut |_| {},
         )
         .expect("a journal that was never damaged opens");
-        let dyn_store = Arc::clone(&store) as Arc<dyn Store>;
-        let broker = Broker::new(dyn_store, gauge, Limits::default(), self.seed);
+        let watched = Arc::new(WatchedStore::new(Arc::clone(&store) as Arc<dyn Store>));
+        let broker = Broker::new(Arc::clone(&watched) as _, gauge, Limits::default(), self.seed);
         broker.set_time(self.now_ms);
         broker.restore(recovered).expect("what was written can be read");
         let client = Client::new(&broker);
-        (store, broker, client)
+        (store, watched, broker, client)
     }
 }
 

@@ -34,6 +34,11 @@ impl WatchedStore {
         *self.before_append.lock() = Some(Box::new(call));
     }
 
+    /// Nothing is called before the next change any more.
+    pub fn call_nothing(&self) {
+        *self.before_append.lock() = None;
+    }
+
     /// Says that it has enough to write, or has not.
     pub fn set_behind(&self, is_behind: bool) {
         self.is_behind.store(is_behind, Ordering::Relaxed);

@@ -3,6 +3,7 @@
 mod bounded;
 mod delays;
 mod operations;
+mod syncs;
 
 use crate::client::{Client, PLAIN, Received, short};
 use crate::full::use_up_all_room;
@@ -10,7 +11,7 @@ use crate::history::{History, Op, QueueState, State};
 use crate::start::{Start, checkpoint};
 use courser_broker::Broker;
 use courser_codec::{Method, basic};
-use courser_journal::testing::{FakeDisk, Faults, Rng};
+use courser_journal::testing::{FakeDisk, Faults, Rng, WatchedStore};
 use courser_journal::{JournalStore, Options};
 use courser_store::Log;
 use std::collections::{BTreeSet, VecDeque};
@@ -47,6 +48,8 @@ pub struct World {
 /// A broker that runs, and its client.
 struct Running {
     store: Arc<JournalStore>,
+    /// Between the journal and the broker.
+    watched: Arc<WatchedStore>,
     broker: Arc<Broker>,
     client: Client,
     /// Publishes that wait for their confirm: number, end of the log behind them.
@@ -151,9 +154,10 @@ impl World {
             seed: self.rng.number(),
             now_ms,
         };
-        let (store, broker, client) = start.on(&self.disk);
+        let (store, watched, broker, client) = start.watched_on(&self.disk);
         self.broker = Some(Running {
             store,
+            watched,
             broker,
             client,
             unconfirmed: VecDeque::new(),
@@ -223,6 +227,10 @@ impl World {
 
     fn step(&mut self) {
         self.end_before = self.running().store.end().0;
+        if self.rng.one_in(3) {
+            let appends = self.rng.below(3);
+            self.sync_after(appends);
+        }
         match self.rng.below(106) {
             100 | 39..=42 if self.expires => self.pass_time(),
             100 => self.fill_the_disk(),
@@ -248,6 +256,7 @@ impl World {
             83..=86 => self.running().store.journal().maintain_once(),
             _ => drop(self.running().store.journal().flush_once()),
         }
+        self.running().watched.call_nothing();
         self.note_expired();
         self.receive();
     }
