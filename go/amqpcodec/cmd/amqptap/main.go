@@ -36,16 +36,16 @@ Relays AMQP 0-9-1 connections to a broker and shows the frames that pass.
 
   --only NAME,...        only these: methods such as basic.publish or queue.*, header, body, heartbeat
   --channel NUMBER       only this channel
-  --body OCTETS          how much of a body to show; 0 only its size, -1 no body frames (default 64)
-  --secrets              show what clients log in with, which is hidden otherwise
+  --body BYTES           how much of a body to show; 0 only its size, -1 no body frames (default 64)
+  --secrets              show credentials, which are hidden otherwise
 
-  --json                 an object a line instead of text
+  --json                 one JSON object per line instead of text
   --color WHEN           auto (default: on a terminal), always, never
-  --max-connections N    relayed at once; further ones wait (default 10000)
+  --max-connections N    relayed at the same time; further ones wait (default 10000)
   --help                 this text
 
-Clients need no change but the port. To see the traffic of one that uses TLS, let it connect without, and give the
-broker as amqps://. What amqptap does not understand it relays all the same, and says so. Ctrl-C ends it.
+Change only the port that clients connect to. To see the traffic of a TLS client, let it connect without TLS, and give the
+broker as amqps://. Whatever amqptap cannot decode it relays unchanged, and says so. Ctrl-C ends it.
 
   amqptap --broker rabbit.example:5672
   amqptap --only 'basic.*,header' --json | jq 'select(.method == "basic.publish").fields'
