@@ -144,7 +144,8 @@ def _written(measured: dict, load: str) -> str:
         if WORKLOADS[workload].durable:
             cells = [results.of(measured, load, workload, name) for name in names]
             written = [results.median(runs, "written_bytes_per_message") for runs in cells]
-            rows.append([workload, *(number(count / WORKLOADS[workload].size_bytes) for count in written)])
+            size = WORKLOADS[workload].size_bytes
+            rows.append([workload, *("" if count is None else number(count / size) for count in written)])
     header = ["workload", *(_title(measured, name) for name in names)]
     return (
         "Bytes written to the disk, by whatever ran, for each byte of a published body:\n\n" + table(header, rows)
