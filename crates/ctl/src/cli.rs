@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 const ABOUT: &str = "Operate a running broker: inspect, change and check it";
 
-const WHICH: &str = "Which broker: --url, or a context, or the broker on this machine, whose data folder is --data-dir, \
+const WHICH: &str = "The broker is the one at --url, a saved context, or the one on this machine, with its data in --data-dir, \
                      ./courser-data or /var/lib/courser. Its socket there needs no password; only root and the user \
                      that the broker runs as may use it.";
 
@@ -70,13 +70,13 @@ pub(crate) fn connection() -> [Arg; 6] {
             .value_parser(path())
             .env("COURSER_CTL_CA")
             .global(true)
-            .help("Authorities of the broker's certificate, in PEM form [default: this machine's]"),
+            .help("CA certificates to trust, in PEM format [default: the system's]"),
         Arg::new("context")
             .long("context")
             .value_name("NAME")
             .env("COURSER_CTL_CONTEXT")
             .global(true)
-            .help("A broker that 'context add' has given a name"),
+            .help("A broker saved with 'context add'"),
         Arg::new("timeout")
             .short('t')
             .long("timeout")
@@ -84,7 +84,7 @@ pub(crate) fn connection() -> [Arg; 6] {
             .global(true)
             .value_parser(parse_seconds)
             .default_value("60")
-            .help("How long everything may take"),
+            .help("Time limit for the whole command"),
     ]
 }
 
@@ -111,14 +111,14 @@ fn style() -> [Arg; 5] {
             .help("The virtual host [default: /]"),
         Arg::new("formatter")
             .long("formatter")
-            .value_name("FORM")
+            .value_name("FORMAT")
             .value_parser(value_parser!(Format))
             .default_value("table")
             .global(true)
-            .help("How the answer is written"),
-        flag("quiet").short('q').help("Say nothing but the answer"),
-        flag("silent").short('s').help("Nor the names of columns"),
-        flag("no-table-headers").help("Leave out the names of columns"),
+            .help("Output format"),
+        flag("quiet").short('q').help("Print only the result"),
+        flag("silent").short('s').help("Print only the result, without column names"),
+        flag("no-table-headers").help("Leave out the column names"),
     ]
 }
 
@@ -164,7 +164,7 @@ fn arg(argument: &Argument) -> Arg {
 }
 
 fn context() -> Command {
-    let name = || Arg::new("name").required(true).help("Its name");
+    let name = || Arg::new("name").required(true).help("The context's name");
     Command::new("context")
         .about("Named brokers, saved in ~/.config/courser/contexts.yaml")
         .subcommand_required(true)
@@ -175,15 +175,15 @@ fn context() -> Command {
         )
         .subcommand(
             Command::new("add")
-                .about("Save the broker of --url, --user, --password-file and --ca, or that of --data-dir, under a name")
+                .about("Save --url, --user, --password-file and --ca, or --data-dir, under a name")
                 .arg(name())
                 .arg(
                     Arg::new("keep-password").long("keep-password").action(ArgAction::SetTrue).help(
-                        "Save the password itself, from --password-file or COURSER_CTL_PASSWORD, not the path of the file",
+                        "Save the password itself, from --password-file or COURSER_CTL_PASSWORD, instead of the file's path",
                     ),
                 ),
         )
-        .subcommand(Command::new("use").about("Make it the default").arg(name()))
-        .subcommand(Command::new("list").about("List them, without passwords"))
-        .subcommand(Command::new("remove").about("Remove it").arg(name()))
+        .subcommand(Command::new("use").about("Make a context the default").arg(name()))
+        .subcommand(Command::new("list").about("List contexts, without passwords"))
+        .subcommand(Command::new("remove").about("Remove a context").arg(name()))
 }

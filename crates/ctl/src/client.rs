@@ -54,7 +54,7 @@ impl Answer {
         let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
         match &body["reason"] {
             Value::String(reason) => reason.trim_end().to_owned(),
-            Value::Null => format!("the broker answers with status {}", self.status),
+            Value::Null => format!("the broker answered with status {}", self.status),
             other => other.to_string(),
         }
     }
@@ -187,9 +187,9 @@ pub fn good(answer: Answer) -> Result<Answer, Failure> {
             Failure::error(NO_PERMISSION, "the user or the password is wrong")
         }
         401 => {
-            Failure::error(NO_PERMISSION, format!("this is not permitted to the user: {reason}"))
+            Failure::error(NO_PERMISSION, format!("the user is not permitted to do this: {reason}"))
         }
-        404 => Failure::error(DATA, format!("there is no such thing: {reason}")),
+        404 => Failure::error(DATA, format!("not found: {reason}")),
         _ => Failure::error(UNAVAILABLE, reason),
     })
 }

@@ -21,7 +21,7 @@ pub(crate) fn run(matches: &ArgMatches, wanted: Wanted) -> Result<Output, Failur
             let hint = if current {
                 String::new()
             } else {
-                format!("; 'courser ctl context use {name}' takes it")
+                format!("; 'courser ctl context use {name}' makes it the default")
             };
             Ok(Output::Text(format!("Added context {name}{hint}")))
         }
@@ -30,7 +30,7 @@ pub(crate) fn run(matches: &ArgMatches, wanted: Wanted) -> Result<Output, Failur
             contexts.named(&name)?;
             contexts.current = Some(name.clone());
             contexts.save()?;
-            Ok(Output::Text(format!("From now on {name} is meant where nothing else is said")))
+            Ok(Output::Text(format!("{name} is now the default context")))
         }
         Some(("remove", matches)) => {
             let name = name(matches);
@@ -49,7 +49,7 @@ fn made(name: String, wanted: Wanted, keeps_password: bool) -> Result<Context, F
     let mut context = Context { name, ..Context::default() };
     let Some(url) = wanted.url else {
         let folder = wanted.data_dir.ok_or_else(|| {
-            Failure::usage("say which broker is meant: --url and --user, or --data-dir for one on this machine")
+            Failure::usage("give --url and --user, or --data-dir for a broker on this machine")
         })?;
         context.socket = Some(whole(&folder.join(SOCKET))?);
         return Ok(context);

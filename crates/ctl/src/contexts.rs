@@ -88,7 +88,9 @@ impl Contexts {
         let contexts = read.unwrap_or_default();
         let mode = fs::metadata(path).map_err(|error| fail(&error))?.permissions().mode();
         if mode & 0o077 != 0 && contexts.contexts.iter().any(|one| one.password.is_some()) {
-            return Err(fail(&"it holds a password, and others may read it: chmod 600 it"));
+            return Err(fail(
+                &"it contains a password and others can read it: run chmod 600 on it",
+            ));
         }
         Ok(contexts)
     }
@@ -99,10 +101,10 @@ impl Contexts {
     /// If that is not possible.
     pub fn save(&self) -> Result<(), Failure> {
         let path = path().ok_or_else(|| {
-            Failure::error(CONFIG, "there is no home folder to keep contexts in: set HOME")
+            Failure::error(CONFIG, "there is no home folder for the contexts file: set HOME")
         })?;
         self.write(&path).map_err(|error| {
-            Failure::error(CANT_CREATE, format!("{} can't be written: {error}", path.display()))
+            Failure::error(CANT_CREATE, format!("can't write {}: {error}", path.display()))
         })
     }
 
@@ -138,7 +140,7 @@ impl Contexts {
         self.contexts.iter().find(|context| context.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.contexts.iter().map(|one| &*one.name).collect();
             let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            Failure::error(DATA, format!("there is no context '{name}'; there is {known}"))
+            Failure::error(DATA, format!("there is no context '{name}'; saved contexts: {known}"))
         })
     }
 

@@ -49,7 +49,7 @@ impl Failure {
 
     /// The broker answered something that it never should.
     pub fn answer(what: impl fmt::Display) -> Self {
-        Failure::error(UNAVAILABLE, format!("the broker's answer can't be understood: {what}"))
+        Failure::error(UNAVAILABLE, format!("unexpected answer from the broker: {what}"))
     }
 }
 

@@ -76,7 +76,7 @@ impl Input {
         }
         let mut text = String::new();
         let read = std::io::stdin().lock().take(PASSWORD_BYTES_MAX).read_to_string(&mut text);
-        read.map_err(|error| Failure::usage(format!("no password can be read: {error}")))?;
+        read.map_err(|error| Failure::usage(format!("can't read the password: {error}")))?;
         match text.lines().next() {
             Some(line) if !line.is_empty() => Ok(line.to_owned()),
             _ => Err(Failure::usage("password cannot be empty")),

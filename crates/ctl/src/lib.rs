@@ -81,7 +81,7 @@ impl Ctl {
             return style.write(context_command::run(matches, wanted)?, &mut out);
         }
         let spec = commands::find(name)
-            .ok_or_else(|| Failure::usage(format!("there is no command {name}")))?;
+            .ok_or_else(|| Failure::usage(format!("unknown command {name}")))?;
         let timeout = matches.get_one::<Duration>("timeout").copied().unwrap_or_default();
         let input = Input::new(spec, matches);
         // What asks no broker needs none.

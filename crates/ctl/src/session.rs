@@ -62,7 +62,7 @@ impl Session {
                 return Err(Failure::error(code, input.fill(text, str::to_owned)));
             }
         };
-        let Value::Array(found) = found else { return Err(Failure::answer("it is no list")) };
+        let Value::Array(found) = found else { return Err(Failure::answer("it is not a list")) };
         let row = |one: &Value| columns.iter().map(|(_, from)| value(one, *from)).collect();
         Ok(Output::Rows {
             columns: columns.iter().map(|(name, _)| (*name).to_owned()).collect(),
@@ -122,7 +122,7 @@ fn chosen(list: &List, input: &Input) -> Result<Vec<(&'static str, From)>, Failu
     }
     let names: Vec<&str> = list.columns.iter().map(|(name, _)| *name).collect();
     Err(Failure::usage(format!(
-        "Info key(s) {} are not supported. There are: {}",
+        "Info key(s) {} are not supported. Supported: {}",
         unknown.join(", "),
         names.join(", ")
     )))

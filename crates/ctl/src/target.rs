@@ -127,7 +127,7 @@ impl Wanted {
         let of_context = |pick: fn(&Context) -> Option<String>| context.and_then(pick);
         let user = self.user.clone().or_else(|| of_context(|context| context.user.clone()));
         remote.user = user.ok_or_else(|| {
-            Failure::usage(format!("say with --user who asks {url}, and with --password-file or COURSER_CTL_PASSWORD the password"))
+            Failure::usage(format!("{url} needs a login: give --user, and the password with --password-file or COURSER_CTL_PASSWORD"))
         })?;
         let file = self.password_file.clone();
         remote.password = match (file, &self.password) {
@@ -139,14 +139,12 @@ impl Wanted {
             }
             .ok_or_else(|| {
                 let user = &remote.user;
-                Failure::usage(format!("the password of {user} is missing: name a file with --password-file, or set COURSER_CTL_PASSWORD"))
+                Failure::usage(format!("the password of {user} is missing: give --password-file, or set COURSER_CTL_PASSWORD"))
             })?,
         };
         remote.ca = self.ca.clone().or_else(|| context.and_then(|context| context.ca.clone()));
         if remote.ca.is_some() && !remote.tls {
-            return Err(Failure::usage(format!(
-                "--ca does not go with {url}: only https has certificates"
-            )));
+            return Err(Failure::usage(format!("--ca needs an https URL, not {url}")));
         }
         Ok(remote)
     }
@@ -154,13 +152,13 @@ impl Wanted {
 
 /// The parts of a URL, without credentials.
 pub fn parse(url: &str) -> Result<Remote, Failure> {
-    let wrong = |why: &str| Failure::usage(format!("'{url}' is no address of a broker: {why}"));
+    let wrong = |why: &str| Failure::usage(format!("'{url}' is not the URL of a broker: {why}"));
     let uri: Uri =
         url.parse().map_err(|_| wrong("expected a URL such as http://127.0.0.1:15672"))?;
     let tls = match uri.scheme_str() {
         Some("http") => false,
         Some("https") => true,
-        _ => return Err(wrong("it has to begin with http:// or https://")),
+        _ => return Err(wrong("it must begin with http:// or https://")),
     };
     let authority = uri.authority().ok_or_else(|| wrong("the host is missing"))?;
     if authority.as_str().contains('@') {
@@ -174,7 +172,7 @@ pub fn parse(url: &str) -> Result<Remote, Failure> {
     let path = uri.path().trim_end_matches('/');
     let prefix = path.strip_suffix("/api").unwrap_or(path).to_owned();
     if uri.query().is_some() {
-        return Err(wrong("nothing may come behind a question mark"));
+        return Err(wrong("it must not have a query"));
     }
     Ok(Remote { tls, host, port, prefix, user: String::new(), password: String::new(), ca: None })
 }
@@ -182,7 +180,7 @@ pub fn parse(url: &str) -> Result<Remote, Failure> {
 /// The first line of a file.
 pub fn password_of(file: &Path) -> Result<String, Failure> {
     let fail = |why: &dyn std::fmt::Display| {
-        Failure::error(DATA, format!("the password can't be read from {}: {why}", file.display()))
+        Failure::error(DATA, format!("can't read the password from {}: {why}", file.display()))
     };
     let opened = std::fs::File::open(file).map_err(|error| fail(&error))?;
     let mut text = String::new();
@@ -205,13 +203,13 @@ fn local() -> Result<Target, Failure> {
         match std::fs::metadata(socket) {
             Ok(found) if found.file_type().is_socket() => return Ok(Target::Local(socket.clone())),
             Ok(_) => {
-                let text = format!("{} is no socket", socket.display());
+                let text = format!("{} is not a socket", socket.display());
                 return Err(Failure::error(CONFIG, text));
             }
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
                 let text = format!(
-                    "{} belongs to the user that the broker runs as: become that user or root, or name an \
-                     HTTP API with --url",
+                    "{} belongs to the user that the broker runs as: become that user or root, or give \
+                     an HTTP API with --url",
                     socket.display()
                 );
                 return Err(Failure::error(crate::failure::NO_PERMISSION, text));
@@ -223,8 +221,8 @@ fn local() -> Result<Target, Failure> {
     Err(Failure::error(
         UNAVAILABLE,
         format!(
-            "no broker was found on this machine: there is no {}. Name its data folder with --data-dir, or \
-             its HTTP API with --url",
+            "no broker was found on this machine: there is no {}. Give its data folder with --data-dir, or its \
+             HTTP API with --url",
             looked.join(", and no ")
         ),
     ))

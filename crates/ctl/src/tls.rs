@@ -27,16 +27,19 @@ pub async fn connect(remote: &Remote, stream: TcpStream) -> Result<TlsStream<Tcp
     let config = config.map_err(|error| Failure::error(UNAVAILABLE, error))?;
     let config = config.with_root_certificates(roots).with_no_client_auth();
     let name = ServerName::try_from(remote.host.clone())
-        .map_err(|_| Failure::usage(format!("'{}' is no name of a host", remote.host)))?;
+        .map_err(|_| Failure::usage(format!("'{}' is not a host name", remote.host)))?;
     let connector = TlsConnector::from(Arc::new(config));
     connector.connect(name, stream).await.map_err(|error| {
-        Failure::error(UNAVAILABLE, format!("no TLS with {remote}: {error}{}", hint(&error)))
+        Failure::error(
+            UNAVAILABLE,
+            format!("the TLS handshake with {remote} failed: {error}{}", hint(&error)),
+        )
     })
 }
 
 fn hint(error: &std::io::Error) -> &'static str {
     if error.to_string().contains("UnknownIssuer") {
-        " (name the authority of its certificate with --ca)"
+        " (give the CA that issued its certificate with --ca)"
     } else {
         ""
     }
@@ -44,7 +47,7 @@ fn hint(error: &std::io::Error) -> &'static str {
 
 fn named(path: &Path) -> Result<RootCertStore, Failure> {
     let fail = |why: &dyn std::fmt::Display| {
-        Failure::error(CONFIG, format!("no authorities can be read from {}: {why}", path.display()))
+        Failure::error(CONFIG, format!("can't read CA certificates from {}: {why}", path.display()))
     };
     let certificates = CertificateDer::pem_file_iter(path).map_err(|error| fail(&error))?;
     let mut roots = RootCertStore::empty();
@@ -53,7 +56,7 @@ fn named(path: &Path) -> Result<RootCertStore, Failure> {
         roots.add(certificate).map_err(|error| fail(&error))?;
     }
     match roots.is_empty() {
-        true => Err(fail(&"there is no certificate in it")),
+        true => Err(fail(&"it contains no certificate")),
         false => Ok(roots),
     }
 }
@@ -65,7 +68,7 @@ fn of_this_machine() -> Result<RootCertStore, Failure> {
     match roots.is_empty() {
         true => Err(Failure::error(
             CONFIG,
-            "this machine has no certificates of authorities: name some with --ca",
+            "the system has no CA certificates: give a file of them with --ca",
         )),
         false => Ok(roots),
     }

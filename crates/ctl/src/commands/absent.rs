@@ -2,7 +2,7 @@
 
 use crate::spec::{Action, Argument, Spec, any};
 
-const ANYTHING: Argument = any("arguments", "Whatever it takes there");
+const ANYTHING: Argument = any("arguments", "Ignored");
 
 const fn absent(name: &'static str, about: &'static str, why: &'static str) -> Spec {
     Spec {
@@ -15,9 +15,10 @@ const fn absent(name: &'static str, about: &'static str, why: &'static str) -> S
     }
 }
 
-const CLUSTER: &str = "not here: a broker is a node by itself, and there is no cluster to change";
-const PROCESS: &str = "not here: the broker is started and stopped by the system. Use systemctl stop courser, or send it \
-                       SIGTERM";
+const CLUSTER: &str = "not supported: use 'courser ctl cluster add' and 'courser ctl cluster remove'. A node's name is \
+                       the setting cluster.node_name";
+const PROCESS: &str = "not supported: the system starts and stops the broker. Use systemctl start courser and systemctl stop \
+                       courser, or send it SIGTERM";
 
 pub(super) const COMMANDS: &[Spec] = &[
     absent("stop", "Stop the broker: the system does that", PROCESS),
@@ -26,46 +27,50 @@ pub(super) const COMMANDS: &[Spec] = &[
     absent("start_app", "Start the broker: the system does that", PROCESS),
     absent(
         "reset",
-        "Forget everything",
-        "not here: stop the broker, and take its data folder away",
+        "Delete everything: remove the data folder instead",
+        "not supported: stop the broker and remove its data folder",
     ),
     absent(
         "force_reset",
-        "Forget everything",
-        "not here: stop the broker, and take its data folder away",
+        "Delete everything: remove the data folder instead",
+        "not supported: stop the broker and remove its data folder",
     ),
-    absent("join_cluster", "Join a cluster: there is none", CLUSTER),
-    absent("forget_cluster_node", "Remove a node from a cluster: there is none", CLUSTER),
-    absent("rename_cluster_node", "Rename a node of a cluster: there is none", CLUSTER),
+    absent("join_cluster", "Join a cluster: use cluster add instead", CLUSTER),
+    absent(
+        "forget_cluster_node",
+        "Remove a node from a cluster: use cluster remove instead",
+        CLUSTER,
+    ),
+    absent("rename_cluster_node", "Rename a node of a cluster: a setting does that", CLUSTER),
     absent(
         "eval",
-        "Run Erlang: there is none",
-        "not here: the broker is no Erlang program and evaluates nothing",
+        "Evaluate Erlang: Courser does not run on Erlang",
+        "not supported: the broker is not an Erlang program",
     ),
     absent(
         "set_vm_memory_high_watermark",
         "Limit memory: a setting does that",
-        "not here: set limits.memory_high_bytes in the broker's settings; it counts from the next start",
+        "not supported: set limits.memory_high_bytes in the broker's settings and restart it",
     ),
     absent(
         "set_disk_free_limit",
-        "Limit disk use: the journal does that",
-        "not here: the journal keeps a reserve of its own (journal.spare_segments), and publishers are held back before \
-         the disk is full",
+        "Limit disk use: the journal keeps a reserve",
+        "not supported: the journal keeps a reserve of its own (journal.spare_segments), and the broker blocks publishers \
+         before the disk is full",
     ),
     absent(
         "set_log_level",
         "Change the log level: a setting does that",
-        "not here: set log.level in the broker's settings; it counts from the next start",
+        "not supported: set log.level in the broker's settings and restart it",
     ),
     absent(
         "rotate_logs",
-        "Start a new log file: whatever stores the log does that",
-        "not here: the broker writes its log to standard error, and whoever reads that keeps the files",
+        "Start a new log file: the system stores the log",
+        "not supported: the broker logs to standard error; rotate the log where it is stored",
     ),
     absent(
         "enable_feature_flag",
-        "Enable a feature: all are",
-        "not here: there are no feature flags, every feature is on",
+        "Enable a feature: all are enabled",
+        "not needed: there are no feature flags, and every feature is enabled",
     ),
 ];

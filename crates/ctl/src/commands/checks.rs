@@ -46,7 +46,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "check_local_alarms",
-        "The same: there is one node",
+        "The same as check_alarms",
         [],
         "-q check_local_alarms",
         "Asking the broker to report any local resource alarms ...",
@@ -54,7 +54,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "check_port_listener",
-        "Something listens on a port",
+        "A listener is active on a port",
         [required("port", "The port")],
         "check_port_listener 5672",
         "Asking the broker if there's an active listener on port {port} ...",
@@ -62,7 +62,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "check_protocol_listener",
-        "Something listens for a protocol",
+        "A listener is active for a protocol",
         [required("protocol", "amqp, amqp/ssl, http or https")],
         "check_protocol_listener amqp",
         "Asking the broker if there's an active listener for protocol {protocol} ...",
@@ -86,7 +86,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "check_if_node_is_quorum_critical",
-        "The node may be stopped: there is only one",
+        "The cluster keeps a majority without this node; a single broker passes",
         [],
         "check_if_node_is_quorum_critical",
         "Checking if the node is critical for quorum of any queues/streams ...",
@@ -94,7 +94,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "node_health_check",
-        "The old name of check_running",
+        "An old name of check_running",
         [],
         "node_health_check",
         "",
@@ -149,7 +149,7 @@ fn alarms(session: &mut Session, _: &Input) -> Result<Output, Failure> {
 fn port(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let port = input.text("port");
     if port.parse::<u16>().is_err() {
-        return Err(Failure::usage(format!("'{port}' is no port")));
+        return Err(Failure::usage(format!("'{port}' is not a port number")));
     }
     match check(session, &format!("port-listener/{}", segment(port)))? {
         None => said(format!("A listener for port {port} is running.")),
@@ -216,7 +216,7 @@ fn vhosts(session: &mut Session, _: &Input) -> Result<Output, Failure> {
 
 fn quorum(session: &mut Session, _: &Input) -> Result<Output, Failure> {
     match check(session, "node-is-quorum-critical")? {
-        None => said("The check has passed: nothing hangs on this node alone".to_owned()),
+        None => said("The check passed: no quorum depends on this node".to_owned()),
         Some(found) => Err(failed(crate::format::cell(&found["reason"]))),
     }
 }

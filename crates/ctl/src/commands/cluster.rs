@@ -16,10 +16,7 @@ pub(super) const COMMANDS: &[Spec] = &[Spec {
     about: "The cluster: status, add ADDRESS, remove NODE, transfer-leader [NODE], drain NODE",
     arguments: &[
         required("action", "status, add, remove, transfer-leader or drain"),
-        optional(
-            "what",
-            "For add the host:port where other nodes reach it; otherwise a node's name",
-        ),
+        optional("what", "For add, the node's address as host:port; otherwise its name"),
     ],
     examples: &[
         "cluster status",
@@ -40,11 +37,11 @@ fn run(session: &mut Session, input: &Input) -> Result<Output, Failure> {
         ("remove", Some(node)) => remove(session, node),
         ("transfer-leader", to) => transfer(session, to),
         ("drain", Some(node)) => drain(session, node),
-        ("add", None) => Err(Failure::usage("add wants the node's address, as host:port")),
-        ("remove" | "drain", None) => Err(Failure::usage("which node? Its name is wanted")),
-        ("status", Some(_)) => Err(Failure::usage("status wants nothing more")),
+        ("add", None) => Err(Failure::usage("add needs the node's address, as host:port")),
+        ("remove" | "drain", None) => Err(Failure::usage("remove and drain need a node's name")),
+        ("status", Some(_)) => Err(Failure::usage("status takes no further argument")),
         (other, _) => Err(Failure::usage(format_args!(
-            "no action '{other}': there are status, add, remove, transfer-leader and drain"
+            "unknown action '{other}': use status, add, remove, transfer-leader or drain"
         ))),
     }
 }
@@ -84,14 +81,14 @@ fn send(session: &mut Session, method: Method, path: &str, sent: Bytes) -> Resul
 fn add(session: &mut Session, address: &str) -> Result<Output, Failure> {
     let sent = body(&json!({ "address": address }));
     send(session, Method::POST, "/api/cluster/nodes", sent)?;
-    Ok(Output::Text(format!("The node at {address} is added. It votes when it has caught up.")))
+    Ok(Output::Text(format!("Added the node at {address}. It votes once it has caught up.")))
 }
 
 fn remove(session: &mut Session, node: &str) -> Result<Output, Failure> {
     let path = format!("/api/cluster/nodes/{}", segment(node));
     send(session, Method::DELETE, &path, Bytes::new())?;
     Ok(Output::Text(format!(
-        "Node {node} is removed. Stop it, and never start it again with this data folder."
+        "Removed node {node}. Stop it, and do not start it again with this data folder."
     )))
 }
 
@@ -99,7 +96,7 @@ fn transfer(session: &mut Session, to: Option<&str>) -> Result<Output, Failure> 
     let sent = to.map_or_else(|| json!({}), |node| json!({ "node": node }));
     let answer = session.client.call(Method::PUT, "/api/cluster/leader", body(&sent))?;
     let leader = good(answer)?.json()?;
-    Ok(Output::Text(format!("Node {} is to lead.", cell(&leader["leader"]))))
+    Ok(Output::Text(format!("Transferring leadership to node {}.", cell(&leader["leader"]))))
 }
 
 /// Sees to it that a node can be stopped: it does not lead, and there is a majority without it.
@@ -110,7 +107,7 @@ fn drain(session: &mut Session, node: &str) -> Result<Output, Failure> {
     let Some(member) = members.iter().find(find) else {
         return Err(Failure::error(
             crate::failure::DATA,
-            format_args!("no member has the name '{node}'"),
+            format_args!("no member is named '{node}'"),
         ));
     };
     let votes = |one: &&Value| one["role"].as_str() != Some("learner");
@@ -118,11 +115,13 @@ fn drain(session: &mut Session, node: &str) -> Result<Output, Failure> {
     let others = members.iter().filter(there).filter(|one| !find(one)).count() as u64;
     if votes(&member) && others < status["majority"].as_u64().unwrap_or(u64::MAX) {
         let why =
-            format!("without node {node} the cluster has no majority: bring the others back first");
+            format!("without node {node} the cluster has no majority: start the other nodes first");
         return Err(Failure::error(crate::failure::UNAVAILABLE, why));
     }
     if member["role"].as_str() == Some("leader") {
         transfer(session, None)?;
     }
-    Ok(Output::Text(format!("Node {node} can be stopped: others lead, and are a majority.")))
+    Ok(Output::Text(format!(
+        "Node {node} can be stopped: the other nodes have a leader and a majority."
+    )))
 }

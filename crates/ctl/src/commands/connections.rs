@@ -9,13 +9,13 @@ use bytes::Bytes;
 use hyper::Method;
 use serde_json::Value;
 
-const REASON: Argument = required("reason", "What its client is told");
+const REASON: Argument = required("reason", "The reason that the client is given");
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec {
         name: "close_connection",
         about: "Close a connection",
-        arguments: &[required("pid", "Its pid, as list_connections pid shows it"), REASON],
+        arguments: &[required("pid", "The connection's pid, from 'list_connections pid'"), REASON],
         examples: &["close_connection '127.0.0.1:55992 -> 127.0.0.1:5672' 'go away'"],
         intent: "Closing connection {pid}, reason: {reason}...",
         action: Action::Run(close),
@@ -25,8 +25,8 @@ pub(super) const COMMANDS: &[Spec] = &[
         about: "Close all connections of a vhost, or of the broker",
         arguments: &[
             REASON,
-            flag("global", "Those of all vhosts"),
-            option("limit", "Close no more than this many [default: all]"),
+            flag("global", "Connections of all vhosts"),
+            option("limit", "Close at most this many [default: all]"),
         ],
         examples: &[
             "close_all_connections -p orders 'maintenance'",
@@ -48,7 +48,7 @@ pub(super) const COMMANDS: &[Spec] = &[
 /// Closes one. Whether it was still there.
 fn close_named(session: &mut Session, name: &str, reason: &str) -> Result<bool, Failure> {
     if reason.chars().any(char::is_control) || !reason.is_ascii() {
-        return Err(Failure::usage("a reason can only have letters, digits and signs of ASCII"));
+        return Err(Failure::usage("the reason may contain only printable ASCII characters"));
     }
     let path = format!("/api/connections/{}", segment(name));
     let headers = [("x-reason", reason)];
@@ -64,9 +64,7 @@ fn close(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     match close_named(session, name, input.text("reason"))? {
         true => Ok(Output::Nothing),
         false => {
-            let why = format!(
-                "there is no connection '{name}': list_connections pid shows those that there are"
-            );
+            let why = format!("there is no connection '{name}': 'list_connections pid' shows all");
             Err(Failure::error(DATA, why))
         }
     }

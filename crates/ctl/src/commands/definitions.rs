@@ -30,7 +30,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     Spec {
         name: "import_definitions",
         about: "Create what a definitions file describes; existing objects stay",
-        arguments: &[optional("file", "The file; standard input if it is left out")],
+        arguments: &[optional("file", "The file; standard input if left out")],
         examples: &[
             "import_definitions definitions.json",
             "import_definitions -p orders < orders.json",
@@ -64,9 +64,7 @@ fn export(session: &mut Session, input: &Input) -> Result<Output, Failure> {
         opened.write_all(&document)?;
         opened.sync_all()
     });
-    written.map_err(|error| {
-        Failure::error(CANT_CREATE, format!("{file} can't be written: {error}"))
-    })?;
+    written.map_err(|error| Failure::error(CANT_CREATE, format!("can't write {file}: {error}")))?;
     Ok(Output::Nothing)
 }
 
@@ -75,7 +73,10 @@ fn import(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let document = read(from)?;
     // A mistake in the file is best said before anything is changed.
     serde_json::from_slice::<Value>(&document).map_err(|error| {
-        Failure::error(DATA, format!("{} is no JSON: {error}", from.unwrap_or("standard input")))
+        Failure::error(
+            DATA,
+            format!("{} is not valid JSON: {error}", from.unwrap_or("standard input")),
+        )
     })?;
     if session.style.says_intent() {
         match from {
@@ -95,7 +96,7 @@ fn read(from: Option<&str>) -> Result<Vec<u8>, Failure> {
         ),
         _ => Failure::error(
             DATA,
-            format!("{} can't be read: {error}", from.unwrap_or("standard input")),
+            format!("can't read {}: {error}", from.unwrap_or("standard input")),
         ),
     };
     let mut document = Vec::new();
@@ -109,8 +110,8 @@ fn read(from: Option<&str>) -> Result<Vec<u8>, Failure> {
         true => Err(Failure::error(
             DATA,
             format!(
-                "the definitions have more than {IMPORT_BYTES_MAX} bytes: import them vhost by vhost, or when \
-                 the broker starts (management.load_definitions)"
+                "the definitions exceed {IMPORT_BYTES_MAX} bytes: import them vhost by vhost, or when the broker \
+                 starts (management.load_definitions)"
             ),
         )),
         false => Ok(document),

@@ -10,7 +10,7 @@ use hyper::Method;
 use serde_json::{Value, json};
 
 const DEFINITION: crate::spec::Argument =
-    required("definition", "Limits by name, as JSON; a negative one lifts a limit");
+    required("definition", "Limits by name, as JSON; a negative value removes a limit");
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec {
@@ -40,7 +40,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     Spec {
         name: "list_user_limits",
         about: "Show the limits of a user",
-        arguments: &[optional("user", "The user's name; guest if it is left out")],
+        arguments: &[optional("user", "The user's name [default: guest]")],
         examples: &["list_user_limits alice"],
         intent: "Listing user limits ...",
         action: Action::Run(of_user),
@@ -77,8 +77,12 @@ fn shown(session: &mut Session, path: &str) -> Result<Output, Failure> {
 
 /// Sets each limit by itself, as the API has it.
 fn set(session: &mut Session, path: &str, definition: &Value) -> Result<(), Failure> {
-    let wrong =
-        || Failure::error(UNAVAILABLE, "limits are an object, such as {\"max-connections\": 10}");
+    let wrong = || {
+        Failure::error(
+            UNAVAILABLE,
+            "limits must be a JSON object, such as {\"max-connections\": 10}",
+        )
+    };
     for (name, value) in definition.as_object().ok_or_else(wrong)? {
         let sent = body(&json!({ "value": value }));
         let answer =

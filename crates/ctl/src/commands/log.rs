@@ -14,8 +14,8 @@ pub(super) const COMMANDS: &[Spec] = &[
         name: "log_tail",
         about: "Show the last lines of the broker's log",
         arguments: &[
-            option("number", "How many lines: 50 unless given"),
-            option("level", "Only lines of this level and what matters more: error, warn, info"),
+            option("number", "Number of lines [default: 50]"),
+            option("level", "Only lines of at least this level: error, warn, info, debug or trace"),
         ],
         examples: &["log_tail --number 20 --level warn"],
         intent: "Last lines of the broker's log ...",
@@ -33,8 +33,8 @@ pub(super) const COMMANDS: &[Spec] = &[
         name: "check_certificate_expiration",
         about: "No certificate expires soon",
         arguments: &[
-            option("within", "How many units of time: 4 unless given"),
-            option("unit", "days, weeks, months or years: weeks unless given"),
+            option("within", "Number of units [default: 4]"),
+            option("unit", "days, weeks, months or years [default: weeks]"),
         ],
         examples: &["check_certificate_expiration --within 2 --unit weeks"],
         intent: "Checking certificate expiration ...",

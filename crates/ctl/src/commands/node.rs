@@ -43,10 +43,10 @@ pub(super) const COMMANDS: &[Spec] = &[
         "Will ping the broker ...",
         ping
     ),
-    spec!("version", "The version of this program", [], ["version"], "", own_version),
+    spec!("version", "Show the version of this program", [], ["version"], "", own_version),
     spec!(
         "server_version",
-        "The version of the broker",
+        "Show the version of the broker",
         [],
         ["-q server_version"],
         "Asking the broker for its version...",
@@ -54,7 +54,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "cluster_status",
-        "The nodes of the cluster, and which of them run",
+        "Show the nodes of the cluster, and which of them run",
         [],
         ["cluster_status"],
         "Cluster status ...",
@@ -70,7 +70,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "environment",
-        "The settings that the broker runs with, without passwords",
+        "Show the settings in effect, without passwords",
         [],
         ["environment"],
         "Settings of the broker ...",
@@ -102,8 +102,8 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "wait",
-        "Wait until the broker serves clients; with a pid file, only while that process lives",
-        [optional("pidfile", "A file with the broker's process number")],
+        "Wait until the broker serves clients; with a pid file, fail if that process ends",
+        [optional("pidfile", "A file with the broker's process ID")],
         ["-t 60 wait", "wait /run/courser.pid"],
         "",
         wait
@@ -318,7 +318,9 @@ fn memory_breakdown(session: &mut Session, input: &Input) -> Result<Output, Fail
         "KB" => ("kb", 1e3),
         "MB" => ("mb", 1e6),
         "GB" => ("gb", 1e9),
-        other => return Err(Failure::usage(format!("unit '{other}' is not B, KB, MB or GB"))),
+        other => {
+            return Err(Failure::usage(format!("unknown unit '{other}': use B, KB, MB or GB")));
+        }
     };
     let node = name(session)?;
     let found = session.client.get(&format!("/api/nodes/{}/memory", segment(&node)))?;

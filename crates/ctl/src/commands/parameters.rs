@@ -4,9 +4,9 @@ use crate::failure::UNAVAILABLE;
 use crate::spec::{Action, Argument, Body, Change, Refused, Spec, required};
 use serde_json::json;
 
-const COMPONENT: Argument = required("component", "Whose parameter it is");
-const NAME: Argument = required("name", "Its name");
-const VALUE: Argument = required("value", "Its value, as JSON");
+const COMPONENT: Argument = required("component", "The component");
+const NAME: Argument = required("name", "The name");
+const VALUE: Argument = required("value", "The value, as JSON");
 const GONE: &[Refused] = &[crate::spec::refused(404, UNAVAILABLE, "Parameter does not exist")];
 
 const fn set(path: &'static str) -> Action {
@@ -58,7 +58,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "set_cluster_name",
-        about: "Set the cluster name, which clients are told",
+        about: "Set the cluster name, which the broker sends to clients",
         arguments: &[NAME],
         examples: &["set_cluster_name orders-eu"],
         intent: "Setting cluster name to {name} ...",

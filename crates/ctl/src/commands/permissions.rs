@@ -8,7 +8,7 @@ use serde_json::json;
 
 const USER: Argument = required("user", "The user's name");
 const CONFIGURE: Argument =
-    required("configure", "A regular expression: what it may make and delete");
+    required("configure", "A regular expression: what it may declare and delete");
 const WRITE: Argument = required("write", "A regular expression: what it may publish to");
 const READ: Argument = required("read", "A regular expression: what it may consume from");
 
@@ -86,7 +86,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     Spec {
         name: "clear_topic_permissions",
         about: "Remove a user's topic permissions, for one exchange or all",
-        arguments: &[USER, optional("exchange", "The exchange; all if it is left out")],
+        arguments: &[USER, optional("exchange", "The exchange; all if left out")],
         examples: &["clear_topic_permissions -p / bob amq.topic"],
         intent: "Clearing topic permissions for user \"{user}\" in vhost \"{vhost}\" ...",
         action: Action::Run(super::lists::clear_topic_permissions),

@@ -6,11 +6,12 @@ use crate::spec::{Action, Argument, Body, Change, Refused, Spec, option, refused
 use serde_json::{Value, json};
 
 const NAME: Argument = required("name", "The policy's name");
-const PATTERN: Argument = required("pattern", "A regular expression: the names that it is for");
+const PATTERN: Argument =
+    required("pattern", "A regular expression for the names that it applies to");
 const DEFINITION: Argument =
-    required("definition", "What it sets, as JSON, such as {\"max-length\": 1000}");
+    required("definition", "The arguments to set, as JSON, such as {\"max-length\": 1000}");
 const PRIORITY: Argument =
-    option("priority", "Of several that fit, the highest counts [default: 0]");
+    option("priority", "Of all that match, the one with the highest priority applies [default: 0]");
 const APPLY_TO: Argument = option(
     "apply-to",
     "all, queues, exchanges, classic_queues, quorum_queues or streams [default: all]",
@@ -52,7 +53,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "set_operator_policy",
-        about: "Set an operator policy, which limits policies and arguments: the smaller number applies",
+        about: "Set an operator policy, which caps policies and arguments: the smaller value applies",
         arguments: &[NAME, PATTERN, DEFINITION, PRIORITY, APPLY_TO],
         examples: &["set_operator_policy cap '.*' '{\"max-length\": 1000000}' --apply-to queues"],
         intent: "Setting operator policy override \"{name}\" for pattern \"{pattern}\" to \"{definition}\" for vhost \"{vhost}\" ...",

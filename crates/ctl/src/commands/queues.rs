@@ -28,7 +28,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "pause_queue",
-        about: "Have a queue hand out no messages to clients until it is resumed",
+        about: "Stop deliveries from a queue until it is resumed",
         arguments: &[required("queue", "The queue's name")],
         examples: &["pause_queue -p orders failed"],
         intent: "Pausing queue '{queue}' in vhost '{vhost}' ...",
@@ -42,7 +42,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "resume_queue",
-        about: "End the pause of a queue",
+        about: "Resume deliveries from a paused queue",
         arguments: &[required("queue", "The queue's name")],
         examples: &["resume_queue -p orders failed"],
         intent: "Resuming queue '{queue}' in vhost '{vhost}' ...",
@@ -59,8 +59,8 @@ pub(super) const COMMANDS: &[Spec] = &[
         about: "Delete a queue with its messages",
         arguments: &[
             required("queue", "The queue's name"),
-            flag("if-empty", "Only if it holds no message"),
-            flag("if-unused", "Only if it has no consumer"),
+            flag("if-empty", "Only if it has no messages"),
+            flag("if-unused", "Only if it has no consumers"),
         ],
         examples: &["delete_queue -p orders failed --if-unused"],
         intent: "Deleting queue '{queue}' on vhost '{vhost}' ...",

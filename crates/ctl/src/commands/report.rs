@@ -53,7 +53,7 @@ pub(super) const COMMANDS: &[Spec] = &[Spec {
     about: "Write a support bundle: version, settings, lists, alarms, journal and log, without secrets",
     arguments: &[
         optional("file", "The bundle, a .tar.gz [default: courser-report-SECONDS.tar.gz]"),
-        option("log", "A file with the broker's log, whose last part goes into the bundle"),
+        option("log", "A log file of the broker, whose last mebibyte is included"),
     ],
     examples: &["report", "report /tmp/broker.tar.gz --log /var/log/courser.log"],
     intent: "Collecting a report ...",
@@ -101,8 +101,8 @@ fn report(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     }
     bundle.finish().map_err(cant)?;
     Ok(Output::Text(format!(
-        "Wrote {file}: {parts} lists, status and journal{}. It holds names of queues, users and clients, but no \
-         password, hash or message.",
+        "Wrote {file}: {parts} lists, status and journal{}. It contains names of queues, users and clients, but no \
+         passwords, hashes or messages.",
         if input.find("log").is_some() {
             ", and the end of the log"
         } else {
@@ -148,7 +148,7 @@ fn tail(path: &str) -> Result<String, Failure> {
         file.take(LOG_BYTES_MAX).read_to_end(&mut bytes)?;
         Ok::<_, io::Error>(String::from_utf8_lossy(&bytes).into_owned())
     };
-    read().map_err(|error| Failure::error(DATA, format!("the log {path} can't be read: {error}")))
+    read().map_err(|error| Failure::error(DATA, format!("can't read the log {path}: {error}")))
 }
 
 /// Names and sizes of what is in the data folder, where that can be looked into from here.

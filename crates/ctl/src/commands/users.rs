@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 const USER: crate::spec::Argument = required("user", "The user's name");
 const PASSWORD: crate::spec::Argument =
-    optional("password", "The password; read from standard input if it is left out");
+    optional("password", "The password; read from standard input if left out");
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec {
@@ -57,7 +57,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "clear_password",
-        about: "Remove a user's password: only a certificate lets it log in",
+        about: "Remove a user's password; only a certificate then logs it in",
         arguments: &[USER],
         examples: &["clear_password alice"],
         intent: "Clearing password for user \"{user}\" ...",
@@ -66,7 +66,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     Spec {
         name: "set_user_tags",
         about: "Set a user's tags: administrator, monitoring, policymaker, management",
-        arguments: &[USER, any("tags", "Its tags from now on; none takes all away")],
+        arguments: &[USER, any("tags", "Its new tags; none removes all")],
         examples: &["set_user_tags alice monitoring", "set_user_tags alice"],
         intent: "Setting tags for user \"{user}\" to [{tags}] ...",
         action: Action::Change(Change {

@@ -11,8 +11,8 @@ use hyper::Method;
 use serde_json::{Map, Value};
 
 const VHOST: Argument = required("name", "The vhost's name");
-const DESCRIPTION: Argument = option("description", "What it is for");
-const TAGS: Argument = option("tags", "Tags, with commas between them");
+const DESCRIPTION: Argument = option("description", "Its description");
+const TAGS: Argument = option("tags", "Its tags, separated by commas");
 const TYPE: Argument = option("default-queue-type", "classic, quorum or stream");
 const GONE: Refused = refused(404, DATA, "Virtual host '{name}' does not exist");
 
@@ -49,7 +49,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "restart_vhost",
-        about: "Restart a failed vhost; here they run as long as the broker does",
+        about: "Does nothing: vhosts run as long as the broker does",
         arguments: &[],
         examples: &["restart_vhost -p orders"],
         intent: "Trying to restart vhost '{vhost}' ...",
@@ -82,14 +82,14 @@ pub(super) const COMMANDS: &[Spec] = &[
     Spec {
         name: "set_vhost_tags",
         about: "Set the tags of a vhost",
-        arguments: &[VHOST, any("tags", "Its tags from now on")],
+        arguments: &[VHOST, any("tags", "Its new tags")],
         examples: &["set_vhost_tags orders production eu"],
         intent: "Setting tags for virtual host \"{name}\" to [{tags}] ...",
         action: Action::Run(set_tags),
     },
     Spec {
         name: "enable_vhost_deletion_protection",
-        about: "Keep a vhost from being deleted",
+        about: "Protect a vhost from deletion",
         arguments: &[VHOST],
         examples: &["enable_vhost_deletion_protection orders"],
         intent: "Protecting virtual host \"{name}\" from removal by updating its metadata...",
@@ -103,7 +103,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "disable_vhost_deletion_protection",
-        about: "Let a vhost be deleted again",
+        about: "Allow a vhost to be deleted again",
         arguments: &[VHOST],
         examples: &["disable_vhost_deletion_protection orders"],
         intent: "Removing deletion protection from virtual host \"{name}\" by updating its metadata...",

@@ -14,16 +14,16 @@ use std::io::{self, ErrorKind, Write};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub(crate) enum Format {
-    /// Cells with a tab between them
+    /// Tab-separated cells
     #[default]
     Table,
-    /// A table with a frame
+    /// A table with borders
     PrettyTable,
     /// A JSON document
     Json,
-    /// A JSON object on each line
+    /// One JSON object per line
     JsonStream,
-    /// Comma-separated values, all in quotes
+    /// Comma-separated values, all quoted
     Csv,
 }
 
@@ -58,7 +58,7 @@ impl Style {
         };
         match written.and_then(|()| to.flush()) {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-                Err(Failure::error(DATA, format!("the answer can't be written: {error}")))
+                Err(Failure::error(DATA, format!("can't write the output: {error}")))
             }
             _ => Ok(()),
         }

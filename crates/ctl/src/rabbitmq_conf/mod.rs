@@ -62,11 +62,11 @@ impl Translated {
         let mut text = String::new();
         for Told { line, key, fate } in &self.told {
             let fate = match fate {
-                Fate::Taken(ours) => format!("taken over: {ours}"),
+                Fate::Taken(ours) => format!("becomes {ours}"),
                 Fate::NotNeeded(why) => format!("not needed: {why}"),
-                Fate::NotThere(why) => format!("NOT THERE: {why}"),
+                Fate::NotThere(why) => format!("NOT SUPPORTED: {why}"),
                 Fate::Unknown(Some(near)) => format!("UNKNOWN: did you mean {near}?"),
-                Fate::Unknown(None) => "UNKNOWN to RabbitMQ 4.3 as far as known here".to_owned(),
+                Fate::Unknown(None) => "UNKNOWN: not a key of RabbitMQ 4.3".to_owned(),
                 Fate::Wrong(why) => format!("WRONG: {why}"),
                 Fate::Overridden(by) => format!("no effect: line {by} sets it again"),
             };
@@ -86,7 +86,7 @@ pub fn translate(text: &str) -> Translated {
         let (line, key, value) = match read {
             Line::Set { line, key, value } => (*line, key, value),
             Line::Wrong { line, text } => {
-                let fate = Fate::Wrong("such as 'key = value' is wanted".to_owned());
+                let fate = Fate::Wrong("expected key = value".to_owned());
                 told.push(Told { line: *line, key: text.clone(), fate });
                 continue;
             }
@@ -121,7 +121,7 @@ fn fate_of(key: &str, value: &str, lines: &[Line], settings: &mut Value) -> Fate
                 set(settings, path, value);
                 Fate::Taken(path.to_owned())
             }
-            Ok(None) => Fate::NotNeeded(format!("{path} is so unless something else is said")),
+            Ok(None) => Fate::NotNeeded(format!("that is the default of {path}")),
             Err(why) => Fate::Wrong(why),
         },
         Use::Made(made) => made(key, value, lines, settings),

@@ -9,8 +9,7 @@ type Read = Result<Option<Value>, String>;
 
 pub(super) fn number(text: &str) -> Read {
     let read = text.parse::<u64>();
-    read.map(|number| Some(number.into()))
-        .map_err(|_| format!("'{text}' is no whole number from 0 on"))
+    read.map(|number| Some(number.into())).map_err(|_| format!("'{text}' is not a whole number"))
 }
 
 /// A number, or `infinity`.
@@ -22,7 +21,7 @@ pub(super) fn limit(text: &str) -> Read {
 pub(super) fn whole_seconds(text: &str) -> Read {
     let read = text.parse::<u64>();
     read.map(|milliseconds| Some(milliseconds.div_ceil(1000).into()))
-        .map_err(|_| format!("'{text}' is no number of milliseconds"))
+        .map_err(|_| format!("'{text}' is not a number of milliseconds"))
 }
 
 pub(super) fn http_method(text: &str) -> Read {
@@ -49,12 +48,12 @@ pub(super) fn size(text: &str) -> Read {
         "mib" | "mi" => 1 << 20,
         "gib" | "gi" => 1 << 30,
         "tb" | "t" => 1_000_000_000_000,
-        _ => return Err(format!("'{text}' is no number of bytes such as 2GB")),
+        _ => return Err(format!("'{text}' is not a size such as 2GB")),
     };
     let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
     bytes
         .map(|bytes| Some(bytes.into()))
-        .ok_or_else(|| format!("'{text}' is no number of bytes such as 2GB"))
+        .ok_or_else(|| format!("'{text}' is not a size such as 2GB"))
 }
 
 pub(super) fn level(text: &str) -> Read {
@@ -64,7 +63,7 @@ pub(super) fn level(text: &str) -> Read {
         "warning" => Ok(Some("warn".into())),
         "critical" | "alert" | "emergency" => Ok(Some("error".into())),
         "none" => Ok(Some("off".into())),
-        other => Err(format!("there is no level '{other}'")),
+        other => Err(format!("unknown level '{other}'")),
     }
 }
 
@@ -74,7 +73,7 @@ pub(super) fn login_from(text: &str) -> Read {
         "distinguished_name" => Ok(None),
         "common_name" => Ok(Some("common_name".into())),
         "subject_alternative_name" | "subject_alt_name" => Ok(Some("san_dns".into())),
-        other => Err(format!("there is no '{other}'")),
+        other => Err(format!("unknown value '{other}'")),
     }
 }
 
@@ -85,7 +84,8 @@ fn address(text: &str) -> Result<String, String> {
     }
     let named = text.replace("localhost:", "127.0.0.1:");
     let read = named.parse::<std::net::SocketAddr>();
-    read.map(|address| address.to_string()).map_err(|_| format!("'{text}' is no address and port"))
+    read.map(|address| address.to_string())
+        .map_err(|_| format!("'{text}' is not an address and port"))
 }
 
 fn push(settings: &mut Value, path: &str, item: Value) {
@@ -144,9 +144,7 @@ pub(super) fn management_tls(_: &str, _: &str, lines: &[Line], settings: &mut Va
 /// Clients are asked for certificates if they are checked, and have to have one if that is said, too.
 pub(super) fn verify(_: &str, text: &str, lines: &[Line], settings: &mut Value) -> Fate {
     if text != "verify_peer" {
-        return Fate::NotNeeded(
-            "clients are not asked for certificates unless that is said".to_owned(),
-        );
+        return Fate::NotNeeded("by default, clients are not asked for certificates".to_owned());
     }
     let is_required = value(lines, "ssl_options.fail_if_no_peer_cert") == Some("true");
     let asked = if is_required { "required" } else { "optional" };
@@ -157,7 +155,7 @@ pub(super) fn verify(_: &str, text: &str, lines: &[Line], settings: &mut Value) 
 pub(super) fn peer_cert(_: &str, _: &str, lines: &[Line], _: &mut Value) -> Fate {
     match value(lines, "ssl_options.verify") {
         Some("verify_peer") => Fate::Taken("tls.client_certificates".to_owned()),
-        _ => Fate::NotNeeded("without verify = verify_peer it means nothing".to_owned()),
+        _ => Fate::NotNeeded("it has no effect without verify = verify_peer".to_owned()),
     }
 }
 
@@ -174,7 +172,7 @@ pub(super) fn authorities(_: &str, text: &str, lines: &[Line], settings: &mut Va
 /// TLS 1.2 is the oldest that there is.
 pub(super) fn version(_: &str, text: &str, lines: &[Line], settings: &mut Value) -> Fate {
     if text == "tlsv1" || text == "tlsv1.1" {
-        return Fate::NotThere(format!("{text}: clients have to speak TLS 1.2 at least"));
+        return Fate::NotThere(format!("{text}: clients need TLS 1.2 or newer"));
     }
     let all = lines.iter().filter_map(|line| match line {
         Line::Set { key, value, .. } if key.starts_with("ssl_options.versions.") => Some(&**value),
@@ -194,7 +192,7 @@ pub(super) fn loopback(key: &str, text: &str, _: &[Line], settings: &mut Value) 
         }
         (Some(name), "true") => push(settings, "auth.loopback_users", name.into()),
         (Some(_), "false") => return Fate::NotNeeded("users may come from anywhere".to_owned()),
-        _ => return Fate::Wrong(format!("'{text}' means nothing here")),
+        _ => return Fate::Wrong(format!("'{text}' is neither a user nor none")),
     }
     Fate::Taken("auth.loopback_users".to_owned())
 }
@@ -207,7 +205,7 @@ pub(super) fn origin(_: &str, text: &str, _: &[Line], settings: &mut Value) -> F
 /// There, whoever connects is taken for a proxy.
 pub(super) fn proxies(_: &str, text: &str, _: &[Line], settings: &mut Value) -> Fate {
     if text != "true" {
-        return Fate::NotNeeded("nobody is taken for a proxy unless that is said".to_owned());
+        return Fate::NotNeeded("by default, no address is a trusted proxy".to_owned());
     }
     for list in ["amqp.proxy_protocol_from", "tls.proxy_protocol_from"] {
         set(settings, list, json!(["0.0.0.0/0", "::/0"]));
@@ -224,12 +222,14 @@ pub(super) fn backend(_: &str, text: &str, _: &[Line], _: &mut Value) -> Fate {
             Fate::NotNeeded("users and permissions are the broker's own".to_owned())
         }
         "http" | "rabbit_auth_backend_http" => Fate::NotNeeded(
-            "it is asked after the broker's own users where auth_http names its paths".to_owned(),
+            "auth_http is asked after the broker's own users if its paths are set".to_owned(),
         ),
         "cache" | "rabbit_auth_backend_cache" => {
-            Fate::NotNeeded("what auth_http has answered is remembered".to_owned())
+            Fate::NotNeeded("answers of auth_http are cached".to_owned())
         }
-        other => Fate::NotThere(format!("{other}: it is not asked for users; make them here")),
+        other => {
+            Fate::NotThere(format!("{other} is not supported: create the users in the broker"))
+        }
     }
 }
 
@@ -237,15 +237,15 @@ pub(super) fn mechanism(_: &str, text: &str, _: &[Line], _: &mut Value) -> Fate 
     match text {
         "PLAIN" | "AMQPLAIN" => Fate::NotNeeded("it is always offered".to_owned()),
         "EXTERNAL" => {
-            Fate::NotNeeded("it is offered where clients are asked for certificates".to_owned())
+            Fate::NotNeeded("it is offered if clients are asked for certificates".to_owned())
         }
-        other => Fate::NotThere(format!("{other}: clients have to log in with PLAIN or EXTERNAL")),
+        other => Fate::NotThere(format!("{other}: clients must log in with PLAIN or EXTERNAL")),
     }
 }
 
 pub(super) fn queue_type(_: &str, text: &str, _: &[Line], _: &mut Value) -> Fate {
     match text {
-        "classic" => Fate::NotNeeded("it is what queues are".to_owned()),
+        "classic" => Fate::NotNeeded("it is the default".to_owned()),
         other => Fate::NotThere(format!(
             "{other}: set the type of each vhost (update_vhost_metadata --default-queue-type)"
         )),
@@ -254,7 +254,7 @@ pub(super) fn queue_type(_: &str, text: &str, _: &[Line], _: &mut Value) -> Fate
 
 pub(super) fn vhost(_: &str, text: &str, _: &[Line], settings: &mut Value) -> Fate {
     if text == "/" {
-        return Fate::NotNeeded("it is always there".to_owned());
+        return Fate::NotNeeded("it always exists".to_owned());
     }
     push(settings, "vhosts", json!({ "name": text }));
     Fate::Taken("vhosts".to_owned())

@@ -23,14 +23,14 @@ const KEYS: &[(&str, &str)] = &[
     ("↑ ↓  j k", "next and previous row"),
     ("PgUp PgDn", "next and previous page"),
     ("g  Home", "first row"),
-    ("Enter", "look into the row"),
-    ("Esc", "back; forget the filter"),
+    ("Enter", "open the row"),
+    ("Esc", "back; clear the filter"),
     ("< >", "sort by the column to the left, to the right"),
     ("r", "reverse the order"),
     ("/", "filter by name"),
     ("Space", "pause and resume"),
-    ("+ -", "look less often, more often"),
-    ("q  Ctrl-C", "end"),
+    ("+ -", "refresh less often, more often"),
+    ("q  Ctrl-C", "quit"),
 ];
 
 /// Rows of a list on a screen of this height.
@@ -55,7 +55,7 @@ pub(crate) fn screen(frame: &mut Frame<'_>, app: &App) {
         (Some(subject), Some(look)) if look.ask.subject.as_ref() == Some(subject) => {
             match &look.detail {
                 Some(known) => detail(frame, body, app, known),
-                None => frame.render_widget("It is not there any more. Esc goes back.", body),
+                None => frame.render_widget("It no longer exists. Esc goes back.", body),
             }
         }
         (Some(_), _) => frame.render_widget("…", body),
@@ -218,7 +218,7 @@ fn list(frame: &mut Frame<'_>, area: Rect, app: &App) {
         let name = app.ask.view.name();
         let text = match app.ask.filter.is_empty() {
             true => format!("There are no {name}."),
-            false => format!("No {name} have that in their name. Esc forgets the filter."),
+            false => format!("No {name} match the filter. Esc clears it."),
         };
         frame.render_widget(Paragraph::new(text).dim(), area);
         return;
@@ -292,9 +292,9 @@ fn foot_line(app: &App) -> Line<'static> {
         _ => String::new(),
     };
     let keys = match (app.mode, &app.ask.subject) {
-        (Mode::Filter, _) => "Enter keep  Esc forget",
-        (_, Some(_)) => "Esc back  ? keys  q end",
-        _ => "Enter look into  < > sort  / filter  ? keys  q end",
+        (Mode::Filter, _) => "Enter keep  Esc clear",
+        (_, Some(_)) => "Esc back  ? keys  q quit",
+        _ => "Enter open  < > sort  / filter  ? keys  q quit",
     };
     Line::raw(format!("{keys}  │  {state}  {place}")).dim()
 }

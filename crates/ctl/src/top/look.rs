@@ -80,7 +80,7 @@ impl Look {
                     Some(Value::Array(rows)) => rows,
                     _ => return Err(Failure::answer("a page without items")),
                 },
-                _ => return Err(Failure::answer("it is no page")),
+                _ => return Err(Failure::answer("it is not a page")),
             },
             detail,
         })

@@ -32,8 +32,8 @@ use view::View;
 /// How often keys and answers are looked for.
 const TURN: Duration = Duration::from_millis(100);
 
-const EXAMPLES: &str = "Keys: ? shows them all. Enter looks into a row, Esc goes back, 1 to 4 turn to another list, < and > \
-                        sort by another column, / filters by name, q ends.\n\nExamples:\n  courser top\n  \
+const EXAMPLES: &str = "Keys: ? shows all of them. Enter opens a row, Esc goes back, 1 to 4 switch to another list, < and > \
+                        sort by another column, / filters by name, q quits.\n\nExamples:\n  courser top\n  \
                         courser top connections --interval 5\n  courser top --context prod -p orders\n  \
                         courser top queues --once --rows 10";
 
@@ -62,7 +62,7 @@ impl clap::Args for Top {
                     .value_name("LIST")
                     .value_parser(value_parser!(View))
                     .default_value("queues")
-                    .help("The list that is shown first"),
+                    .help("The list to show first"),
             )
             .arg(
                 Arg::new("interval")
@@ -71,20 +71,20 @@ impl clap::Args for Top {
                     .value_name("SECONDS")
                     .value_parser(parse_interval)
                     .default_value("2")
-                    .help("Between two looks, 0.5 to 3600"),
+                    .help("Refresh interval, 0.5 to 3600"),
             )
             .arg(
                 Arg::new("vhost")
                     .short('p')
                     .long("vhost")
                     .value_name("VHOST")
-                    .help("Only what is in this vhost [default: all]"),
+                    .help("Only objects in this vhost [default: all]"),
             )
             .arg(
                 Arg::new("once")
                     .long("once")
                     .action(ArgAction::SetTrue)
-                    .help("Print the list once, after one interval, and end; needs no terminal"),
+                    .help("Print the list once, after one interval, and exit; needs no terminal"),
             )
             .arg(
                 Arg::new("rows")
@@ -105,9 +105,7 @@ impl clap::Args for Top {
 
 fn parse_interval(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().filter(|seconds| (0.5..=3600.0).contains(seconds));
-    seconds
-        .map(Duration::from_secs_f64)
-        .ok_or_else(|| "0.5 to 3600 seconds are possible".to_owned())
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| "expected 0.5 to 3600 seconds".to_owned())
 }
 
 impl Top {

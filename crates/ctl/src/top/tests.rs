@@ -217,7 +217,7 @@ fn a_thing_that_is_gone_is_said() {
     app.take(Ok(look(&app.ask, 1)));
     press(&mut app, KeyCode::Enter);
     app.take(Ok(look(&app.ask, 1)));
-    assert!(screen(&app, 100, 24).contains("It is not there any more."));
+    assert!(screen(&app, 100, 24).contains("It no longer exists."));
 }
 
 #[test]

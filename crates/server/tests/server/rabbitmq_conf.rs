@@ -58,8 +58,8 @@ fn what_is_here_is_taken_over() {
         config.tls.proxy_protocol_from.iter().map(ToString::to_string).collect();
     assert_eq!(everywhere, ["0.0.0.0/0", "::/0"]);
     assert_eq!(config.amqp.proxy_protocol_from, config.tls.proxy_protocol_from);
-    assert!(said.lines().all(|line| line.contains(": taken over: ")), "{said}");
-    assert!(said.contains("rabbitmq.conf:14: heartbeat: taken over: amqp.heartbeat_s"), "{said}");
+    assert!(said.lines().all(|line| line.contains(": becomes ")), "{said}");
+    assert!(said.contains("rabbitmq.conf:14: heartbeat: becomes amqp.heartbeat_s"), "{said}");
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_program_that_knows_users_is_asked_as_before() {
                 auth_http.request_timeout = 20000\n\
                 auth_cache.cache_ttl = 2500\n";
     let (config, said, is_good) = translated(text);
-    assert!(is_good && !said.contains("NOT THERE"), "{said}");
+    assert!(is_good && !said.contains("NOT SUPPORTED"), "{said}");
     assert_eq!(config.auth_http.user_path, "http://127.0.0.1:8000/auth/user");
     assert_eq!(config.auth_http.method, courser::AuthHttpMethod::Get);
     assert_eq!((config.auth_http.timeout_ms, config.auth_http.cache_seconds), (20_000, 3));
@@ -88,11 +88,11 @@ fn what_becomes_of_each_line_is_said_with_its_number() {
     let lines: Vec<&str> = said.lines().collect();
     let wanted = [
         ":1: heartbeat: no effect: line 2",
-        ":2: heartbeat: taken over",
+        ":2: heartbeat: becomes",
         ":3: hearbeat: UNKNOWN: did you mean heartbeat?",
         ":4: net_ticktime: not needed",
-        ":5: mqtt.listeners.tcp.1: NOT THERE",
-        ":6: default_pass: NOT THERE: its value comes from elsewhere",
+        ":5: mqtt.listeners.tcp.1: NOT SUPPORTED",
+        ":6: default_pass: NOT SUPPORTED: its value comes from elsewhere",
         ":7: cluster_formation.k8s.host: not needed",
     ];
     assert_eq!(lines.len(), wanted.len(), "{said}");
