@@ -11,7 +11,7 @@ use courser_auth::{Resource, Right};
 use serde_json::{Value, json};
 
 const fn refused(method: Verb, pattern: &'static str, handler: Handler) -> Route {
-    let doc = "Refused: this broker is one node.";
+    let doc = "Refused: every node of a cluster has a replica of every durable queue.";
     Route { method, pattern, needs: Needs::Administrator, handler, doc }
 }
 
@@ -90,5 +90,7 @@ fn quorum_status(call: &Call) -> Outcome {
 }
 
 fn no_replicas(_: &Call) -> Outcome {
-    Err(Refusal::bad_request("This broker is one node: a quorum queue has no other replicas"))
+    Err(Refusal::bad_request(
+        "The replicas of a single queue can't be changed: every node of a cluster has one",
+    ))
 }

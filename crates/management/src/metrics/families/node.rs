@@ -30,7 +30,11 @@ pub(crate) const ALARMS: &[Metric<Row>] = &[
         node.alarms.disk.into()
     }),
     flag("alarms_file_descriptor_limit", "Always 0: connections are refused before", none),
-    gauge("unreachable_cluster_peers_count", "Always 0: there is one node", none),
+    gauge(
+        "unreachable_cluster_peers_count",
+        "Always 0: see courser_cluster_voters_connected",
+        none,
+    ),
 ];
 
 const CHURN: &[Metric<Row>] = &[
@@ -102,13 +106,13 @@ const STORE: &[Metric<Row>] = &[
     counter("queue_index_write_ops_total", "Always 0: there is no index on the disk", none),
 ];
 
-/// Numbers of copies on other nodes, of which there are none.
+/// Numbers of quorum queues' own logs, which do not exist here.
 const RAFT: &[Metric<Row>] = &[
-    counter("raft_commit_index", "Always 0: there is one node", none),
-    counter("raft_last_written_index", "Always 0: there is one node", none),
-    counter("raft_snapshot_index", "Always 0: there is one node", none),
-    counter("raft_term", "Always 0: there is one node", none),
-    gauge("raft_commit_latency_seconds", "Always 0: there is one node", none),
+    counter("raft_commit_index", "Always 0: see courser_cluster_entries_committed", none),
+    counter("raft_last_written_index", "Always 0: see courser_cluster_entries_last", none),
+    counter("raft_snapshot_index", "Always 0: queues have no log of their own", none),
+    counter("raft_term", "Always 0: see courser_cluster_term", none),
+    gauge("raft_commit_latency_seconds", "Always 0: queues have no log of their own", none),
 ];
 
 pub(crate) const LOGINS: Family<LoginCounts> = Family {
