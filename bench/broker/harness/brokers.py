@@ -10,6 +10,7 @@ from . import process
 HERE = Path(__file__).resolve().parent.parent
 TITLES = {
     "courser": "Courser",
+    "courser-tls": "Courser (TLS)",
     "rabbitmq": "RabbitMQ",
     "rabbitmq3": "RabbitMQ 3",
     "lavinmq": "LavinMQ",
@@ -17,6 +18,7 @@ TITLES = {
 }
 COMMANDS = {
     "courser": "courser --listen 127.0.0.1:PORT --data-dir FOLDER",
+    "courser-tls": "the same with --config FILE, which names a certificate and an address for TLS",
     "rabbitmq": "rabbitmq-server (own node, ports, folders)",
     "rabbitmq3": "rabbitmq-server (own node, ports, folders)",
     "lavinmq": "lavinmq --config EMPTY --data-dir FOLDER --amqp-port PORT",
@@ -47,7 +49,7 @@ class Serving:
 
     def __init__(self, name: str, folder: Path, courser: Path | None, plugins: str = ""):
         """`plugins` of RabbitMQ's, separated by commas, are switched on."""
-        self.command = [str(HERE / "serve"), name, str(folder), str(courser) if name == "courser" else plugins]
+        self.command = [str(HERE / "serve"), name, str(folder), str(courser) if name.startswith("courser") else plugins]
         self.folder = folder
 
     def __enter__(self) -> Broker:

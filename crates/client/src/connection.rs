@@ -1,5 +1,6 @@
 //! Connections.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -86,15 +87,36 @@ impl Connection {
         if uri.is_tls {
             return Err(Error::TlsStreamNeeded);
         }
-        let failed = |source| Error::Connect { address: uri.address(), source: Arc::new(source) };
-        let connect = TcpStream::connect((uri.host.as_str(), uri.port));
-        let connected = tokio::time::timeout(uri.options.connect_timeout, connect).await;
-        let stream = match connected {
-            Ok(stream) => stream.map_err(failed)?,
-            Err(_) => return Err(failed(std::io::ErrorKind::TimedOut.into())),
+        Self::open_through(uri, |stream| std::future::ready(Ok(stream))).await
+    }
+
+    /// Connects to the server that a [`Uri`] names, makes another stream of the TCP stream, and logs in over it:
+    /// `handshake` is that of TLS, for example. [`Options::connect_timeout`] is for connecting and the handshake
+    /// together.
+    ///
+    /// # Errors
+    /// As [`Connection::open`], and what `handshake` fails with, as [`Error::Connect`].
+    ///
+    /// # Panics
+    /// As [`Connection::open`].
+    pub async fn open_through<S, F>(
+        uri: &Uri,
+        handshake: impl FnOnce(TcpStream) -> F,
+    ) -> Result<Self, Error>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        F: Future<Output = io::Result<S>>,
+    {
+        let connecting = async {
+            let stream = TcpStream::connect((uri.host.as_str(), uri.port)).await?;
+            // Writes are gathered here; the kernel need not wait for more.
+            stream.set_nodelay(true)?;
+            handshake(stream).await
         };
-        // Writes are gathered here; the kernel need not wait for more.
-        stream.set_nodelay(true).map_err(failed)?;
+        let connected = tokio::time::timeout(uri.options.connect_timeout, connecting).await;
+        let stream = connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(
+            |source| Error::Connect { address: uri.address(), source: Arc::new(source) },
+        )?;
         Self::open_on(stream, uri.options.clone()).await
     }
 

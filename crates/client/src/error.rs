@@ -20,7 +20,7 @@ pub enum Error {
     /// The URI asks for TLS, and this crate brings none.
     #[error(
         "amqps:// needs a TLS stream, which this crate does not make: connect with the TLS library of your choice \
-         and hand the stream to Connection::open_on"
+         and give its handshake to Connection::open_through"
     )]
     TlsStreamNeeded,
     /// The server cannot be reached.

@@ -41,8 +41,7 @@ impl Consumer {
         index: usize,
         latency: Arc<Recorder>,
     ) -> Result<Self, Error> {
-        let uri = context.uri_for(&format!("consumer {}", index + 1));
-        let connection = Connection::open_uri(&uri).await?;
+        let connection = context.connect(&format!("consumer {}", index + 1)).await?;
         let channel = connection.open_channel().await?;
         let auto_ack = context.options.flags.auto_ack;
         if !auto_ack {

@@ -2,13 +2,15 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use courser_client::{Error, FieldTable, FieldValue, Uri};
+use courser_client::{Connection, Error, FieldTable, FieldValue, Uri};
 use tokio::sync::Notify;
 
 use crate::counters::Counters;
 use crate::ledger::Ledger;
 use crate::options::Options;
+use crate::run::RunError;
 use crate::stamp::RUNS;
+use crate::tls::Tls;
 use crate::topology::Topology;
 
 /// A run.
@@ -17,6 +19,8 @@ pub struct Context {
     pub options: Options,
     /// Where the broker is.
     pub uri: Uri,
+    /// How to speak TLS with it, for `amqps://`.
+    tls: Option<Tls>,
     /// Who publishes where, who consumes what.
     pub topology: Topology,
     /// Which messages have arrived.
@@ -37,14 +41,16 @@ impl Context {
     /// A run that begins at `start_ns`.
     ///
     /// # Errors
-    /// When the options' URI is none.
-    pub fn new(options: Options, start_ns: u64) -> Result<Self, Error> {
-        let uri: Uri = options.uri.parse()?;
+    /// When the options' URI is none, or what they say of TLS can't be done.
+    pub fn new(options: Options, start_ns: u64) -> Result<Self, RunError> {
+        let uri: Uri = options.uri.parse().map_err(|error| RunError::Uri(Error::Uri(error)))?;
+        let tls = Tls::of(&options.tls, &uri)?;
         let topology = Topology::new(&options);
         Ok(Self {
             ledger: Ledger::new(topology.clone()),
             topology,
             uri,
+            tls,
             counters: Counters::default(),
             // Any number that two runs one after the other, or side by side, do not share by habit.
             run: (((start_ns / 1000) ^ u64::from(std::process::id())) % u64::from(RUNS)) as u16,
@@ -101,12 +107,17 @@ impl Context {
         }
     }
 
-    /// The URI for one of the run's connections.
-    #[must_use]
-    pub fn uri_for(&self, name: &str) -> Uri {
+    /// Opens one of the run's connections, which the broker shows under this name.
+    ///
+    /// # Errors
+    /// When the broker cannot be reached, or does not let the run in.
+    pub async fn connect(&self, name: &str) -> Result<Connection, Error> {
         let mut uri = self.uri.clone();
         uri.options.connection_name.get_or_insert_with(|| format!("perftest {name}"));
-        uri
+        match &self.tls {
+            None => Connection::open_uri(&uri).await,
+            Some(tls) => Connection::open_through(&uri, |stream| tls.handshake(stream)).await,
+        }
     }
 
     /// The headers of the options. Whole numbers become integers, true and false booleans, all else text.

@@ -27,6 +27,7 @@ pub mod series;
 mod setup;
 pub mod stamp;
 pub mod text;
+pub mod tls;
 pub mod topology;
 pub mod window;
 

@@ -97,12 +97,35 @@ pub struct Options {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration, help_heading = "Guarantees")]
     pub drain_timeout: Duration,
 
+    /// TLS, for amqps://
+    #[command(flatten)]
+    pub tls: TlsOptions,
+
     /// Write the report as JSON
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub json: Option<PathBuf>,
     /// Write the report as a web page: throughput and latency over time, percentiles
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
+}
+
+/// TLS, which a URI with `amqps://` asks for.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "TLS (amqps://)")]
+pub struct TlsOptions {
+    /// Trust the authorities in this PEM file, not those of the system
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// Certificate to show to the broker, and what it is signed with, in a PEM file
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub cert: Option<PathBuf>,
+    /// Its private key, in a PEM file
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub key: Option<PathBuf>,
+    /// Take any certificate of the broker's: whoever is in between can read the password
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          default_value_t = false, hide_default_value = true, hide_possible_values = true, conflicts_with = "ca")]
+    pub insecure: bool,
 }
 
 /// What is on or off: `--persistent`, or `--persistent=false`.

@@ -56,8 +56,7 @@ impl Producer {
         index: usize,
         confirm_latency: Arc<Recorder>,
     ) -> Result<Self, Error> {
-        let uri = context.uri_for(&format!("producer {}", index + 1));
-        let connection = Connection::open_uri(&uri).await?;
+        let connection = context.connect(&format!("producer {}", index + 1)).await?;
         let channel = connection.open_channel().await?;
         let options = &context.options;
         let window = (options.confirm > 0).then(|| Arc::new(Window::new(options.confirm)));

@@ -15,6 +15,7 @@ use crate::producer::{Producer, Stopped};
 use crate::report::Report;
 use crate::sampler::Sampler;
 use crate::setup::Setup;
+use crate::tls::TlsError;
 
 /// Why a run did not come about.
 #[derive(Debug, thiserror::Error)]
@@ -22,9 +23,9 @@ pub enum RunError {
     /// The URI is none.
     #[error("--uri: {0}")]
     Uri(Error),
-    /// The URI asks for TLS.
-    #[error("--uri: perftest does not speak TLS; measure amqp://")]
-    Tls,
+    /// The options of TLS do not fit, or name files that are none of theirs.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The broker cannot be reached, or refuses what the run needs.
     #[error("{doing}: {source}")]
     Broker {
@@ -39,7 +40,7 @@ impl RunError {
     /// Whether the options are to blame, and not the broker.
     #[must_use]
     pub fn is_of_options(&self) -> bool {
-        matches!(self, RunError::Uri(_) | RunError::Tls)
+        matches!(self, RunError::Uri(_) | RunError::Tls(_))
     }
 }
 
@@ -57,11 +58,7 @@ pub async fn run(
     interrupts: mpsc::Receiver<()>,
 ) -> Result<Report, RunError> {
     let start_ns = now_ns();
-    let context = Context::new(options, start_ns).map_err(RunError::Uri)?;
-    if context.uri.is_tls {
-        return Err(RunError::Tls);
-    }
-    let context = Arc::new(context);
+    let context = Arc::new(Context::new(options, start_ns)?);
     let setup = Setup::prepare(&context).await.map_err(doing("setting up"))?;
     let mut run = Run {
         sampler: Sampler::new(context.clone(), start_ns),

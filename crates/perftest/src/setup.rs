@@ -23,7 +23,7 @@ impl Setup {
     /// # Errors
     /// When the broker cannot be reached or refuses.
     pub async fn prepare(context: &Context) -> Result<Self, Error> {
-        let connection = Connection::open_uri(&context.uri_for("setup")).await?;
+        let connection = context.connect("setup").await?;
         let channel = connection.open_channel().await?;
         let properties = connection.server_properties();
         let said = |name| properties.get(name).and_then(|value| value.as_str()).unwrap_or("?");

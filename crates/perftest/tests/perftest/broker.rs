@@ -9,9 +9,11 @@ use courser_codec::{
     write_body_frame, write_content_header_frame,
 };
 use courser_connection::server::{self, Event};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use rustls::ServerConfig;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio::sync::mpsc;
+use tokio_rustls::TlsAcceptor;
 
 /// What goes wrong, counted over all publishes from 1.
 #[derive(Clone, Copy, Default)]
@@ -77,6 +79,26 @@ impl Broker {
         Self { uri, state }
     }
 
+    /// One that speaks TLS, as `localhost`.
+    pub async fn start_tls(config: ServerConfig) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let uri = format!("amqps://localhost:{}/", listener.local_addr().unwrap().port());
+        let state = Arc::new(Mutex::new(State::default()));
+        let shared = state.clone();
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (acceptor, link) = (acceptor.clone(), Link::new(shared.clone()));
+                tokio::spawn(async move {
+                    if let Ok(stream) = acceptor.accept(stream).await {
+                        link.serve(stream).await;
+                    }
+                });
+            }
+        });
+        Self { uri, state }
+    }
+
     /// Puts a message into a queue, as if somebody had left it there.
     pub fn leave(&self, queue: &str, body: &[u8]) {
         self.state.lock().unwrap().queues.entry(queue.into()).or_default().push(body.into());
@@ -124,7 +146,7 @@ impl Link {
         }
     }
 
-    async fn serve(mut self, mut stream: TcpStream) {
+    async fn serve(mut self, mut stream: impl AsyncRead + AsyncWrite + Unpin) {
         let mut input = Vec::new();
         loop {
             tokio::select! {

@@ -8,5 +8,6 @@ mod options;
 mod report;
 mod runs;
 mod stamp;
+mod tls;
 mod topology;
 mod window;
