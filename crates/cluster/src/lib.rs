@@ -24,6 +24,7 @@
 //!
 //! Not here: the placement of groups.
 
+mod adopt;
 mod copy;
 mod entry;
 mod error;
@@ -39,6 +40,7 @@ mod shard;
 mod storage;
 pub mod transport;
 
+pub use adopt::{AdoptError, adopt};
 pub use copy::{CopyError, CopySink, CopySource};
 pub use courser_journal::replica::Identity;
 pub use entry::{Entry, EntryId, EntryKind, NodeId};

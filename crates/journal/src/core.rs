@@ -70,6 +70,8 @@ pub struct Core {
 
     /// What it is besides, if it is a copy of a replicated log.
     pub replica: Option<Box<replica::Shared>>,
+    /// What its checkpoints stand for, when it becomes a copy: see [`replica::Adoption`].
+    pub adopted: OnceLock<replica::Base>,
     /// What has been done since the journal was opened.
     pub done: Done,
 

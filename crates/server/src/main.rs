@@ -286,8 +286,7 @@ async fn serve(config: Config, arguments: &Arguments) -> anyhow::Result<()> {
         never = reload_on_hangup(hangups, &server, config, arguments) => match never {},
         never = count_on_usr1(user1s, &server) => match never {},
         reason = server.failed() => {
-            tracing::error!(%reason, "the journal has failed: nothing can be confirmed any more");
-            anyhow::bail!("the journal has failed: {reason}");
+            anyhow::bail!(reason);
         }
     }
     tell_system(&[NotifyState::Stopping]);

@@ -1,8 +1,6 @@
 //! The broker that the command runs.
 
-use courser::{
-    Config, Inherited, Node, Server, StartError, StopError, StoreFailed, banner, node_banner,
-};
+use courser::{Config, Inherited, Node, Server, StartError, StopError, banner, node_banner};
 
 /// The broker that runs: by itself, or as a node of a cluster.
 pub enum Running {
@@ -32,10 +30,14 @@ impl Running {
         }
     }
 
-    pub async fn failed(&self) -> StoreFailed {
+    /// Waits until it can't go on, and says why.
+    pub async fn failed(&self) -> String {
         match self {
-            Running::Alone(server) => server.failed().await,
-            Running::Node(node) => node.failed().await,
+            Running::Alone(server) => {
+                let reason = server.failed().await;
+                format!("the journal has failed, nothing can be confirmed any more: {reason}")
+            }
+            Running::Node(node) => node.failed().await.to_string(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::NodeId;
 use crate::transport::{Formation, Node};
+use courser_journal::replica::is_copy;
 use courser_journal::{Disk, OpenMode};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -12,8 +13,12 @@ use std::sync::Arc;
 /// The file, and what it is written as before it takes its place.
 const NAME: &str = "cluster.json";
 const NEW_NAME: &str = "cluster.json.new";
-/// The folder of a broker's journal that is in no cluster.
+/// The folder of a broker's journal that is in no cluster, or was in none before it was [adopted](crate::adopt).
 const STANDALONE: &str = "journal";
+/// Journals beside it begin so.
+const SHARDS: &str = "journal-";
+/// The folder of a copy of the group's log.
+const COPY: &str = "group";
 /// Bytes of the file.
 const BYTES_MAX: u64 = 64 << 10;
 /// Nodes that are remembered.
@@ -52,12 +57,25 @@ pub enum FolderError {
         /// The cluster that the settings name.
         wanted: String,
     },
-    /// The folder is that of a broker by itself.
+    /// The folder is that of a broker by itself, with more than one journal.
     #[error(
-        "data folder {0} has the journal of a broker without a cluster, which can't become a node's: choose another \
+        "data folder {0} has vhosts with journals of their own (journal-*), which there are not in a cluster: choose another \
          folder, and bring definitions and messages over (docs/cluster.md)"
     )]
-    Standalone(PathBuf),
+    Shards(PathBuf),
+    /// The node was removed from its cluster.
+    #[error(
+        "node '{node}' was removed from cluster '{cluster}', and data folder {path} is that of this node: start with an \
+         empty folder, and add the node anew"
+    )]
+    Removed {
+        /// The folder.
+        path: PathBuf,
+        /// The node.
+        node: String,
+        /// The cluster.
+        cluster: String,
+    },
     /// The folder is a node's, and the settings name no cluster.
     #[error(
         "data folder {path} is that of node '{node}' of cluster '{cluster}': start it with its cluster's settings \
@@ -84,6 +102,9 @@ struct Kept {
     node: NodeId,
     formation: Option<Formation>,
     known: Vec<Node>,
+    /// It is in the cluster no more.
+    #[serde(default)]
+    removed: bool,
 }
 
 /// The part of a data folder that says which node this is, and what it knows of others.
@@ -112,18 +133,27 @@ impl Folder {
             let (found, wanted) = (kept.cluster, cluster.to_owned());
             return Err(FolderError::OtherCluster { path: dir.to_owned(), found, wanted });
         }
+        if kept.removed {
+            let (path, node) = (dir.to_owned(), kept.name);
+            return Err(FolderError::Removed { path, node, cluster: kept.cluster });
+        }
+        if is_alone(dir, &*disk)? && folders(dir, &*disk)?.iter().any(|one| one.starts_with(SHARDS))
+        {
+            return Err(FolderError::Shards(dir.to_owned()));
+        }
         name.clone_into(&mut kept.name);
         write(dir, &*disk, &kept)?;
         Ok(Folder { dir: dir.to_owned(), disk, kept: Mutex::new(kept) })
     }
 
-    /// Refuses a folder that belongs to a node of a cluster.
+    /// Refuses a folder that belongs to a node of a cluster. One that was only meant to become a node's does not.
     ///
     /// # Errors
     /// When it does, or when that can't be said.
     pub fn refuse(dir: &Path, disk: &dyn Disk) -> Result<(), FolderError> {
         match read(dir, disk)? {
             None => Ok(()),
+            Some(_) if is_alone(dir, disk)? => Ok(()),
             Some(kept) => {
                 let (node, cluster) = (kept.name, kept.cluster);
                 Err(FolderError::OfNode { path: dir.to_owned(), node, cluster })
@@ -139,6 +169,25 @@ impl Folder {
     /// What this node belongs to.
     pub fn formation(&self) -> Option<Formation> {
         self.kept.lock().formation.clone()
+    }
+
+    /// Whether the folder still is that of a broker by itself: its journal can be [adopted](crate::adopt).
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub fn is_alone(&self) -> Result<bool, FolderError> {
+        is_alone(&self.dir, &*self.disk)
+    }
+
+    /// Where the copy of the group's log is, or is to be.
+    ///
+    /// # Errors
+    /// When the folder can't be read.
+    pub fn copy_dir(&self) -> Result<PathBuf, FolderError> {
+        let folders = folders(&self.dir, &*self.disk)?;
+        let has = |name: &str| folders.iter().any(|folder| folder == name);
+        let name = if has(STANDALONE) && !has(COPY) { STANDALONE } else { COPY };
+        Ok(self.dir.join(name))
     }
 
     /// The others that it knows of.
@@ -186,6 +235,14 @@ impl Folder {
         self.change(|kept| kept.known.retain(|one| one.id != node))
     }
 
+    /// Keeps that this node is in the cluster no more. Blocks until that is on the disk.
+    ///
+    /// # Errors
+    /// When it can't be kept.
+    pub fn set_removed(&self) -> Result<(), FolderError> {
+        self.change(|kept| kept.removed = true)
+    }
+
     fn change(&self, change: impl FnOnce(&mut Kept)) -> Result<(), FolderError> {
         let mut kept = self.kept.lock();
         let mut changed = kept.clone();
@@ -199,13 +256,10 @@ impl Folder {
 }
 
 fn fresh(dir: &Path, disk: &dyn Disk, cluster: &str, name: &str) -> Result<Kept, FolderError> {
-    let folders = match disk.folders(dir) {
-        Ok(folders) => folders,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(FolderError::Io { path: dir.to_owned(), error }),
-    };
-    if folders.iter().any(|folder| folder == STANDALONE) {
-        return Err(FolderError::Standalone(dir.to_owned()));
+    let has_journal = folders(dir, disk)?.iter().any(|folder| folder == STANDALONE);
+    if has_journal && !is_alone(dir, disk)? {
+        let why = "it is missing, and there is a copy of a cluster's log beside it".to_owned();
+        return Err(FolderError::Damaged { path: dir.join(NAME), why });
     }
     let number = getrandom::u64().map_err(FolderError::Random)?;
     Ok(Kept {
@@ -214,7 +268,29 @@ fn fresh(dir: &Path, disk: &dyn Disk, cluster: &str, name: &str) -> Result<Kept,
         node: NodeId(number.max(1)),
         formation: None,
         known: Vec::new(),
+        removed: false,
     })
+}
+
+/// The folders in a data folder.
+fn folders(dir: &Path, disk: &dyn Disk) -> Result<Vec<String>, FolderError> {
+    match disk.folders(dir) {
+        Ok(folders) => Ok(folders),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(FolderError::Io { path: dir.to_owned(), error }),
+    }
+}
+
+/// Whether there is the journal of a broker by itself.
+fn is_alone(dir: &Path, disk: &dyn Disk) -> Result<bool, FolderError> {
+    let folders = folders(dir, disk)?;
+    let has = |name: &str| folders.iter().any(|folder| folder == name);
+    if !has(STANDALONE) || has(COPY) {
+        return Ok(false);
+    }
+    let path = dir.join(STANDALONE);
+    let found = is_copy(disk, &path).map_err(|error| FolderError::Io { path, error })?;
+    Ok(!found)
 }
 
 fn read(dir: &Path, disk: &dyn Disk) -> Result<Option<Kept>, FolderError> {

@@ -4,7 +4,8 @@
 //! asks all addresses that it was given who is there. When all answer and none belongs to a cluster, they are one: its
 //! members are all of them, and its identity follows from its name and their numbers, so that each comes to it by itself.
 //! A node that meets a cluster is part of it if it is one of its founders, which has told its number and has kept
-//! nothing yet; any other has to be added by an operator. So a node whose folder was lost never comes back as the one that
+//! nothing yet; any other has to be added by an operator. Where one of the nodes has the data of a broker by itself, it begins
+//! the cluster alone, and the others are added. So a node whose folder was lost never comes back as the one that
 //! it was, which would forget what that has promised.
 
 mod folder;
@@ -19,23 +20,24 @@ use std::time::Duration;
 /// How often the others are asked.
 const INTERVAL: Duration = Duration::from_millis(300);
 
-/// Asks the nodes at `addresses` until they and this one are a cluster, or until this one was added to one. `tell` hears
-/// why it waits, whenever that changes.
+/// Asks the nodes at `addresses` until they and this one are a cluster, or until this one was added to one, or has to begin
+/// one with the data that it has: then there is no formation yet. `tell` hears why it waits, whenever that changes.
 pub async fn form(
     endpoint: &Endpoint,
     addresses: &[String],
     mut tell: impl FnMut(&Verdict),
-) -> Formation {
+) -> Option<Formation> {
     let mut told = None;
     loop {
         let seen = look_around(endpoint, addresses).await;
         let own = endpoint.about();
         // An operator may have added it meanwhile.
-        if let Some(formation) = own.formation {
-            return formation;
+        if own.formation.is_some() {
+            return own.formation;
         }
         match judge(&own, &seen) {
-            Verdict::Formed(formation) => return formation,
+            Verdict::Formed(formation) => return Some(formation),
+            Verdict::Begins => return None,
             waits => {
                 if told.as_ref() != Some(&waits) {
                     tell(&waits);

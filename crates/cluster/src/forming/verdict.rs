@@ -19,6 +19,8 @@ pub struct Seen {
 pub enum Verdict {
     /// This is the cluster that the node is in.
     Formed(Formation),
+    /// This node begins the cluster by itself, with the data that it has. The others are added to it.
+    Begins,
     /// Some do not answer yet; each with the reason.
     Waits(Vec<(String, String)>),
     /// There is a cluster without this node: an operator has to add it, at one of these nodes.
@@ -50,6 +52,22 @@ pub fn judge(own: &About, seen: &[Seen]) -> Verdict {
     if !missing.is_empty() {
         return Verdict::Waits(missing);
     }
+    let with_data: Vec<&About> = nodes.values().copied().filter(|about| about.has_data).collect();
+    match with_data[..] {
+        [] => {}
+        [one] if one.node == own.node => return Verdict::Begins,
+        [one] => {
+            let why = format!("node '{}' has data, and begins the cluster with it", one.name);
+            return Verdict::Waits(vec![(one.address.clone(), why)]);
+        }
+        [one, other, ..] => {
+            return Verdict::Wrong(format!(
+                "nodes '{}' ({}) and '{}' ({}) both have data of a broker by itself, and a cluster begins with that of one: \
+                 start all others with an empty folder",
+                one.name, one.address, other.name, other.address
+            ));
+        }
+    }
     let founders: Vec<NodeId> = nodes.keys().copied().collect();
     let group = identity(&own.cluster, &founders);
     // All have to choose the same size: that of the one with the least number counts.
@@ -59,6 +77,13 @@ pub fn judge(own: &About, seen: &[Seen]) -> Verdict {
 }
 
 fn join(own: &About, nodes: &BTreeMap<NodeId, &About>, formation: &Formation) -> Verdict {
+    if own.has_data {
+        return Verdict::Wrong(format!(
+            "there is cluster '{}' already, and this node has data of a broker by itself, which would be lost in it: start \
+             it with an empty folder, and bring definitions and messages over",
+            own.cluster
+        ));
+    }
     let members = || nodes.values().filter(|about| about.formation.is_some());
     if members().any(|about| about.formation.as_ref() != Some(formation)) {
         return Verdict::Wrong(

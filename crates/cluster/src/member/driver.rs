@@ -275,6 +275,7 @@ fn status(node: NodeId, group: &Group<JournalLog>, elections: u64) -> Status {
         term: group.term(),
         leader: group.leader(),
         members: group.members().clone(),
+        members_index: group.members_index(),
         last: group.log().last().index,
         committed: group.committed(),
         followers: group.followers(),

@@ -40,6 +40,8 @@ pub struct Status {
     pub leader: Option<NodeId>,
     /// Who takes part.
     pub members: Members,
+    /// The entry that has made them what they are.
+    pub members_index: u64,
     /// The last entry of its log.
     pub last: u64,
     /// Everything up to this entry is committed, as far as it knows.

@@ -27,6 +27,9 @@ pub struct About {
     pub segment_bytes: u64,
     /// What it belongs to; none before it belongs to anything.
     pub formation: Option<Formation>,
+    /// It has what a broker by itself has left in its folder, with which it can begin a cluster and not join one.
+    #[serde(default)]
+    pub has_data: bool,
     /// Others that it knows of.
     #[serde(default)]
     pub known: Vec<Node>,

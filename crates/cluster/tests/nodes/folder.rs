@@ -3,7 +3,7 @@
 use crate::support::formation;
 use courser_cluster::NodeId;
 use courser_cluster::forming::{Folder, FolderError};
-use courser_cluster::transport::Node;
+use courser_cluster::transport::{Formation, Node};
 use courser_journal::RealDisk;
 use std::path::Path;
 use std::sync::Arc;
@@ -60,11 +60,56 @@ fn folders_of_others_are_refused() {
     assert!(matches!(other.err(), Some(FolderError::OtherCluster { .. })));
     let alone = Folder::refuse(dir.path(), &RealDisk);
     assert!(matches!(alone.err(), Some(FolderError::OfNode { .. })));
+}
 
+#[test]
+fn the_folder_of_a_broker_by_itself_stays_its_until_it_was_adopted() {
     let dir = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(dir.path().join("journal")).expect("a journal");
-    Folder::refuse(dir.path(), &RealDisk).expect("no node's");
-    assert!(matches!(open(dir.path()).err(), Some(FolderError::Standalone(_))));
+    let folder = open(dir.path()).expect("a node that may be");
+    assert!(folder.is_alone().expect("readable"));
+    Folder::refuse(dir.path(), &RealDisk).expect("no node's yet");
+    adopt(&folder).expect("adopted");
+    assert!(!folder.is_alone().expect("readable"));
+    assert_eq!(folder.copy_dir().expect("readable"), dir.path().join("journal"));
+    let alone = Folder::refuse(dir.path(), &RealDisk);
+    assert!(matches!(alone.err(), Some(FolderError::OfNode { .. })));
+    let founders = folder.formation().map(|formation| formation.founders);
+    assert_eq!(founders, Some(vec![folder.node()]));
+    // A second time there is no journal of a broker by itself.
+    adopt(&folder).expect_err("it is a copy");
+    // Without its number it is nobody's.
+    std::fs::remove_file(dir.path().join("cluster.json")).expect("a file");
+    assert!(matches!(open(dir.path()).err(), Some(FolderError::Damaged { .. })));
+}
+
+fn adopt(folder: &Folder) -> Result<(), courser_cluster::AdoptError> {
+    let (dir, node) = (folder.copy_dir()?, folder.node());
+    let options = courser_journal::Options { segment_bytes: 1 << 20, ..Default::default() };
+    let disk = Arc::new(RealDisk);
+    courser_cluster::adopt(&dir, options, disk, node, &mut |_| {}, |identity| {
+        folder.set_formation(&Formation {
+            group: identity.group,
+            segment_bytes: identity.segment_bytes,
+            founders: vec![node],
+        })
+    })
+}
+
+#[test]
+fn a_folder_with_more_than_one_journal_is_no_nodes() {
+    let dir = tempfile::tempdir().expect("a folder");
+    for name in ["journal", "journal-7"] {
+        std::fs::create_dir(dir.path().join(name)).expect("a journal");
+    }
+    assert!(matches!(open(dir.path()).err(), Some(FolderError::Shards(_))));
+}
+
+#[test]
+fn a_node_that_was_removed_does_not_start_again() {
+    let dir = tempfile::tempdir().expect("a folder");
+    open(dir.path()).expect("a node").set_removed().expect("kept");
+    assert!(matches!(open(dir.path()).err(), Some(FolderError::Removed { .. })));
 }
 
 #[test]

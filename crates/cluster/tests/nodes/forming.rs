@@ -41,6 +41,27 @@ fn new_nodes_that_all_see_each_other_come_to_the_same_cluster() {
 }
 
 #[test]
+fn the_only_node_with_data_begins_and_the_others_wait_to_be_added() {
+    let with_data = |number, name| About { has_data: true, ..about(number, name) };
+    let seen = [met(with_data(5, "a")), met(about(3, "b")), met(about(4, "c"))];
+    assert_eq!(judge(&with_data(5, "a"), &seen), Verdict::Begins);
+    assert_eq!(judge(&with_data(5, "a"), &[]), Verdict::Begins);
+    let Verdict::Waits(whom) = judge(&about(3, "b"), &seen) else { panic!("it waits") };
+    assert!(whom[0].1.contains("node 'a' has data"), "{whom:?}");
+    // Somebody who is away may have data too.
+    let verdict = judge(&with_data(5, "a"), &[seen[0].clone(), away("b:5680")]);
+    assert!(matches!(verdict, Verdict::Waits(_)), "{verdict:?}");
+    let two = [met(with_data(5, "a")), met(with_data(3, "b")), met(about(4, "c"))];
+    for own in [with_data(5, "a"), with_data(3, "b"), about(4, "c")] {
+        let Verdict::Wrong(why) = judge(&own, &two) else { panic!("two with data") };
+        assert!(why.contains("'a'") && why.contains("'b'"), "{why}");
+    }
+    // What it has would be lost in a cluster that is there.
+    let cluster = [met(formed(1, "b", &formation(&[1])))];
+    assert!(matches!(judge(&with_data(5, "a"), &cluster), Verdict::Wrong(_)));
+}
+
+#[test]
 fn nothing_is_formed_while_one_is_away() {
     let seen = [met(about(1, "a")), met(about(2, "b")), away("c:5680")];
     let verdict = judge(&about(1, "a"), &seen);
@@ -93,6 +114,7 @@ async fn three_processes_form_one_cluster_whenever_they_start() {
         tokio::spawn(async move {
             let mut waited = Vec::new();
             let formation = form(&endpoint, &addresses, |why| waited.push(why.clone())).await;
+            let formation = formation.expect("a formation");
             endpoint.change(|about| about.formation = Some(formation.clone()));
             (formation, waited)
         })

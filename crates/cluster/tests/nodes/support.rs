@@ -23,6 +23,7 @@ pub fn about(number: u64, name: &str) -> About {
         version: "1".into(),
         segment_bytes: number << 20,
         formation: None,
+        has_data: false,
         known: Vec::new(),
     }
 }

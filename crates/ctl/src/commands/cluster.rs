@@ -88,7 +88,7 @@ fn remove(session: &mut Session, node: &str) -> Result<Output, Failure> {
     let path = format!("/api/cluster/nodes/{}", segment(node));
     send(session, Method::DELETE, &path, Bytes::new())?;
     Ok(Output::Text(format!(
-        "Removed node {node}. Stop it, and do not start it again with this data folder."
+        "Removed node {node}. It stops when it hears of it, and does not start again with its data folder."
     )))
 }
 

@@ -254,6 +254,18 @@ impl Core {
         self.wait_durable(self.end(), ALONE)
     }
 
+    /// Takes nothing any more, and makes everything durable. Unlike after [`Core::close`], nothing in the log
+    /// says that it ends here. Returns where that is.
+    pub fn end_for_good(&self) -> Result<Lsn, Failure> {
+        let mut log = self.log.lock();
+        log.closed = true;
+        self.space.notify_all();
+        let end = log.end;
+        drop(log);
+        self.wait_durable(end, ALONE)?;
+        Ok(end)
+    }
+
     fn append_close(&self, lsn: Lsn) {
         let mut log = self.log.lock();
         if log.segment.end().0 - lsn.0 < FRAME_HEADER_LEN as u64 {

@@ -177,6 +177,7 @@ impl Recovery {
             checkpointing: Mutex::new(()),
             latest: latest.unwrap_or_default(),
             replica,
+            adopted: OnceLock::new(),
             done: Done::default(),
             failed: OnceLock::new(),
             _lock: self.lock,

@@ -134,6 +134,9 @@ impl Core {
 
     /// The last entry that ends at `start` or before, for a checkpoint that starts there.
     pub fn entry_before(&self, start: Lsn) -> Result<Base, CheckpointError> {
+        if let Some(base) = self.adopted.get() {
+            return Ok(*base);
+        }
         let found = self.last_ending_by(start);
         found.map_err(|error| CheckpointError::Write(io::Error::other(error.to_string())))
     }

@@ -1,8 +1,8 @@
 //! What can go wrong with a copy, and what it means for consensus.
 
 use super::{BadEntry, EntryId, Vote};
-use crate::{Failure, Lsn, OpenError};
-use std::path::PathBuf;
+use crate::{CheckpointError, Failure, Lsn, OpenError};
+use std::{io, path::PathBuf};
 
 /// Why a copy could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +37,25 @@ pub enum ReplicaError {
     /// It could not be opened for another reason.
     #[error(transparent)]
     Open(#[from] OpenError),
+}
+
+/// Why a journal was not made a copy. It is what it was, unless it is not known what the disk has.
+#[derive(Debug, thiserror::Error)]
+pub enum AdoptError {
+    /// It is one already.
+    #[error("{} is a copy of a replicated log already", .0.display())]
+    IsCopy(PathBuf),
+    /// What is in it could not be written down.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// The file that makes it a copy could not be written.
+    #[error("can't write {}: {error}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
 }
 
 /// Why entries were not taken. None after the first that was not.

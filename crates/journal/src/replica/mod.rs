@@ -26,6 +26,7 @@
 //! repaired in place: it says that it [must be rebuilt](ReplicaError::MustBeRebuilt), from a
 //! [`Bootstrap`] of another one.
 
+mod adopt;
 mod append;
 mod bootstrap;
 mod chunk;
@@ -42,12 +43,14 @@ mod read;
 mod recover;
 mod state;
 
+pub use adopt::{Adoption, is_copy};
 pub use bootstrap::Bootstrap;
 pub use chunk::Chunk;
 pub use copy::Replica;
 pub use entry::{BadEntry, Entry, EntryId, EntryKind, NOTE_BYTES_MAX};
 pub use error::{
-    AppendEntryError, BootstrapError, CutError, PlaceError, ReadEntryError, ReplicaError,
+    AdoptError, AppendEntryError, BootstrapError, CutError, PlaceError, ReadEntryError,
+    ReplicaError,
 };
 pub use install::Installer;
 pub use state::{MEMBERS_BYTES_MAX, Vote};

@@ -48,6 +48,38 @@ fn durable_is_what_is_committed() {
 }
 
 #[test]
+fn a_checkpoint_within_an_entry_leaves_the_rest_of_it_to_be_applied() {
+    let mut copy = leading(&[b"before"]);
+    let lead = copy.lead.take().unwrap();
+    let (_, start) = append(&lead, b"in the checkpoint");
+    append(&lead, b"behind it");
+    let entry = copy.replica().place(EntryId { term: 1, index: 3 }).unwrap().unwrap();
+    assert!(entry.start() < start && start < entry.end());
+    copy.push(entry.clone());
+    copy.flush();
+    copy.replica().commit(3).unwrap();
+    for data in [b"first ", b"second"] {
+        lead.checkpoint(start, &mut |_| {}, &mut |out| out.write_all(data)).unwrap();
+    }
+    drop(lead);
+    copy.base = 2;
+    copy.crash(true);
+    let replica = copy.replica();
+    let before = EntryId { term: 1, index: 2 };
+    assert_eq!(replica.last_in_checkpoint(), before, "not this entry, which it has in part");
+    assert_eq!((replica.first(), replica.last()), (before, entry.id));
+    assert_eq!(replica.checkpoint_data().unwrap().unwrap().start(), start);
+    assert_eq!(replica.read(3, 4, u64::MAX).unwrap(), [entry.clone()]);
+    let mut left = Vec::new();
+    entry.for_each_record(&mut |position, octets| {
+        if position >= start {
+            left.push(octets.to_vec());
+        }
+    });
+    assert_eq!(left, [b"behind it"]);
+}
+
+#[test]
 fn a_deposed_leader_appends_nothing_and_is_told_of_nothing_that_is_durable() {
     let mut copy = leading(&[]);
     let lead = copy.lead.take().unwrap();

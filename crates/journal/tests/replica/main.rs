@@ -1,5 +1,6 @@
 //! Copies of a replicated log on disks that crash, held against a model.
 
+mod adopting;
 mod bootstrap;
 mod copy;
 mod damage;

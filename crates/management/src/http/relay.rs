@@ -8,9 +8,9 @@ use super::places::Places;
 use crate::refusal::Refusal;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::upgrade::OnUpgrade;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use std::fmt;
 use std::io;
@@ -40,16 +40,37 @@ pub struct OwnAnswer {
 
 type Own = dyn Fn(&str, bool) -> Option<OwnAnswer> + Send + Sync;
 
+/// What becomes of requests.
+enum Guard {
+    /// Those without an own answer are passed on.
+    PassesOn,
+    /// They are refused.
+    Open,
+    /// As before, and an own answer is for those who may read this page of the other process.
+    Page(Uri),
+}
+
 /// Passes requests on.
 pub struct Relay {
     own: Box<Own>,
+    guard: Guard,
     places: Arc<Places>,
 }
 
 impl Relay {
     /// A relay that asks `own` first, which is told the path, and whether the operator of this machine asks.
     pub fn new(own: impl Fn(&str, bool) -> Option<OwnAnswer> + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(Relay { own: Box::new(own), places: Arc::default() })
+        Arc::new(Relay { own: Box::new(own), guard: Guard::PassesOn, places: Arc::default() })
+    }
+
+    /// One that passes nothing on. Where there is a `page`, it answers only those whose credentials get them this page of
+    /// the other process; the rest get what that answers.
+    pub fn of_own(
+        own: impl Fn(&str, bool) -> Option<OwnAnswer> + Send + Sync + 'static,
+        page: Option<Uri>,
+    ) -> Arc<Self> {
+        let guard = page.map_or(Guard::Open, Guard::Page);
+        Arc::new(Relay { own: Box::new(own), guard, places: Arc::default() })
     }
 
     /// Answers the requests of one connection until its end, or until `stopping` says so. `connect` makes connections to
@@ -75,9 +96,14 @@ impl Relay {
         let respond = |request| {
             let (other, connect, keeper) = (&other, &connect, place.keeper());
             async move {
-                match self.own_answer(&request, is_operator) {
-                    Some(answer) => answer,
-                    None => {
+                match (self.own_answer(&request, is_operator), &self.guard) {
+                    (Some(answer), Guard::PassesOn | Guard::Open) => answer,
+                    (None, Guard::Open | Guard::Page(_)) => empty(StatusCode::METHOD_NOT_ALLOWED),
+                    (Some(answer), Guard::Page(page)) => match ask(connect, request, page).await {
+                        passed if passed.status() == StatusCode::OK => answer,
+                        refused => refused,
+                    },
+                    (None, Guard::PassesOn) => {
                         let mut answer = pass_on(other, connect, request).await;
                         if answer.status() != StatusCode::UNAUTHORIZED {
                             answer.body_mut().keeps(Some(keeper.keep()));
@@ -113,6 +139,24 @@ impl fmt::Debug for Relay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Relay").finish_non_exhaustive()
     }
+}
+
+/// What the other process answers to whoever makes this request, when it is for this page instead.
+async fn ask<C, F>(connect: &C, mut request: Request<Incoming>, page: &Uri) -> Response<Outgoing>
+where
+    C: Fn() -> F,
+    F: Future<Output = io::Result<RelayStream>>,
+{
+    (*request.method_mut(), *request.uri_mut()) = (Method::GET, page.clone());
+    let all = std::mem::take(request.headers_mut());
+    let kept = [HOST, AUTHORIZATION];
+    for name in kept {
+        if let Some(value) = all.get(&name) {
+            request.headers_mut().insert(name, value.clone());
+        }
+    }
+    // The answer is not read to its end, so the connection is of no more use.
+    pass_on(&Mutex::new(None), connect, request).await
 }
 
 async fn pass_on<C, F>(

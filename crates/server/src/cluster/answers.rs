@@ -3,7 +3,11 @@
 use super::members::Members;
 use crate::config::Config;
 use courser_management::{Cluster as _, OwnAnswer, QUORUM_CRITICAL, Relay};
+use hyper::Uri;
 use std::sync::Arc;
+
+/// What may be read by those who may read metrics.
+const MONITORED_PAGE: &str = "/api/cluster";
 
 /// What a node that does not lead answers itself over HTTP.
 pub(super) fn relay(config: &Config, members: &Arc<Members>) -> Arc<Relay> {
@@ -30,10 +34,10 @@ pub(super) fn relay(config: &Config, members: &Arc<Members>) -> Arc<Relay> {
     })
 }
 
-/// The metrics of a node that does not lead.
-pub(super) fn metrics_relay(members: &Arc<Members>) -> Arc<Relay> {
+/// The metrics of a node that does not lead. It knows no users: where a login is wanted, the node that leads is asked.
+pub(super) fn metrics_relay(config: &Config, members: &Arc<Members>) -> Arc<Relay> {
     let members = Arc::clone(members);
-    Relay::new(move |path, _| {
+    let answer = move |path: &str, _: bool| {
         Some(match path.trim_end_matches('/') {
             "/metrics" => OwnAnswer {
                 status: 200,
@@ -46,5 +50,11 @@ pub(super) fn metrics_relay(members: &Arc<Members>) -> Arc<Relay> {
                 body: "this node does not lead: it has /metrics only".into(),
             },
         })
-    })
+    };
+    let page = config.metrics.authentication.then(|| {
+        let page = format!("{}{MONITORED_PAGE}", config.management.path_prefix);
+        // A prefix that is none was refused before.
+        page.parse().unwrap_or(Uri::from_static(MONITORED_PAGE))
+    });
+    Relay::of_own(answer, page)
 }

@@ -190,7 +190,7 @@ impl Front {
             return exporter.serve(stream, peer, stopping).await;
         }
         if let Some(metrics) = self.metrics.get() {
-            let connect = async || Err(io::Error::from(io::ErrorKind::NotFound));
+            let connect = || self.connect(Note::http(What::Http, peer, peer, false));
             metrics.serve(stream, peer, false, connect, stopping).await;
         }
     }

@@ -8,7 +8,6 @@ use courser_cluster::{Change, Leadership, Member, NodeId, ProposeError, Status};
 use courser_management::{Cluster, ClusterError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::fmt::Write;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -22,11 +21,16 @@ const TRANSFER_DELAY: Duration = Duration::from_millis(200);
 enum Question {
     /// Become part of this cluster.
     Join(Formation),
+    /// Was the node that asks removed after this entry, in whose opinion it was a member?
+    Removed { since: u64 },
 }
+
+/// The answer to [`Question::Removed`] that it was.
+const REMOVED: &str = "removed";
 
 /// The cluster, as this node knows it.
 pub(super) struct Members {
-    endpoint: Arc<Endpoint>,
+    pub(super) endpoint: Arc<Endpoint>,
     links: Arc<Links>,
     roster: Arc<Roster>,
     /// It has what answers in the name of these members.
@@ -51,9 +55,19 @@ impl Members {
     pub fn answer(&self, from: &About, question: &str) -> Result<String, String> {
         match serde_json::from_str(question) {
             Err(error) => Err(format!("the question can't be read: {error}")),
+            Ok(Question::Removed { since }) => {
+                let is_removed = self.status_of_member().is_some_and(|status| {
+                    status.members_index > since && !status.members.contains(from.node)
+                });
+                Ok(if is_removed { REMOVED.to_owned() } else { String::new() })
+            }
             Ok(Question::Join(formation)) => {
                 let own = self.endpoint.about();
                 match own.formation {
+                    _ if own.has_data => Err(format!(
+                        "node '{}' has data of a broker by itself, which would be lost: start it with an empty folder",
+                        own.name
+                    )),
                     Some(one) if one == formation => Ok(String::new()),
                     Some(_) => Err(format!("node '{}' is in a cluster already", own.name)),
                     None => {
@@ -89,11 +103,24 @@ impl Members {
         }
     }
 
-    fn status_of_member(&self) -> Option<Status> {
+    /// Whether another node knows that this one was removed after the last change of members that it knows.
+    pub async fn was_removed(&self, status: &Status) -> bool {
+        let question = Question::Removed { since: status.members_index };
+        let Ok(question) = serde_json::to_string(&question) else { return false };
+        for node in self.roster.others() {
+            // One that does not answer, or does not understand, knows nothing of it.
+            if self.endpoint.ask(&node.address, &question).await.is_ok_and(|said| said == REMOVED) {
+                return true;
+            }
+        }
+        false
+    }
+
+    pub(super) fn status_of_member(&self) -> Option<Status> {
         self.member.load().as_ref().map(|member| member.status())
     }
 
-    fn name(&self, id: NodeId) -> String {
+    pub(super) fn name(&self, id: NodeId) -> String {
         self.roster.node(id).map_or_else(|| format!("{:016x}", id.0), |node| node.name)
     }
 
@@ -102,7 +129,7 @@ impl Members {
     }
 
     /// How many voters have to agree, and how many are there, as far as this node sees.
-    fn majority(&self, status: &Status) -> (usize, usize) {
+    pub(super) fn majority(&self, status: &Status) -> (usize, usize) {
         let voters = &status.members.voters;
         let there = voters.iter().filter(|node| self.is_connected(**node)).count();
         (voters.len() / 2 + 1, there)
@@ -286,84 +313,7 @@ impl Cluster for Members {
     }
 
     fn metrics(&self) -> String {
-        let mut text = String::new();
-        let mut put = |name: &str, kind: &str, help: &str, value: u64| {
-            // Writing to a String does not fail.
-            let _ = write!(text, "# TYPE {name} {kind}\n# HELP {name} {help}\n{name} {value}\n");
-        };
-        let status = self.status_of_member();
-        let there = status.as_ref().map(|status| self.majority(status));
-        let of = |value: fn(&Status) -> u64| status.as_ref().map_or(0, value);
-        let own = self.endpoint.about().node;
-        let leads = status.as_ref().is_some_and(|status| status.leader == Some(own));
-        put("courser_cluster_is_leader", "gauge", "Whether this node leads", leads.into());
-        put(
-            "courser_cluster_has_leader",
-            "gauge",
-            "Whether this node knows who leads",
-            self.has_leader().into(),
-        );
-        put(
-            "courser_cluster_term",
-            "gauge",
-            "The newest term that this node knows",
-            of(|status| status.term),
-        );
-        put(
-            "courser_cluster_elections_total",
-            "counter",
-            "Leaders that this node has seen come",
-            of(|status| status.elections),
-        );
-        put(
-            "courser_cluster_entries_last",
-            "gauge",
-            "The last entry of this node's log",
-            of(|status| status.last),
-        );
-        put(
-            "courser_cluster_entries_committed",
-            "gauge",
-            "Everything up to this entry is committed",
-            of(|status| status.committed),
-        );
-        put(
-            "courser_cluster_uncommitted_bytes",
-            "gauge",
-            "Bytes that wait for a majority",
-            of(|status| status.uncommitted_bytes),
-        );
-        put(
-            "courser_cluster_voters",
-            "gauge",
-            "Members that vote",
-            of(|status| status.members.voters.len() as u64),
-        );
-        put(
-            "courser_cluster_voters_connected",
-            "gauge",
-            "Those of them that this node reaches, itself included",
-            there.map_or(0, |(_, there)| there as u64),
-        );
-        put(
-            "courser_cluster_majority",
-            "gauge",
-            "Members that have to agree",
-            there.map_or(0, |(needed, _)| needed as u64),
-        );
-        let followers =
-            status.iter().flat_map(|status| status.followers.iter().map(move |one| (status, one)));
-        let lags: Vec<_> = followers
-            .map(|(status, one)| (self.name(one.node), status.last.saturating_sub(one.matched)))
-            .collect();
-        if !lags.is_empty() {
-            text.push_str("# TYPE courser_cluster_lag_entries gauge\n# HELP courser_cluster_lag_entries Entries that a member lacks\n");
-            for (name, lag) in lags {
-                let name = name.replace('\\', "\\\\").replace('"', "\\\"");
-                let _ = writeln!(text, "courser_cluster_lag_entries{{member=\"{name}\"}} {lag}");
-            }
-        }
-        text
+        self.metrics_text()
     }
 }
 

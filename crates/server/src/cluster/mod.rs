@@ -2,7 +2,9 @@
 //!
 //! - [`node`]: its start and its end.
 //! - [`part`]: how it takes part, and what happens when the lead changes.
+//! - [`adopting`]: how it begins a cluster with the data of a broker by itself.
 //! - [`answers`]: what it answers over HTTP when it does not lead.
+//! - [`figures`]: what it counts.
 //! - [`front`]: whoever comes to this node is served here, or passed on to the node that leads.
 //! - [`tunnel`]: what goes with a connection that is passed on.
 //! - [`incoming`]: what comes from other nodes.
@@ -11,8 +13,10 @@
 //! - [`roster`]: who and where the other nodes are.
 //! - [`security`]: TLS between nodes.
 
+mod adopting;
 mod answers;
 mod copies;
+mod figures;
 mod front;
 mod incoming;
 mod members;

@@ -89,7 +89,7 @@ impl Node {
             &front,
             Arc::clone(&member),
         );
-        front.set_relays(relay(&config, &members), metrics_relay(&members));
+        front.set_relays(relay(&config, &members), metrics_relay(&config, &members));
         let (stop, stopping) = watch::channel(false);
         let (sender, ended) = watch::channel(None);
         let addresses = doors.addresses();
@@ -236,6 +236,7 @@ async fn open_endpoint(
         version: VERSION.to_owned(),
         segment_bytes: config.journal.segment_bytes,
         formation: folder.formation(),
+        has_data: folder.is_alone()?,
         known: folder.known(),
     };
     Ok((Endpoint::new(about, secret, security), listener))

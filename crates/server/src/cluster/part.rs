@@ -13,14 +13,11 @@ use courser_cluster::{
     Identity, Leadership, Member, MemberConfig, MemberError, NodeId, Options, Origin, Peers,
 };
 use courser_store::MemoryGauge;
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-/// The folder of the group's copy in the data folder.
-const GROUP_FOLDER: &str = "group";
 /// How long a tick of the group is: a leader that is lost is replaced after 10 to 20 of them.
 const TICK: Duration = Duration::from_millis(50);
 /// How long clients have to take note that the node does not lead any more.
@@ -45,7 +42,7 @@ impl Inner {
 
     /// Takes part in the cluster, until the group has ended for good: returns why.
     async fn take_part(&self) -> Result<(), String> {
-        let (formation, mut origin) = self.formation().await;
+        let (formation, mut origin) = self.formation().await?;
         loop {
             let opened = self.open(&formation, origin.clone()).await?;
             let lacks = match opened {
@@ -54,7 +51,7 @@ impl Inner {
                     self.enter(&formation, &member).await?;
                     let lacks = tokio::select! {
                         ended = self.follow_lead(&member) => ended?,
-                        never = self.look_after(&member) => match never {},
+                        () = self.look_after(&member) => return Err(self.removed(member).await),
                     };
                     self.leave(member).await;
                     Some(lacks)
@@ -98,33 +95,38 @@ impl Inner {
     }
 
     /// What this node belongs to, as soon as it belongs to something, and where its copy of the log comes from.
-    async fn formation(&self) -> (Formation, Origin) {
+    async fn formation(&self) -> Result<(Formation, Origin), String> {
         if let Some(formation) = self.folder.formation() {
+            if self.folder.is_alone().map_err(|error| error.to_string())? {
+                return Ok((self.adopt().await?, Origin::Existing));
+            }
             self.roster.connect(&self.links, |_| true);
-            return (formation, Origin::Existing);
+            return Ok((formation, Origin::Existing));
         }
         let join = self.config.lock().cluster.join.clone();
-        let formation = form(&self.endpoint, &join, say).await;
+        let Some(formation) = form(&self.endpoint, &join, say).await else {
+            return Ok((self.adopt().await?, Origin::Existing));
+        };
         let origin = match formation.founders.contains(&self.folder.node()) {
             true => Origin::Founders(formation.founders.clone()),
             false => Origin::Joining,
         };
-        (formation, origin)
+        Ok((formation, origin))
     }
 
     /// What the group on this node is run with.
-    fn member_config(&self, formation: &Formation, origin: Origin) -> MemberConfig {
+    fn member_config(&self, formation: &Formation, origin: Origin) -> Result<MemberConfig, String> {
         let config = self.config.lock();
         let (group, segment_bytes) = (formation.group, formation.segment_bytes);
-        MemberConfig {
-            dir: config.data_dir.join(GROUP_FOLDER),
+        Ok(MemberConfig {
+            dir: self.folder.copy_dir().map_err(|error| error.to_string())?,
             disk: config.disk(),
             identity: Identity { group, segment_bytes },
             origin,
             options: Options::new(self.folder.node()),
             tick: TICK,
             journal: config.journal_options(),
-        }
+        })
     }
 
     async fn open(
@@ -132,7 +134,7 @@ impl Inner {
         formation: &Formation,
         origin: Origin,
     ) -> Result<Result<Arc<Member>, MemberError>, String> {
-        let config = self.member_config(formation, origin);
+        let config = self.member_config(formation, origin)?;
         let peers: Arc<dyn Peers> = Arc::new(Outgoing(Arc::clone(&self.links)));
         let opening = tokio::task::spawn_blocking(move || Member::start(config, peers));
         Ok(opening.await.map_err(|error| error.to_string())?.map(Arc::new))
@@ -144,7 +146,9 @@ impl Inner {
         let keeping = tokio::task::spawn_blocking(move || folder.set_formation(&kept));
         let keeping = keeping.await.map_err(|error| error.to_string())?;
         keeping.map_err(|error| error.to_string())?;
-        self.endpoint.change(|about| about.formation = Some(formation.clone()));
+        self.endpoint.change(|about| {
+            (about.formation, about.has_data) = (Some(formation.clone()), false);
+        });
         self.member.store(Some(Arc::clone(member)));
         let About { cluster, name: node, address, .. } = self.endpoint.about();
         tracing::info!(cluster, node, address, "this node is in the cluster");
@@ -175,7 +179,7 @@ impl Inner {
                 let (endpoint, address) = (Arc::clone(&self.endpoint), node.address.clone());
                 let runtime = Handle::current();
                 let fetching = tokio::task::spawn_blocking(move || {
-                    copies::fetch(&config, &endpoint, &address, &runtime)
+                    copies::fetch(&config?, &endpoint, &address, &runtime)
                 });
                 match fetching.await.map_err(|error| error.to_string()).and_then(|done| done) {
                     Ok(()) => {
@@ -242,12 +246,36 @@ impl Inner {
         }
     }
 
-    /// Finds members that are not connected, and has those vote that have caught up.
-    async fn look_after(&self, member: &Arc<Member>) -> Infallible {
+    /// Finds members that are not connected, and has those vote that have caught up. Ends when this node is a member no
+    /// more.
+    async fn look_after(&self, member: &Arc<Member>) {
+        let mut was_member = false;
         loop {
             self.look(member).await;
+            let status = member.status();
+            let is_member = status.members.contains(self.folder.node());
+            let is_forgotten = is_member && status.leader.is_none();
+            if was_member && !is_member || is_forgotten && self.members.was_removed(&status).await {
+                return;
+            }
+            was_member |= is_member;
             tokio::time::sleep(LOOK_INTERVAL).await;
         }
+    }
+
+    /// Ends the group on a node that was removed, for good: what to say of it.
+    async fn removed(&self, member: Arc<Member>) -> String {
+        self.demote(Serves::Nobody).await;
+        let folder = Arc::clone(&self.folder);
+        let keeping = tokio::task::spawn_blocking(move || folder.set_removed()).await;
+        if let Ok(Err(error)) = keeping {
+            tracing::error!(%error, "that this node was removed can't be kept");
+        }
+        self.leave(member).await;
+        let About { cluster, name, .. } = self.endpoint.about();
+        format!(
+            "node '{name}' was removed from cluster '{cluster}': it does not start again with this data folder"
+        )
     }
 
     async fn look(&self, member: &Arc<Member>) {
@@ -276,10 +304,10 @@ impl Inner {
 /// Tells the log why the node is not in a cluster yet.
 fn say(verdict: &Verdict) {
     match verdict {
-        Verdict::Formed(_) => {}
+        Verdict::Formed(_) | Verdict::Begins => {}
         Verdict::Waits(missing) => {
             for (address, why) in missing {
-                tracing::info!(address, why, "waiting for a node, to form the cluster with it");
+                tracing::info!(address, why, "waiting to form the cluster");
             }
         }
         Verdict::NotAdded(names) => tracing::warn!(

@@ -6,6 +6,7 @@ mod accounts;
 mod admin;
 mod auth_http;
 mod cluster;
+mod cluster_members;
 mod command;
 mod config;
 mod confirms;

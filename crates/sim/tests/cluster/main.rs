@@ -186,6 +186,37 @@ fn a_leader_that_commits_nothing_has_no_room_until_it_does() {
 }
 
 #[test]
+fn a_lead_that_is_taken_again_counts_nothing_of_the_tail_that_was_lost() {
+    let mut world = World::new(8, 3);
+    let first = elect(&mut world);
+    let uncommitted = |world: &World| {
+        let running = world.nodes[first].running.as_ref().expect("it runs");
+        running.driver.group().uncommitted_bytes()
+    };
+    world.isolate(first);
+    for _ in 0..40 {
+        world.publish(first);
+        world.turn(first, true);
+        world.flush(first);
+    }
+    let lost = uncommitted(&world);
+    assert!(lost > 4000, "{lost} bytes are lost");
+    let mut second = first;
+    for _ in 0..200 {
+        world.quiet_round();
+        second = world.leader().unwrap_or(second);
+    }
+    assert_ne!(second, first);
+    world.settle();
+    world.transfer(second, first);
+    (0..20).for_each(|_| world.quiet_round());
+    assert_eq!(world.leader(), Some(first));
+    world.publish(first);
+    (0..10).for_each(|_| world.quiet_round());
+    assert_eq!(uncommitted(&world), 0);
+}
+
+#[test]
 fn histories_of_three_brokers_lose_nothing() {
     let number = |name| env::var(name).ok().map(|number| number.parse().expect("a number"));
     let seeds: Vec<u64> = match number("COURSER_HISTORY") {

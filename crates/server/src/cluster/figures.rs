@@ -1,0 +1,90 @@
+//! What a node counts of its cluster.
+
+use super::members::Members;
+use courser_cluster::Status;
+use courser_management::Cluster as _;
+use std::fmt::Write;
+
+impl Members {
+    /// The figures of this node's part in the cluster, in the text format of Prometheus.
+    pub(super) fn metrics_text(&self) -> String {
+        let mut text = String::new();
+        let mut put = |name: &str, kind: &str, help: &str, value: u64| {
+            // Writing to a String does not fail.
+            let _ = write!(text, "# TYPE {name} {kind}\n# HELP {name} {help}\n{name} {value}\n");
+        };
+        let status = self.status_of_member();
+        let there = status.as_ref().map(|status| self.majority(status));
+        let of = |value: fn(&Status) -> u64| status.as_ref().map_or(0, value);
+        let own = self.endpoint.about().node;
+        let leads = status.as_ref().is_some_and(|status| status.leader == Some(own));
+        put("courser_cluster_is_leader", "gauge", "Whether this node leads", leads.into());
+        put(
+            "courser_cluster_has_leader",
+            "gauge",
+            "Whether this node knows who leads",
+            self.has_leader().into(),
+        );
+        put(
+            "courser_cluster_term",
+            "gauge",
+            "The newest term that this node knows",
+            of(|status| status.term),
+        );
+        put(
+            "courser_cluster_elections_total",
+            "counter",
+            "Leaders that this node has seen come",
+            of(|status| status.elections),
+        );
+        put(
+            "courser_cluster_entries_last",
+            "gauge",
+            "The last entry of this node's log",
+            of(|status| status.last),
+        );
+        put(
+            "courser_cluster_entries_committed",
+            "gauge",
+            "Everything up to this entry is committed",
+            of(|status| status.committed),
+        );
+        put(
+            "courser_cluster_uncommitted_bytes",
+            "gauge",
+            "Bytes that wait for a majority",
+            of(|status| status.uncommitted_bytes),
+        );
+        put(
+            "courser_cluster_voters",
+            "gauge",
+            "Members that vote",
+            of(|status| status.members.voters.len() as u64),
+        );
+        put(
+            "courser_cluster_voters_connected",
+            "gauge",
+            "Those of them that this node reaches, itself included",
+            there.map_or(0, |(_, there)| there as u64),
+        );
+        put(
+            "courser_cluster_majority",
+            "gauge",
+            "Members that have to agree",
+            there.map_or(0, |(needed, _)| needed as u64),
+        );
+        let followers =
+            status.iter().flat_map(|status| status.followers.iter().map(move |one| (status, one)));
+        let lags: Vec<_> = followers
+            .map(|(status, one)| (self.name(one.node), status.last.saturating_sub(one.matched)))
+            .collect();
+        if !lags.is_empty() {
+            text.push_str("# TYPE courser_cluster_lag_entries gauge\n# HELP courser_cluster_lag_entries Entries that a member lacks\n");
+            for (name, lag) in lags {
+                let name = name.replace('\\', "\\\\").replace('"', "\\\"");
+                let _ = writeln!(text, "courser_cluster_lag_entries{{member=\"{name}\"}} {lag}");
+            }
+        }
+        text
+    }
+}

@@ -1,0 +1,161 @@
+//! Nodes that come to a cluster and go from it.
+
+use crate::cluster::{Three, connect, free_addresses, get, node_config};
+use crate::support::{config_in, wait_until};
+use courser::{Config, HttpListen, Inherited, Node, Server, StartError};
+use courser_client::{Outgoing, QueueOptions};
+use std::net::SocketAddr;
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+async fn start(config: &Config) -> Node {
+    Node::start_on(config.clone(), Inherited::default()).await.expect("a node")
+}
+
+async fn remove(node: &Node, name: &str) -> u16 {
+    let mut stream = TcpStream::connect(node.addresses().http[0]).await.expect("a listener");
+    let head = format!(
+        "DELETE /api/cluster/nodes/{name} HTTP/1.1\r\nHost: test\r\nAuthorization: Basic Z3Vlc3Q6Z3Vlc3Q=\r\n\
+         Connection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.expect("a listener");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("an answer");
+    answer.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_that_is_removed_stops_and_does_not_start_again() {
+    let mut three = Three::start().await;
+    let leader = three.wait_for_leader().await;
+    let (gone, away) = ((leader + 1) % 3, (leader + 2) % 3);
+    // One is there when it is removed, the other one is not.
+    let stopped = three.nodes[away].take().expect("a node");
+    let names = [three.node(gone).name(), stopped.name()];
+    wait_until("the removal", async || remove(three.node(leader), &names[0]).await == 204).await;
+    let removed = three.nodes[gone].take().expect("a node");
+    let failed = tokio::time::timeout(Duration::from_secs(10), removed.failed()).await;
+    let reason = failed.expect("a node that ends").reason;
+    assert!(reason.contains("was removed from cluster 'test'"), "{reason}");
+    removed.stop().await.expect("a clean stop");
+    stopped.stop().await.expect("a clean stop");
+    let again = Node::start_on(three.configs[gone].clone(), Inherited::default()).await;
+    assert!(matches!(again.err(), Some(StartError::Folder(_))));
+
+    three.nodes[away] = Some(start(&three.configs[away]).await);
+    three.wait_for_leader().await;
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_that_was_away_when_it_was_removed_learns_it_when_it_is_back() {
+    let mut three = Three::start().await;
+    let leader = three.wait_for_leader().await;
+    let away = (leader + 1) % 3;
+    let stopped = three.nodes[away].take().expect("a node");
+    let name = stopped.name();
+    stopped.stop().await.expect("a clean stop");
+    wait_until("the removal", async || remove(three.node(leader), &name).await == 204).await;
+    let back = start(&three.configs[away]).await;
+    let failed = tokio::time::timeout(Duration::from_secs(15), back.failed()).await;
+    assert!(failed.expect("a node that ends").reason.contains("was removed"));
+    assert!(three.node(leader).status()["leader"].is_string());
+    drop(back);
+    three.stop().await;
+}
+
+async fn publish(uri: &str, count: u8) {
+    let connection = courser_client::Connection::open(uri).await.expect("a connection");
+    let channel = connection.open_channel().await.expect("a channel");
+    channel.queue_declare("kept", QueueOptions::durable()).await.expect("a queue");
+    channel.confirm_select().await.expect("confirms");
+    for number in 0..count {
+        let body = [number];
+        let message = Outgoing::new(&body).persistent();
+        let confirm = channel.publish("", "kept", message).await.expect("published");
+        assert!(confirm.await.expect("a confirm").is_ack());
+    }
+}
+
+async fn expect(node: &Node, numbers: std::ops::Range<u8>) {
+    let connection = connect(node).await;
+    let channel = connection.open_channel().await.expect("a channel");
+    for number in numbers {
+        let message = channel.get("kept", true).await.expect("a queue").expect("a message");
+        assert_eq!(message.body(), [number]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_broker_by_itself_has_kept_is_the_beginning_of_a_cluster() {
+    let folders: Vec<TempDir> = (0..3).map(|_| tempfile::tempdir().expect("a folder")).collect();
+    let addresses = free_addresses(3);
+    let names = ["a", "b", "c"];
+    let configs: Vec<Config> = (0..3)
+        .map(|one| node_config(&folders[one], names[one], addresses[one], &addresses))
+        .collect();
+    let mut alone = config_in(&folders[0]);
+    alone.journal.segment_bytes = 1 << 20;
+    let server = Server::start(alone.clone()).await.expect("a broker");
+    publish(&format!("amqp://{}", server.addresses()[0]), 20).await;
+    server.stop().await.expect("a clean stop");
+
+    // While others of the list are away nothing is begun, and the broker can go on by itself.
+    let waiting = start(&configs[0]).await;
+    assert_eq!(waiting.status()["state"], "forming");
+    waiting.stop().await.expect("a clean stop");
+    let server = Server::start(alone.clone()).await.expect("a broker");
+    server.stop().await.expect("a clean stop");
+
+    let (first, second, third) =
+        (start(&configs[0]).await, start(&configs[1]).await, start(&configs[2]).await);
+    expect(&first, 0..5).await;
+    for (node, address) in [(&second, addresses[1]), (&third, addresses[2])] {
+        wait_until("the node is added", async || first.add(&address.to_string()).await.is_ok())
+            .await;
+        wait_until("it votes", async || {
+            let name = node.name();
+            let status = first.status();
+            let mut members = status["members"].as_array().into_iter().flatten();
+            members.any(|member| member["name"] == name.as_str() && member["role"] == "follower")
+        })
+        .await;
+    }
+    let back = Server::start(alone).await.map(drop);
+    assert!(back.is_err(), "{back:?}");
+    first.stop().await.expect("a clean stop");
+    expect(&third, 5..15).await;
+    let first = start(&configs[0]).await;
+    wait_until("it follows", async || first.status()["leader"].is_string()).await;
+    second.stop().await.expect("a clean stop");
+    expect(&first, 15..20).await;
+    first.stop().await.expect("a clean stop");
+    third.stop().await.expect("a clean stop");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_of_every_node_want_the_login_that_the_settings_want() {
+    let listen = HttpListen::At(vec![SocketAddr::from(([127, 0, 0, 1], 0))]);
+    let three = Three::start_with(|config| {
+        config.metrics.listen = listen.clone();
+        config.metrics.authentication = true;
+    })
+    .await;
+    let leader = three.wait_for_leader().await;
+    for node in three.running() {
+        let address = node.addresses().metrics[0];
+        wait_until("metrics", async || get(address, "/metrics").await.0 == 200).await;
+        let mut stream = TcpStream::connect(address).await.expect("a listener");
+        let head = "GET /metrics HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
+        stream.write_all(head.as_bytes()).await.expect("a listener");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+        assert!(!answer.contains("courser_cluster"), "{answer}");
+    }
+    let other = three.node((leader + 1) % 3).addresses().metrics[0];
+    assert!(get(other, "/metrics").await.1.contains("courser_cluster_is_leader 0"));
+    three.stop().await;
+}
