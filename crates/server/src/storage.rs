@@ -69,6 +69,9 @@ pub(crate) fn open_on(
     let broker = Broker::new(home.shard.store(), gauge, limits, seed);
     broker.set_time(now_ms);
     let messages = broker.restore(home.recovered)?;
+    if !all.has_others() {
+        broker.stay_at_home()?;
+    }
     tell(ShardId::HOME, messages, &home.report, started);
     let mut shards = vec![(ShardId::HOME, home.shard)];
     for id in broker.shards_in_use() {

@@ -137,6 +137,27 @@ fn vhosts_on_another_shard_are_there_after_a_restart_from_a_checkpoint_or_the_lo
 }
 
 #[test]
+fn where_all_vhosts_share_a_log_none_gets_one_of_its_own() {
+    let disk = FakeDisk::new(5);
+    let world = World::start(&disk);
+    world.broker.stay_at_home().expect("all are");
+    let refused = world.broker.add_vhost_on(VHOST, OTHER).map(drop);
+    let Err(error @ ShardFault::OnlyHome(_)) = refused else { panic!("{refused:?}") };
+    assert!(error.to_string().contains("vhost 'elsewhere'"), "{error}");
+    let opened = world.shards.open(OTHER, Opening::MakeIfMissing, &mut |_| {}).expect("a journal");
+    let refused = world.broker.open_shard(OTHER, opened.shard.store(), opened.recovered);
+    assert!(matches!(refused, Err(ShardFault::OnlyHome(_))), "{refused:?}");
+    world.broker.add_vhost_on(VHOST, ShardId::HOME).expect("a vhost like the others");
+    drop((world, opened.shard));
+
+    let world = World::start(&FakeDisk::new(6));
+    let (_shard, _) = world.open(Opening::MakeIfMissing);
+    world.broker.add_vhost_on(VHOST, OTHER).expect("a new vhost");
+    let refused = world.broker.stay_at_home();
+    assert!(matches!(refused, Err(ShardFault::OnlyHome(_))), "{refused:?}");
+}
+
+#[test]
 fn a_shard_whose_folder_is_lost_is_not_taken_for_an_empty_one() {
     let world = World::start(&FakeDisk::new(3));
     let opened = world.shards.open(OTHER, Opening::Existing, &mut |_| {});

@@ -25,6 +25,11 @@ pub trait Shards: Send + Sync + 'static {
     /// # Errors
     /// When it is open, or its files can't be removed.
     fn remove(&self, shard: ShardId) -> Result<(), ShardError>;
+
+    /// Whether there can be shards besides the home shard.
+    fn has_others(&self) -> bool {
+        true
+    }
 }
 
 /// Whether a shard has to be there.

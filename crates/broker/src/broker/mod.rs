@@ -46,6 +46,8 @@ pub struct Broker {
     memory_alarm: AtomicBool,
     disk_alarm: AtomicBool,
     failed: AtomicBool,
+    /// There is no shard but the home shard.
+    only_home: AtomicBool,
     /// Called once, with the reason, when the store has failed.
     on_failure: OnceLock<FailureCall>,
     me: Weak<Broker>,
@@ -109,6 +111,7 @@ impl Broker {
             memory_alarm: AtomicBool::new(false),
             disk_alarm: AtomicBool::new(false),
             failed: AtomicBool::new(false),
+            only_home: AtomicBool::new(false),
             on_failure: OnceLock::new(),
             me: Weak::clone(me),
             held_back: Mutex::default(),

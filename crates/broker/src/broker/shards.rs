@@ -8,6 +8,7 @@ use crate::vhost::Vhost;
 use courser_store::{Recovered, ShardId, Store, StoreError};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Why a shard is not opened, closed or given a vhost.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +22,11 @@ pub enum ShardFault {
     /// The home shard is closed and removed with the broker only.
     #[error("the home shard can't be closed while the broker runs")]
     IsHome,
+    /// All vhosts are on the home shard, see [`Broker::stay_at_home`].
+    #[error(
+        "{0} can't have a journal of its own: in a cluster, all vhosts share the log that the nodes have together"
+    )]
+    OnlyHome(String),
     /// A vhost stays on the shard that it was put on.
     #[error("vhost '{0}' exists already")]
     VhostExists(String),
@@ -33,6 +39,19 @@ pub enum ShardFault {
 }
 
 impl Broker {
+    /// Has all vhosts be on the home shard from now on. To be called after [`Broker::restore`].
+    ///
+    /// # Errors
+    /// When one is on another shard.
+    pub fn stay_at_home(&self) -> Result<(), ShardFault> {
+        let _write = self.shards_write.lock();
+        if let Some((name, _)) = self.placements().into_iter().next() {
+            return Err(ShardFault::OnlyHome(format!("vhost '{name}'")));
+        }
+        self.only_home.store(true, Ordering::Release);
+        Ok(())
+    }
+
     /// Takes a shard into use, with all vhosts on it, after [`Broker::restore`]. The others go on
     /// meanwhile. `store` is what the shard is kept in, `recovered` what was found there. Returns how
     /// many messages that is.
@@ -48,6 +67,9 @@ impl Broker {
         let _write = self.shards_write.lock();
         if self.shard(id).is_some() {
             return Err(ShardFault::IsOpen(id));
+        }
+        if self.only_home.load(Ordering::Acquire) {
+            return Err(ShardFault::OnlyHome(format!("shard {id}")));
         }
         let shard = Shard::new(id, store, &self.timers, &self.memory);
         // Known to the broker first: what is restored may be due at once.
@@ -93,6 +115,9 @@ impl Broker {
     /// nothing.
     pub fn add_vhost_on(&self, name: &str, id: ShardId) -> Result<Arc<Vhost>, ShardFault> {
         let _write = self.shards_write.lock();
+        if id != ShardId::HOME && self.only_home.load(Ordering::Acquire) {
+            return Err(ShardFault::OnlyHome(format!("vhost '{name}'")));
+        }
         let shard = self.shard(id).ok_or(ShardFault::NotOpen(id))?;
         let is_placed = self.shard_of_vhost(name) != ShardId::HOME;
         if self.vhost(name).is_some() || is_placed {

@@ -93,4 +93,8 @@ impl Shards for ReplicatedShards {
     fn remove(&self, shard: ShardId) -> Result<(), ShardError> {
         Err(self.error(Refused::NoOther(shard)))
     }
+
+    fn has_others(&self) -> bool {
+        false
+    }
 }
