@@ -57,6 +57,19 @@ pub enum FolderError {
         /// The cluster that the settings name.
         wanted: String,
     },
+    /// The folder is that of a member with another name.
+    #[error(
+        "data folder {path} is that of node '{found}', not of '{wanted}': a member of a cluster keeps its name. Set \
+         cluster.node_name (--node-name) to '{found}', or remove the node and add it with an empty folder"
+    )]
+    OtherName {
+        /// The folder.
+        path: PathBuf,
+        /// The name of the node that it belongs to.
+        found: String,
+        /// The name in the settings.
+        wanted: String,
+    },
     /// The folder is that of a broker by itself, with more than one journal.
     #[error(
         "data folder {0} has vhosts with journals of their own (journal-*), which there are not in a cluster: choose another \
@@ -133,12 +146,17 @@ impl Folder {
             let (found, wanted) = (kept.cluster, cluster.to_owned());
             return Err(FolderError::OtherCluster { path: dir.to_owned(), found, wanted });
         }
+        let alone = is_alone(dir, &*disk)?;
+        // The others know it by its name. One that is in no cluster yet can still be given another.
+        if kept.name != name && kept.formation.is_some() && !alone {
+            let (found, wanted) = (kept.name, name.to_owned());
+            return Err(FolderError::OtherName { path: dir.to_owned(), found, wanted });
+        }
         if kept.removed {
             let (path, node) = (dir.to_owned(), kept.name);
             return Err(FolderError::Removed { path, node, cluster: kept.cluster });
         }
-        if is_alone(dir, &*disk)? && folders(dir, &*disk)?.iter().any(|one| one.starts_with(SHARDS))
-        {
+        if alone && folders(dir, &*disk)?.iter().any(|one| one.starts_with(SHARDS)) {
             return Err(FolderError::Shards(dir.to_owned()));
         }
         name.clone_into(&mut kept.name);

@@ -4,7 +4,10 @@ use crate::support::formation;
 use courser_cluster::NodeId;
 use courser_cluster::forming::{Folder, FolderError};
 use courser_cluster::transport::{Formation, Node};
-use courser_journal::RealDisk;
+use courser_journal::replica::Replica;
+use courser_journal::testing::{FakeDisk, Faults};
+use courser_journal::{Disk, JournalStore, Options, RealDisk};
+use courser_store::{Log as _, Record, Sync};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -63,6 +66,19 @@ fn folders_of_others_are_refused() {
 }
 
 #[test]
+fn a_member_keeps_its_name_and_a_node_that_waits_may_get_another() {
+    let dir = tempfile::tempdir().expect("a folder");
+    drop(open(dir.path()).expect("a node"));
+    let named = |name| Folder::open(dir.path(), Arc::new(RealDisk), "prod", name);
+    let folder = named("b").expect("it is in no cluster yet");
+    folder.set_formation(&formation(&[1, 2])).expect("kept");
+    drop(folder);
+    let error = named("c").err().expect("it is known as b").to_string();
+    assert!(error.contains("of node 'b', not of 'c'"), "{error}");
+    named("b").expect("its name");
+}
+
+#[test]
 fn the_folder_of_a_broker_by_itself_stays_its_until_it_was_adopted() {
     let dir = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(dir.path().join("journal")).expect("a journal");
@@ -94,6 +110,82 @@ fn adopt(folder: &Folder) -> Result<(), courser_cluster::AdoptError> {
             founders: vec![node],
         })
     })
+}
+
+const NODE: &str = "node";
+
+fn options() -> Options {
+    Options { segment_bytes: 64 << 10, threads: false, ..Options::default() }
+}
+
+/// The broker by itself, and the definitions that it has.
+fn alone(disk: &FakeDisk) -> (Arc<JournalStore>, Vec<Vec<u8>>) {
+    let (dir, disk) = (Path::new(NODE).join("journal"), Arc::new(disk.clone()));
+    let opened = JournalStore::open(&dir, options(), disk, Arc::default(), u64::MAX, &mut |_| {});
+    let (store, recovered, _) = opened.expect("the journal of a broker by itself");
+    (store, recovered.definitions.into_values().collect())
+}
+
+fn begin_cluster(disk: &FakeDisk) -> Result<(), courser_cluster::AdoptError> {
+    let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+    let folder = Folder::open(Path::new(NODE), Arc::clone(&disk), "prod", "a")?;
+    let (dir, node) = (folder.copy_dir()?, folder.node());
+    courser_cluster::adopt(&dir, options(), disk, node, &mut |_| {}, |identity| {
+        folder.set_formation(&Formation {
+            group: identity.group,
+            segment_bytes: identity.segment_bytes,
+            founders: vec![node],
+        })
+    })
+}
+
+#[test]
+fn a_folder_is_the_brokers_or_the_nodes_whenever_the_node_is_killed_as_it_begins_a_cluster() {
+    let (mut brokers, mut nodes) = (0, 0);
+    for after in 0.. {
+        let disk = FakeDisk::new(after);
+        let (store, _) = alone(&disk);
+        for value in [&b"one"[..], b"two"] {
+            let record = Record::Defined { key: value, value };
+            store.append(&[record], Sync::Wanted, &mut Vec::new()).expect("there is room");
+        }
+        store.journal().close().expect("nothing fails");
+        drop(store);
+        disk.kill();
+        disk.set_faults(Faults { power_off_after: Some(after), ..Faults::default() });
+        let is_done = begin_cluster(&disk).is_ok();
+        match after % 2 {
+            0 => disk.lose_power(),
+            _ => disk.kill(),
+        }
+        match Folder::refuse(Path::new(NODE), &disk) {
+            Ok(()) => {
+                assert!(!is_done, "it was said to be a node's");
+                brokers += 1;
+                let (store, values) = alone(&disk);
+                assert_eq!(values, [b"one", b"two"]);
+                drop(store);
+                disk.kill();
+                begin_cluster(&disk).expect("begun anew");
+                disk.kill();
+            }
+            Err(FolderError::OfNode { .. }) => nodes += 1,
+            Err(error) => panic!("{error}"),
+        }
+        let folder = Folder::open(Path::new(NODE), Arc::new(disk.clone()), "prod", "a");
+        let folder = folder.expect("its own");
+        let formation = folder.formation().expect("begun");
+        assert_eq!(formation.founders, [folder.node()]);
+        let dir = folder.copy_dir().expect("readable");
+        let replica = Replica::open(&dir, options(), Arc::new(disk.clone()), Arc::new(()));
+        let replica = replica.expect("a copy");
+        assert_eq!(replica.identity().group, formation.group);
+        assert!(replica.checkpoint_data().expect("readable").is_some());
+        if is_done {
+            break;
+        }
+    }
+    assert!(brokers > 10 && nodes > 0, "{brokers} a broker's, {nodes} a node's");
 }
 
 #[test]
