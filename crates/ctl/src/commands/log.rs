@@ -2,6 +2,7 @@
 
 use crate::client::segment;
 use crate::failure::{Failure, UNAVAILABLE};
+use crate::format::rfc3339;
 use crate::input::Input;
 use crate::session::Session;
 use crate::spec::{Action, Output, Spec, option};
@@ -51,9 +52,9 @@ fn tail(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let lines = found.as_array().map_or(&[][..], Vec::as_slice);
     let text = |line: &Value, member: &str| line[member].as_str().unwrap_or_default().to_owned();
     let shown = lines.iter().map(|line| {
-        let at_ms = line["at_ms"].as_u64().unwrap_or_default();
         format!(
-            "{at_ms} [{}] {}: {}",
+            "{} [{}] {}: {}",
+            rfc3339(line["at_ms"].as_u64().unwrap_or_default()),
             text(line, "level"),
             text(line, "target"),
             text(line, "text")

@@ -4,11 +4,13 @@ mod csv;
 mod json;
 mod pretty;
 mod table;
+mod time;
 
 use crate::failure::{DATA, Failure};
 use crate::spec::Output;
 use serde_json::{Value, json};
 use std::io::{self, ErrorKind, Write};
+pub(crate) use time::rfc3339;
 
 /// The forms that there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
