@@ -10,8 +10,14 @@ pub trait Cluster: Send + Sync {
     /// The name of this node.
     fn node_name(&self) -> String;
 
-    /// The names of all members, and whether this node reaches them.
-    fn nodes(&self) -> Vec<(String, bool)>;
+    /// All members, as this node sees them.
+    fn nodes(&self) -> Vec<ClusterNode>;
+
+    /// What is short on the other members that answer, each with the member's name. Takes seconds at most.
+    fn alarms_elsewhere(&self) -> Vec<(String, &'static str)>;
+
+    /// Whether this node gives up its clients, see [`Cluster::drain`].
+    fn is_draining(&self) -> bool;
 
     /// Whether this node knows who leads.
     fn has_leader(&self) -> bool;
@@ -37,8 +43,55 @@ pub trait Cluster: Send + Sync {
     /// Why it can't.
     fn transfer_leader(&self, to: Option<&str>) -> Result<String, ClusterError>;
 
+    /// Has a node take no new clients, and close the connections of those that it has, `group` at a time with pauses between.
+    /// Returns how many there are, if another node leads already. What has begun is not begun anew.
+    ///
+    /// # Errors
+    /// Why it can't.
+    fn drain(&self, node: &str, group: usize, pause_ms: u64)
+    -> Result<Option<usize>, ClusterError>;
+
+    /// Has a node that was drained take clients again.
+    ///
+    /// # Errors
+    /// Why it can't.
+    fn resume(&self, node: &str) -> Result<(), ClusterError>;
+
     /// Its metrics, in the text format of Prometheus.
     fn metrics(&self) -> String;
+}
+
+/// A member of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterNode {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub role: ClusterRole,
+    /// Whether the node that was asked reaches it.
+    pub is_connected: bool,
+}
+
+/// What a member does in its cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClusterRole {
+    /// It leads.
+    Leader,
+    /// It votes.
+    Follower,
+    /// It has to catch up before it votes.
+    Learner,
+}
+
+impl ClusterRole {
+    /// Its name, as the API has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ClusterRole::Leader => "leader",
+            ClusterRole::Follower => "follower",
+            ClusterRole::Learner => "learner",
+        }
+    }
 }
 
 /// Why something can't be done to a cluster.

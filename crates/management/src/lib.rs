@@ -29,7 +29,7 @@ mod sessions;
 mod settings;
 mod slow;
 
-pub use cluster::{Cluster, ClusterError};
+pub use cluster::{Cluster, ClusterError, ClusterNode, ClusterRole};
 pub use definitions::{ImportError, Imported, import};
 pub use http::relay::{OwnAnswer, Relay, RelayIo, RelayStream};
 pub use log_lines::{LogLevel, LogLine, LogLines};
@@ -55,6 +55,9 @@ pub const API_VERSION: &str = "4.3.6";
 
 /// Why a node should not be stopped now.
 pub const QUORUM_CRITICAL: &str = "without this node, the cluster has no majority";
+
+/// Why a node with an alarm fails its check.
+pub const LOCAL_ALARMS: &str = "There are alarms in effect on the node";
 
 /// Requests that are answered at the same time; others wait.
 const ANSWERS_MAX: usize = 32;

@@ -109,6 +109,11 @@ impl Member {
         self.shared.status.lock().clone()
     }
 
+    /// Whether the disk of this node has room for what comes.
+    pub fn has_room(&self) -> bool {
+        self.shared.replica.has_room()
+    }
+
     /// What a broker is opened on while this node serves in `term`: see [`ReplicatedShards`].
     pub fn shards(&self, term: u64, gauge: Arc<MemoryGauge>) -> ReplicatedShards {
         ReplicatedShards::new(Arc::clone(&self.shared), term, gauge)

@@ -38,7 +38,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "check_alarms",
-        "No memory or disk alarm is in effect",
+        "No memory or disk alarm is in effect on any node",
         [],
         "-q check_alarms",
         "Asking the broker to report any resource alarms ...",
@@ -46,11 +46,11 @@ pub(super) const COMMANDS: &[Spec] = &[
     ),
     spec!(
         "check_local_alarms",
-        "The same as check_alarms",
+        "No memory or disk alarm is in effect on this node",
         [],
         "-q check_local_alarms",
         "Asking the broker to report any local resource alarms ...",
-        alarms
+        local_alarms
     ),
     spec!(
         "check_port_listener",
@@ -133,7 +133,15 @@ fn running(session: &mut Session, _: &Input) -> Result<Output, Failure> {
 }
 
 fn alarms(session: &mut Session, _: &Input) -> Result<Output, Failure> {
-    match check(session, "local-alarms")? {
+    report_alarms(check(session, "alarms")?)
+}
+
+fn local_alarms(session: &mut Session, _: &Input) -> Result<Output, Failure> {
+    report_alarms(check(session, "local-alarms")?)
+}
+
+fn report_alarms(failed_check: Option<Value>) -> Result<Output, Failure> {
+    match failed_check {
         None => said("The broker reported no alarms".to_owned()),
         Some(found) => {
             let alarm = |one: &Value| {

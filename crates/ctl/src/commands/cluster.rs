@@ -5,18 +5,27 @@ use crate::failure::Failure;
 use crate::format::cell;
 use crate::input::Input;
 use crate::session::Session;
-use crate::spec::{Action, Output, Spec, optional, required};
+use crate::spec::{Action, Output, Spec, option, optional, required};
 use bytes::Bytes;
 use hyper::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fmt::Write as _;
+use std::thread;
+use std::time::Duration;
+
+/// How often a node that is drained is asked how many clients it still has.
+const ASK_AGAIN: Duration = Duration::from_millis(500);
+/// Requests in a row that may fail after the first: nobody answers while the lead goes to another node.
+const FAILURES_MAX: u32 = 20;
 
 pub(super) const COMMANDS: &[Spec] = &[Spec {
     name: "cluster",
-    about: "The cluster: status, add ADDRESS, remove NODE, transfer-leader [NODE], drain NODE",
+    about: "The cluster: status, add ADDRESS, remove NODE, transfer-leader [NODE], drain NODE, resume NODE",
     arguments: &[
-        required("action", "status, add, remove, transfer-leader or drain"),
+        required("action", "status, add, remove, transfer-leader, drain or resume"),
         optional("what", "For add, the node's address as host:port; otherwise its name"),
+        option("group", "drain: connections to close at a time, 1 to 250 [default: 100]"),
+        option("pause-ms", "drain: milliseconds between two groups, 0 to 60000 [default: 1000]"),
     ],
     examples: &[
         "cluster status",
@@ -24,6 +33,8 @@ pub(super) const COMMANDS: &[Spec] = &[Spec {
         "cluster remove c",
         "cluster transfer-leader b",
         "cluster drain a",
+        "cluster drain a --group 20 --pause-ms 500",
+        "cluster resume a",
     ],
     intent: "",
     action: Action::Run(run),
@@ -36,12 +47,15 @@ fn run(session: &mut Session, input: &Input) -> Result<Output, Failure> {
         ("add", Some(address)) => add(session, address),
         ("remove", Some(node)) => remove(session, node),
         ("transfer-leader", to) => transfer(session, to),
-        ("drain", Some(node)) => drain(session, node),
+        ("drain", Some(node)) => drain(session, input, node),
+        ("resume", Some(node)) => resume(session, node),
         ("add", None) => Err(Failure::usage("add needs the node's address, as host:port")),
-        ("remove" | "drain", None) => Err(Failure::usage("remove and drain need a node's name")),
+        ("remove" | "drain" | "resume", None) => {
+            Err(Failure::usage("remove, drain and resume need a node's name"))
+        }
         ("status", Some(_)) => Err(Failure::usage("status takes no further argument")),
         (other, _) => Err(Failure::usage(format_args!(
-            "unknown action '{other}': use status, add, remove, transfer-leader or drain"
+            "unknown action '{other}': use status, add, remove, transfer-leader, drain or resume"
         ))),
     }
 }
@@ -51,6 +65,9 @@ fn status(session: &mut Session) -> Result<Output, Failure> {
     let of = |name: &str| cell(&status[name]);
     let mut text = format!("Cluster {}: {}", of("name"), of("state"));
     // Writing to a String does not fail.
+    if status["draining"].as_bool() == Some(true) {
+        let _ = write!(text, ", node {} is drained", of("node"));
+    }
     let _ = write!(text, ", leader {}, term {}", of("leader"), of("term"));
     let _ = write!(text, ", committed {} of {}", of("committed"), of("last"));
     for member in status["members"].as_array().into_iter().flatten() {
@@ -88,7 +105,7 @@ fn remove(session: &mut Session, node: &str) -> Result<Output, Failure> {
     let path = format!("/api/cluster/nodes/{}", segment(node));
     send(session, Method::DELETE, &path, Bytes::new())?;
     Ok(Output::Text(format!(
-        "Removed node {node}. It stops when it hears of it, and does not start again with its data folder."
+        "Removed node {node}. It stops when it hears of this, and does not start again with its data folder."
     )))
 }
 
@@ -99,29 +116,51 @@ fn transfer(session: &mut Session, to: Option<&str>) -> Result<Output, Failure> 
     Ok(Output::Text(format!("Transferring leadership to node {}.", cell(&leader["leader"]))))
 }
 
-/// Sees to it that a node can be stopped: it does not lead, and there is a majority without it.
-fn drain(session: &mut Session, node: &str) -> Result<Output, Failure> {
-    let status = session.client.get("/api/cluster")?;
-    let members = status["members"].as_array().cloned().unwrap_or_default();
-    let find = |one: &&Value| one["name"].as_str() == Some(node);
-    let Some(member) = members.iter().find(find) else {
-        return Err(Failure::error(
-            crate::failure::DATA,
-            format_args!("no member is named '{node}'"),
-        ));
-    };
-    let votes = |one: &&Value| one["role"].as_str() != Some("learner");
-    let there = |one: &&Value| votes(one) && one["connected"].as_bool() == Some(true);
-    let others = members.iter().filter(there).filter(|one| !find(one)).count() as u64;
-    if votes(&member) && others < status["majority"].as_u64().unwrap_or(u64::MAX) {
-        let why =
-            format!("without node {node} the cluster has no majority: start the other nodes first");
-        return Err(Failure::error(crate::failure::UNAVAILABLE, why));
+/// Sees to it that a node can be stopped: it does not lead, there is a majority without it, and it has no clients.
+fn drain(session: &mut Session, input: &Input, node: &str) -> Result<Output, Failure> {
+    let mut pace = json!({});
+    for (option, name) in [("group", "group"), ("pause-ms", "pause_ms")] {
+        if let Some(given) = input.find(option) {
+            let number = given.parse::<u64>().map_err(|_| {
+                Failure::usage(format_args!("--{option} needs a number, not '{given}'"))
+            })?;
+            pace[name] = number.into();
+        }
     }
-    if member["role"].as_str() == Some("leader") {
-        transfer(session, None)?;
+    let path = format!("/api/cluster/drain/{}", segment(node));
+    let (mut left, mut failures) = (None, None);
+    loop {
+        let answer = session.client.call(Method::PUT, &path, body(&pace)).and_then(good);
+        match (answer, failures) {
+            (Ok(answer), _) => {
+                failures = Some(0);
+                let now = answer.json()?["clients"].as_u64();
+                if now == Some(0) {
+                    break;
+                }
+                // As long as another node leads, it closes connections: that may take its time.
+                if now.is_some() {
+                    session.client.restart_clock();
+                }
+                if let Some(now) = now.filter(|_| now != left && session.style.says_intent()) {
+                    eprintln!("Node {node} still has {now} connections.");
+                }
+                left = now;
+            }
+            (Err(_), Some(before)) if before < FAILURES_MAX && !session.client.is_late() => {
+                failures = Some(before + 1);
+            }
+            (Err(failure), _) => return Err(failure),
+        }
+        thread::sleep(ASK_AGAIN);
     }
     Ok(Output::Text(format!(
-        "Node {node} can be stopped: the other nodes have a leader and a majority."
+        "Node {node} can be stopped: it has no clients, and the other nodes have a leader and a majority."
     )))
+}
+
+fn resume(session: &mut Session, node: &str) -> Result<Output, Failure> {
+    let path = format!("/api/cluster/drain/{}", segment(node));
+    send(session, Method::DELETE, &path, Bytes::new())?;
+    Ok(Output::Text(format!("Node {node} takes clients again.")))
 }

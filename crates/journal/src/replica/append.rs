@@ -1,6 +1,6 @@
 //! Entries that another machine has placed.
 
-use super::{AppendEntryError, BadEntry, Entry, entry::RESERVED_LEN};
+use super::{AppendEntryError, BadEntry, Entry, Replica, entry::RESERVED_LEN};
 use crate::{
     AppendError, Lsn,
     core::Core,
@@ -8,6 +8,14 @@ use crate::{
     log::{FOLLOWS, KEPT_FOR_RESERVE, Log},
 };
 use std::sync::atomic::Ordering::Release;
+
+impl Replica {
+    /// Whether the disk has room for more than the reserve, as of the last time that a file was made. May be called on any
+    /// thread.
+    pub fn has_room(&self) -> bool {
+        self.journal.core.has_room()
+    }
+}
 
 impl Core {
     /// Appends one entry. See [`Replica::append`](super::Replica::append).

@@ -6,7 +6,7 @@ use crate::{
 };
 use courser_journal::{
     AppendError, AppendMode, Batch, Failure, Journal, Lsn, Options, ReadCache, RealDisk,
-    replica::{EntryId, EntryKind, Events, Identity, Replica},
+    replica::{Entry, EntryId, EntryKind, Events, Identity, Replica},
 };
 use std::{
     sync::{
@@ -69,7 +69,7 @@ fn a_checkpoint_within_an_entry_leaves_the_rest_of_it_to_be_applied() {
     assert_eq!(replica.last_in_checkpoint(), before, "not this entry, which it has in part");
     assert_eq!((replica.first(), replica.last()), (before, entry.id));
     assert_eq!(replica.checkpoint_data().unwrap().unwrap().start(), start);
-    assert_eq!(replica.read(3, 4, u64::MAX).unwrap(), [entry.clone()]);
+    assert_eq!(replica.read(3, 4, u64::MAX).unwrap(), std::slice::from_ref(&entry));
     let mut left = Vec::new();
     entry.for_each_record(&mut |position, octets| {
         if position >= start {
@@ -149,6 +149,34 @@ fn without_a_majority_a_full_buffer_refuses_instead_of_blocking() {
     assert!(matches!(refused, Some(AppendError::Full)));
     copy.replica().stall(false);
     assert!(lead.has_room());
+}
+
+#[test]
+fn a_copy_whose_disk_is_full_says_so_until_there_is_room() {
+    let mut copy = leading(&[]);
+    let lead = copy.lead.take().unwrap();
+    for index in 2..40 {
+        append(&lead, &[7; 1500]);
+        let entry = copy.replica().place(EntryId { term: 1, index }).unwrap().unwrap();
+        copy.push(entry);
+    }
+    let other = Copy::new("follower", 9);
+    let replica = other.replica();
+    replica.maintain_once();
+    assert!(replica.has_room());
+    other.disk.set_capacity(other.disk.used_bytes());
+    let fits = |entry: &&Entry| replica.has_room_for(std::slice::from_ref(*entry));
+    let taken = copy.entries.iter().take_while(fits).map(|entry| {
+        replica.append(std::slice::from_ref(entry)).unwrap();
+        replica.flush_once();
+    });
+    let taken = taken.count();
+    assert!(taken > 0 && taken < copy.entries.len(), "{taken} of {}", copy.entries.len());
+    assert!(!replica.has_room());
+    other.disk.set_capacity(u64::MAX);
+    replica.maintain_once();
+    assert!(replica.has_room());
+    replica.append(&copy.entries[taken..]).unwrap();
 }
 
 #[derive(Default)]

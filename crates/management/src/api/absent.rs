@@ -3,6 +3,7 @@
 use super::declare::check;
 use super::{connections, get};
 use crate::call::{Call, Members, Outcome};
+use crate::cluster::ClusterRole;
 use crate::list::{Items, paged};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -48,7 +49,7 @@ pub(crate) const ROUTES: &[Route] = &[
         "/api/queues/quorum/{vhost}/{queue}/status",
         Needs::Vhost,
         quorum_status,
-        "Where the replicas of a quorum queue are: on this node.",
+        "Where the replicas of a quorum queue are: on every member of the cluster.",
     ),
     refused(Verb::Post, "/api/queues/quorum/{vhost}/{queue}/replicas/add", no_replicas),
     refused(Verb::Delete, "/api/queues/quorum/{vhost}/{queue}/replicas/delete", no_replicas),
@@ -85,8 +86,21 @@ fn quorum_status(call: &Call) -> Outcome {
     if queue.queue_type != "quorum" {
         return Err(Refusal::bad_request("not_a_quorum_queue"));
     }
-    let node = call.api.settings.node.name.as_str();
-    Ok(Reply::json(&json!([{ "Node Name": node, "Raft State": "leader", "Membership": "voter" }])))
+    let replica = |node: &str, state: &str, membership: &str| json!({ "Node Name": node, "Raft State": state, "Membership": membership });
+    let Some(cluster) = &call.api.settings.cluster else {
+        let node = call.api.settings.node.name.as_str();
+        return Ok(Reply::json(&[replica(node, "leader", "voter")]));
+    };
+    let replicas = cluster.nodes().into_iter().map(|one| {
+        let (state, membership) = match one.role {
+            ClusterRole::Leader => ("leader", "voter"),
+            ClusterRole::Follower => ("follower", "voter"),
+            ClusterRole::Learner => ("follower", "promotable"),
+        };
+        let state = if one.is_connected { state } else { "nodedown" };
+        replica(&format!("courser@{}", one.name), state, membership)
+    });
+    Ok(Reply::json(&replicas.collect::<Vec<_>>()))
 }
 
 fn no_replicas(_: &Call) -> Outcome {

@@ -13,8 +13,19 @@ pub(crate) const ROUTES: &[Route] = &[
     get("/api/cluster", Needs::Monitoring, status, "The members of the cluster, and who leads."),
     change(Verb::Post, "/api/cluster/nodes", add, "Takes a node in, by its address."),
     change(Verb::Delete, "/api/cluster/nodes/{node}", remove, "Removes a member."),
+    change(
+        Verb::Put,
+        "/api/cluster/drain/{node}",
+        drain,
+        "Has a node give up its clients, group by group.",
+    ),
+    change(Verb::Delete, "/api/cluster/drain/{node}", resume, "Has it take clients again."),
     change(Verb::Put, "/api/cluster/leader", transfer, "Has another member lead."),
 ];
+
+/// Connections that a drained node closes at a time, and the pause between, where nobody says otherwise.
+const GROUP: u64 = 100;
+const PAUSE_MS: u64 = 1000;
 
 const fn change(method: Verb, pattern: &'static str, handler: Handler, doc: &'static str) -> Route {
     Route { method, pattern, needs: Needs::Administrator, handler, doc }
@@ -48,6 +59,23 @@ fn transfer(call: &Call) -> Outcome {
     };
     let leader = cluster(call)?.transfer_leader(to)?;
     Ok(Reply::json(&json!({ "leader": leader })))
+}
+
+fn drain(call: &Call) -> Outcome {
+    let body = call.object()?;
+    let number = |name: &str, default: u64| {
+        let given = body.integer(name)?.map_or(Ok(default), u64::try_from);
+        given.map_err(|_| Refusal::bad_request(format!("{name} must not be negative")))
+    };
+    let (group, pause_ms) = (number("group", GROUP)?, number("pause_ms", PAUSE_MS)?);
+    let group = usize::try_from(group).unwrap_or(usize::MAX);
+    let clients = cluster(call)?.drain(call.text("node")?, group, pause_ms)?;
+    Ok(Reply::json(&json!({ "clients": clients })))
+}
+
+fn resume(call: &Call) -> Outcome {
+    cluster(call)?.resume(call.text("node")?)?;
+    Ok(Reply::done())
 }
 
 impl From<ClusterError> for Refusal {

@@ -121,21 +121,31 @@ fn quorum_critical(call: &Call) -> Outcome {
 }
 
 fn alarms(call: &Call) -> Outcome {
-    Ok(check_alarms(call, "There are alarms in effect in the cluster"))
+    let elsewhere = call.api.settings.cluster.as_ref().map(|cluster| cluster.alarms_elsewhere());
+    let elsewhere = elsewhere.into_iter().flatten();
+    let raised = own_alarms(call);
+    let raised = raised
+        .into_iter()
+        .chain(elsewhere.map(|(name, what)| alarm(&format!("courser@{name}"), what)));
+    Ok(reply_alarms(raised.collect(), "There are alarms in effect in the cluster"))
 }
 
 fn local_alarms(call: &Call) -> Outcome {
-    Ok(check_alarms(call, "There are alarms in effect on the node"))
+    Ok(reply_alarms(own_alarms(call), crate::LOCAL_ALARMS))
 }
 
-fn check_alarms(call: &Call, reason: &str) -> Reply {
+fn own_alarms(call: &Call) -> Vec<Value> {
     let alarms = call.admin().alarms();
     let raised = [("memory", alarms.memory), ("disk", alarms.disk)];
-    let list: Vec<Value> = raised
-        .iter()
-        .filter(|(_, is_raised)| *is_raised)
-        .map(|(what, _)| json!({ "node": call.api.settings.node.name, "resource": what }))
-        .collect();
+    let raised = raised.into_iter().filter(|(_, is_raised)| *is_raised);
+    raised.map(|(what, _)| alarm(&call.api.settings.node.name, what)).collect()
+}
+
+fn alarm(node: &str, what: &str) -> Value {
+    json!({ "node": node, "resource": what })
+}
+
+fn reply_alarms(list: Vec<Value>, reason: &str) -> Reply {
     match list.is_empty() {
         true => Reply::json(&ok()),
         false => failed(json!({ "reason": reason, "alarms": list })),

@@ -89,13 +89,13 @@ const WITHOUT_MEANING: [&str; 21] = [
 fn nodes(call: &Call) -> Outcome {
     let own = view(call)?;
     let Some(cluster) = &call.api.settings.cluster else { return Ok(Reply::json(&[own])) };
-    let others = cluster.nodes().into_iter().filter(|(name, _)| *name != cluster.node_name());
-    let others = others.map(|(name, is_running)| {
+    let others = cluster.nodes().into_iter().filter(|one| one.name != cluster.node_name());
+    let others = others.map(|one| {
         let mut fields = Fields::new(&call.columns());
         fields
-            .put("name", format!("courser@{name}"))
+            .put("name", format!("courser@{}", one.name))
             .put("type", "disc")
-            .put("running", is_running);
+            .put("running", one.is_connected);
         fields.finish()
     });
     Ok(Reply::json(&std::iter::once(own).chain(others).collect::<Vec<_>>()))
@@ -123,13 +123,14 @@ pub(super) fn is_this(call: &Call) -> Result<(), Refusal> {
 fn view(call: &Call) -> Result<Value, Refusal> {
     let facts = &call.api.settings.node;
     let alarms = call.admin().alarms();
+    let is_drained = call.api.settings.cluster.as_ref().is_some_and(|one| one.is_draining());
     let mut fields = Fields::new(&call.columns());
     let mechanism = |name: &String| json!({ "name": name, "description": "", "enabled": true });
     fields
         .put("name", facts.name.as_str())
         .put("type", "disc")
         .put("running", true)
-        .put("being_drained", false)
+        .put("being_drained", is_drained)
         .put("partitions", json!([]))
         .put("os_pid", std::process::id().to_string())
         .put("fd_total", open_files_max())

@@ -8,7 +8,7 @@ use super::places::Places;
 use crate::refusal::Refusal;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, COOKIE, HOST, HeaderValue};
 use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
@@ -36,41 +36,30 @@ pub struct OwnAnswer {
     pub content_type: &'static str,
     /// The body.
     pub body: String,
+    /// It is for those only whose credentials get them this page of the other process: others get what that answers.
+    pub page: Option<Uri>,
 }
 
 type Own = dyn Fn(&str, bool) -> Option<OwnAnswer> + Send + Sync;
 
-/// What becomes of requests.
-enum Guard {
-    /// Those without an own answer are passed on.
-    PassesOn,
-    /// They are refused.
-    Open,
-    /// As before, and an own answer is for those who may read this page of the other process.
-    Page(Uri),
-}
-
 /// Passes requests on.
 pub struct Relay {
     own: Box<Own>,
-    guard: Guard,
+    passes_on: bool,
     places: Arc<Places>,
 }
 
 impl Relay {
     /// A relay that asks `own` first, which is told the path, and whether the operator of this machine asks.
     pub fn new(own: impl Fn(&str, bool) -> Option<OwnAnswer> + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(Relay { own: Box::new(own), guard: Guard::PassesOn, places: Arc::default() })
+        Arc::new(Relay { own: Box::new(own), passes_on: true, places: Arc::default() })
     }
 
-    /// One that passes nothing on. Where there is a `page`, it answers only those whose credentials get them this page of
-    /// the other process; the rest get what that answers.
+    /// One that passes nothing on, and refuses what it does not answer itself.
     pub fn of_own(
         own: impl Fn(&str, bool) -> Option<OwnAnswer> + Send + Sync + 'static,
-        page: Option<Uri>,
     ) -> Arc<Self> {
-        let guard = page.map_or(Guard::Open, Guard::Page);
-        Arc::new(Relay { own: Box::new(own), guard, places: Arc::default() })
+        Arc::new(Relay { own: Box::new(own), passes_on: false, places: Arc::default() })
     }
 
     /// Answers the requests of one connection until its end, or until `stopping` says so. `connect` makes connections to
@@ -96,14 +85,14 @@ impl Relay {
         let respond = |request| {
             let (other, connect, keeper) = (&other, &connect, place.keeper());
             async move {
-                match (self.own_answer(&request, is_operator), &self.guard) {
-                    (Some(answer), Guard::PassesOn | Guard::Open) => answer,
-                    (None, Guard::Open | Guard::Page(_)) => empty(StatusCode::METHOD_NOT_ALLOWED),
-                    (Some(answer), Guard::Page(page)) => match ask(connect, request, page).await {
+                match self.own_answer(&request, is_operator) {
+                    Some((answer, None)) => answer,
+                    Some((answer, Some(page))) => match ask(connect, request, page).await {
                         passed if passed.status() == StatusCode::OK => answer,
                         refused => refused,
                     },
-                    (None, Guard::PassesOn) => {
+                    None if !self.passes_on => empty(StatusCode::METHOD_NOT_ALLOWED),
+                    None => {
                         let mut answer = pass_on(other, connect, request).await;
                         if answer.status() != StatusCode::UNAUTHORIZED {
                             answer.body_mut().keeps(Some(keeper.keep()));
@@ -120,7 +109,7 @@ impl Relay {
         &self,
         request: &Request<Incoming>,
         is_operator: bool,
-    ) -> Option<Response<Outgoing>> {
+    ) -> Option<(Response<Outgoing>, Option<Uri>)> {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return None;
         }
@@ -131,7 +120,7 @@ impl Relay {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(own.content_type));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-store"));
         *answer.body_mut() = Outgoing::whole(own.body.into());
-        Some(answer)
+        Some((answer, own.page))
     }
 }
 
@@ -142,15 +131,14 @@ impl fmt::Debug for Relay {
 }
 
 /// What the other process answers to whoever makes this request, when it is for this page instead.
-async fn ask<C, F>(connect: &C, mut request: Request<Incoming>, page: &Uri) -> Response<Outgoing>
+async fn ask<C, F>(connect: &C, mut request: Request<Incoming>, page: Uri) -> Response<Outgoing>
 where
     C: Fn() -> F,
     F: Future<Output = io::Result<RelayStream>>,
 {
-    (*request.method_mut(), *request.uri_mut()) = (Method::GET, page.clone());
+    (*request.method_mut(), *request.uri_mut()) = (Method::GET, page);
     let all = std::mem::take(request.headers_mut());
-    let kept = [HOST, AUTHORIZATION];
-    for name in kept {
+    for name in [HOST, AUTHORIZATION, COOKIE] {
         if let Some(value) = all.get(&name) {
             request.headers_mut().insert(name, value.clone());
         }

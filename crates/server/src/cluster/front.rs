@@ -3,6 +3,7 @@
 //! TLS and PROXY headers end here; what goes on is what the client says, and a note of who it is. While nobody leads,
 //! clients wait some seconds: an election takes no longer as long as there is a majority.
 
+use super::drain::Clients;
 use super::roster::Roster;
 use super::tunnel::{Note, SERVED, What};
 use crate::driver;
@@ -33,6 +34,8 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 const TUNNEL_BYTES: usize = 64 << 10;
 /// Bytes of a pipe within the process.
 const PIPE_BYTES: usize = 64 << 10;
+/// Why a client is refused that can go to another node.
+const DRAINED: &str = "this node is drained";
 
 /// Who serves clients.
 #[derive(Clone)]
@@ -55,8 +58,10 @@ enum Way {
 pub(crate) struct Front {
     pub places: Arc<Places>,
     pub throttles: Arc<Throttles>,
-    endpoint: Arc<Endpoint>,
-    roster: Arc<Roster>,
+    pub(super) endpoint: Arc<Endpoint>,
+    pub(super) roster: Arc<Roster>,
+    /// Those that are passed on.
+    pub(super) clients: Clients,
     serves: watch::Sender<Serves>,
     /// Answers requests over HTTP that this node does not serve itself.
     relay: OnceLock<Arc<Relay>>,
@@ -72,7 +77,8 @@ impl Front {
         let serves = watch::Sender::new(Serves::Nobody);
         let throttles = Arc::<Throttles>::default();
         let (relay, metrics) = (OnceLock::new(), OnceLock::new());
-        Arc::new(Front { places, throttles, endpoint, roster, serves, relay, metrics })
+        let clients = Clients::default();
+        Arc::new(Front { places, throttles, endpoint, roster, clients, serves, relay, metrics })
     }
 
     /// Says what answers over HTTP what is not passed on.
@@ -99,17 +105,16 @@ impl Front {
         name: String,
         mut stopping: watch::Receiver<bool>,
     ) {
+        if matches!(self.serves(), Serves::There(_)) && self.clients.is_draining() {
+            return self.say_refused(&peer, DRAINED);
+        }
         let note = Note::amqp(&peer, &name);
         let way = tokio::select! {
             way = self.way(&note, AMQP_PATIENCE) => way,
             _ = stopping.changed() => return,
         };
         match way {
-            None => {
-                if let Some(suppressed) = self.throttles.connections.allow(Instant::now().into()) {
-                    tracing::warn!(%peer, suppressed, "connection closed: no node of the cluster leads");
-                }
-            }
+            None => self.say_refused(&peer, "no node of the cluster leads"),
             Some(Way::Here(service)) => {
                 let (shared, stopping) = (Arc::clone(&service.shared), service.stopping());
                 drop(service);
@@ -120,6 +125,9 @@ impl Front {
                 if !place.keep() {
                     return;
                 }
+                let Some(client) = self.clients.enter(&name) else {
+                    return self.say_refused(&peer, DRAINED);
+                };
                 let carrying = copy_bidirectional_with_sizes(
                     &mut stream,
                     &mut tunnel,
@@ -134,9 +142,18 @@ impl Front {
                     () = self.serves_no_more(node) => {
                         tracing::debug!(%peer, %node, "connection closed: the node does not lead any more");
                     }
+                    () = client.ended() => {
+                        tracing::debug!(%peer, "connection closed: this node is drained");
+                    }
                     _ = stopping.changed() => {}
                 }
             }
+        }
+    }
+
+    fn say_refused(&self, peer: &Peer, why: &str) {
+        if let Some(suppressed) = self.throttles.connections.allow(Instant::now().into()) {
+            tracing::warn!(%peer, suppressed, "connection closed: {why}");
         }
     }
 

@@ -1,12 +1,13 @@
 //! What an operator sees of the cluster, and does to it.
 
 use super::Slot;
+use super::drain::{GROUP_MAX, PAUSE_MS_MAX, Pace};
 use super::front::{Front, Serves};
+use super::questions::Question;
 use super::roster::Roster;
-use courser_cluster::transport::{About, DialError, Endpoint, Formation, Links, Node};
+use courser_cluster::transport::{About, DialError, Endpoint, Links, Node};
 use courser_cluster::{Change, Leadership, Member, NodeId, ProposeError, Status};
-use courser_management::{Cluster, ClusterError};
-use serde::{Deserialize, Serialize};
+use courser_management::{Cluster, ClusterError, ClusterNode, ClusterRole};
 use serde_json::{Value, json};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -15,28 +16,15 @@ use tokio::runtime::Handle;
 /// How long the lead stays after an operator has been told that it goes.
 const TRANSFER_DELAY: Duration = Duration::from_millis(200);
 
-/// What nodes ask each other.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Question {
-    /// Become part of this cluster.
-    Join(Formation),
-    /// Was the node that asks removed after this entry, in whose opinion it was a member?
-    Removed { since: u64 },
-}
-
-/// The answer to [`Question::Removed`] that it was.
-const REMOVED: &str = "removed";
-
 /// The cluster, as this node knows it.
 pub(super) struct Members {
     pub(super) endpoint: Arc<Endpoint>,
     links: Arc<Links>,
-    roster: Arc<Roster>,
+    pub(super) roster: Arc<Roster>,
     /// It has what answers in the name of these members.
-    front: Weak<Front>,
+    pub(super) front: Weak<Front>,
     member: Arc<Slot>,
-    runtime: Handle,
+    pub(super) runtime: Handle,
 }
 
 impl Members {
@@ -49,35 +37,6 @@ impl Members {
     ) -> Arc<Self> {
         let (front, runtime) = (Arc::downgrade(front), Handle::current());
         Arc::new(Members { endpoint, links, roster, front, member, runtime })
-    }
-
-    /// Answers another node.
-    pub fn answer(&self, from: &About, question: &str) -> Result<String, String> {
-        match serde_json::from_str(question) {
-            Err(error) => Err(format!("the question can't be read: {error}")),
-            Ok(Question::Removed { since }) => {
-                let is_removed = self.status_of_member().is_some_and(|status| {
-                    status.members_index > since && !status.members.contains(from.node)
-                });
-                Ok(if is_removed { REMOVED.to_owned() } else { String::new() })
-            }
-            Ok(Question::Join(formation)) => {
-                let own = self.endpoint.about();
-                match own.formation {
-                    _ if own.has_data => Err(format!(
-                        "node '{}' has data of a broker by itself, which would be lost: start it with an empty folder",
-                        own.name
-                    )),
-                    Some(one) if one == formation => Ok(String::new()),
-                    Some(_) => Err(format!("node '{}' is in a cluster already", own.name)),
-                    None => {
-                        tracing::info!(by = from.name, "this node is added to the cluster");
-                        self.endpoint.change(|about| about.formation = Some(formation));
-                        Ok(String::new())
-                    }
-                }
-            }
-        }
     }
 
     /// Has nodes vote that were added and have caught up. To be called now and then.
@@ -103,19 +62,6 @@ impl Members {
         }
     }
 
-    /// Whether another node knows that this one was removed after the last change of members that it knows.
-    pub async fn was_removed(&self, status: &Status) -> bool {
-        let question = Question::Removed { since: status.members_index };
-        let Ok(question) = serde_json::to_string(&question) else { return false };
-        for node in self.roster.others() {
-            // One that does not answer, or does not understand, knows nothing of it.
-            if self.endpoint.ask(&node.address, &question).await.is_ok_and(|said| said == REMOVED) {
-                return true;
-            }
-        }
-        false
-    }
-
     pub(super) fn status_of_member(&self) -> Option<Status> {
         self.member.load().as_ref().map(|member| member.status())
     }
@@ -135,23 +81,32 @@ impl Members {
         (voters.len() / 2 + 1, there)
     }
 
+    fn member(&self, status: &Status, id: NodeId) -> ClusterNode {
+        let role = match () {
+            () if status.leader == Some(id) => ClusterRole::Leader,
+            () if status.members.learners.contains(&id) => ClusterRole::Learner,
+            () => ClusterRole::Follower,
+        };
+        ClusterNode { name: self.name(id), role, is_connected: self.is_connected(id) }
+    }
+
     fn node(&self, status: &Status, id: NodeId) -> Value {
         let node = self.roster.node(id);
         let follower = status.followers.iter().find(|follower| follower.node == id);
-        let is_leader = status.leader == Some(id);
-        let role = match () {
-            () if is_leader => "leader",
-            () if status.members.learners.contains(&id) => "learner",
-            () => "follower",
-        };
+        let member = self.member(status, id);
         json!({
-            "name": self.name(id),
+            "name": member.name,
             "id": format!("{:016x}", id.0),
             "address": node.map(|node| node.address),
-            "role": role,
-            "connected": self.is_connected(id),
+            "role": member.role.name(),
+            "connected": member.is_connected,
             "lag_entries": follower.map(|follower| status.last.saturating_sub(follower.matched)),
         })
+    }
+
+    /// Whether the disk of this node has room, as far as is known.
+    pub(super) fn has_room(&self) -> bool {
+        self.member.load().as_ref().is_none_or(|member| member.has_room())
     }
 
     fn serves(&self) -> Serves {
@@ -214,6 +169,7 @@ impl Cluster for Members {
             "committed": status.committed,
             "last": status.last,
             "uncommitted_bytes": status.uncommitted_bytes,
+            "draining": self.is_draining(),
             "elections": status.elections,
             "majority": needed,
             "voters_connected": there,
@@ -225,12 +181,24 @@ impl Cluster for Members {
         self.endpoint.about().name
     }
 
-    fn nodes(&self) -> Vec<(String, bool)> {
+    fn nodes(&self) -> Vec<ClusterNode> {
         let Some(status) = self.status_of_member() else {
-            return vec![(self.endpoint.about().name, true)];
+            let (name, role) = (self.endpoint.about().name, ClusterRole::Learner);
+            return vec![ClusterNode { name, role, is_connected: true }];
         };
         let all = status.members.voters.iter().chain(&status.members.learners);
-        all.map(|id| (self.name(*id), self.is_connected(*id))).collect()
+        all.map(|id| self.member(&status, *id)).collect()
+    }
+
+    fn alarms_elsewhere(&self) -> Vec<(String, &'static str)> {
+        let Some(status) = self.status_of_member() else { return Vec::new() };
+        let others = self.roster.others().into_iter();
+        let others = others.filter(|node| status.members.contains(node.id));
+        self.runtime.block_on(self.short_of_room(others.collect()))
+    }
+
+    fn is_draining(&self) -> bool {
+        self.front.upgrade().is_some_and(|front| front.clients.is_draining())
     }
 
     fn has_leader(&self) -> bool {
@@ -310,6 +278,39 @@ impl Cluster for Members {
             }
         });
         Ok(self.name(node))
+    }
+
+    fn drain(
+        &self,
+        name: &str,
+        group: usize,
+        pause_ms: u64,
+    ) -> Result<Option<usize>, ClusterError> {
+        if !(1..=GROUP_MAX).contains(&group) || pause_ms > PAUSE_MS_MAX {
+            return Err(ClusterError::Refused(format!(
+                "group must be from 1 to {GROUP_MAX}, and pause_ms at most {PAUSE_MS_MAX}"
+            )));
+        }
+        let status = self.leading()?.status();
+        let node = self.named(&status, name)?;
+        let (needed, there) = self.majority(&status);
+        let counts = status.members.voters.contains(&node.id) && self.is_connected(node.id);
+        if there < needed + usize::from(counts) {
+            return Err(ClusterError::Unavailable(format!(
+                "without node {name} the cluster has no majority: start the other nodes first"
+            )));
+        }
+        if status.leader == Some(node.id) {
+            self.transfer_leader(None)?;
+        }
+        let answer = self.ask(&node, &Question::Drain(Pace { group, pause_ms }))?;
+        serde_json::from_str(&answer).map_err(|error| ClusterError::Unavailable(error.to_string()))
+    }
+
+    fn resume(&self, name: &str) -> Result<(), ClusterError> {
+        let status = self.leading()?.status();
+        let node = self.named(&status, name)?;
+        self.ask(&node, &Question::Resume).map(drop)
     }
 
     fn metrics(&self) -> String {

@@ -4,24 +4,28 @@
 //! - [`part`]: how it takes part, and what happens when the lead changes.
 //! - [`adopting`]: how it begins a cluster with the data of a broker by itself.
 //! - [`answers`]: what it answers over HTTP when it does not lead.
+//! - [`drain`]: how it is made ready to be stopped.
 //! - [`figures`]: what it counts.
 //! - [`front`]: whoever comes to this node is served here, or passed on to the node that leads.
 //! - [`tunnel`]: what goes with a connection that is passed on.
 //! - [`incoming`]: what comes from other nodes.
 //! - [`copies`]: whole copies of the log, for a node that can't follow.
 //! - [`members`]: what an operator sees of the cluster and does to it.
+//! - [`questions`]: what nodes ask each other.
 //! - [`roster`]: who and where the other nodes are.
 //! - [`security`]: TLS between nodes.
 
 mod adopting;
 mod answers;
 mod copies;
+mod drain;
 mod figures;
 mod front;
 mod incoming;
 mod members;
 mod node;
 mod part;
+mod questions;
 mod roster;
 mod security;
 mod tunnel;

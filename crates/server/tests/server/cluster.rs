@@ -200,7 +200,10 @@ async fn a_node_alone_of_three_serves_nobody_and_says_so() {
     let address = three.node(left).addresses().http[0];
     wait_until("no leader", async || get(address, "/health/ready").await.0 == 503).await;
     assert_eq!(get(address, "/health/live").await.0, 200);
-    assert_eq!(get(address, "/api/health/checks/node-is-quorum-critical").await.0, 503);
+    wait_until("it sees that the others are away", async || {
+        get(address, "/api/health/checks/node-is-quorum-critical").await.0 == 503
+    })
+    .await;
     assert_eq!(get(address, "/api/overview").await.0, 503);
     three.stop().await;
 }

@@ -3,7 +3,7 @@
 use crate::cluster::{Three, connect, free_addresses, get, node_config};
 use crate::support::{config_in, wait_until};
 use courser::{Config, HttpListen, Inherited, Node, Server, StartError};
-use courser_client::{Outgoing, QueueOptions};
+use courser_client::{Connection, Error, Outgoing, QueueOptions};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -15,15 +15,84 @@ async fn start(config: &Config) -> Node {
 }
 
 async fn remove(node: &Node, name: &str) -> u16 {
+    change(node, &format!("DELETE /api/cluster/nodes/{name}"), "").await.0
+}
+
+async fn change(node: &Node, what: &str, sent: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(node.addresses().http[0]).await.expect("a listener");
+    let len = sent.len();
     let head = format!(
-        "DELETE /api/cluster/nodes/{name} HTTP/1.1\r\nHost: test\r\nAuthorization: Basic Z3Vlc3Q6Z3Vlc3Q=\r\n\
-         Connection: close\r\n\r\n"
+        "{what} HTTP/1.1\r\nHost: test\r\nAuthorization: Basic Z3Vlc3Q6Z3Vlc3Q=\r\n\
+         Connection: close\r\nContent-Length: {len}\r\n\r\n{sent}"
     );
     stream.write_all(head.as_bytes()).await.expect("a listener");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.expect("an answer");
-    answer.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status")
+    let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok());
+    let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned());
+    (status.expect("a status"), body.unwrap_or_default())
+}
+
+/// How many connections are still open, after all have heard what they are to hear.
+fn open(connections: &[Connection]) -> usize {
+    connections.iter().filter(|connection| connection.is_open()).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_drained_closes_its_clients_connections_group_by_group() {
+    let three = Three::start().await;
+    let leader = three.wait_for_leader().await;
+    let (drained, other) = (three.node((leader + 1) % 3), three.node((leader + 2) % 3));
+    let mut connections = Vec::new();
+    for _ in 0..5 {
+        connections.push(connect(drained).await);
+    }
+    let elsewhere = connect(other).await;
+    let path = format!("PUT /api/cluster/drain/{}", drained.name());
+    assert_eq!(change(other, &path, r#"{"group":0}"#).await.0, 400);
+    // Time enough to see that there are groups.
+    let pace = r#"{"group":2,"pause_ms":700}"#;
+    let (status, body) = change(other, &path, pace).await;
+    assert_eq!((status, body.as_str()), (200, r#"{"clients":5}"#));
+    wait_until("the first group has gone", async || open(&connections) == 3).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(open(&connections), 3, "the second has to wait");
+    wait_until("all have gone", async || open(&connections) == 0).await;
+    for connection in &connections {
+        let Error::ConnectionClosed(why) = connection.closed().await else {
+            panic!("it was not told why")
+        };
+        assert_eq!(why.code, 320);
+        assert_eq!(why.text, "CONNECTION_FORCED - Node was put into maintenance mode");
+    }
+    wait_until("none is left", async || change(other, &path, pace).await.1 == r#"{"clients":0}"#)
+        .await;
+    let uri = format!("amqp://{}", drained.addresses().amqp[0]);
+    assert!(Connection::open(&uri).await.is_err(), "it takes nobody");
+    assert_eq!(get(drained.addresses().http[0], "/health/ready").await.0, 503);
+    assert!(elsewhere.is_open());
+
+    let path = format!("DELETE /api/cluster/drain/{}", drained.name());
+    assert_eq!(change(other, &path, "").await.0, 204);
+    assert_eq!(get(drained.addresses().http[0], "/health/ready").await.0, 200);
+    drop(connect(drained).await);
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_is_drained_hands_the_lead_over_first() {
+    let three = Three::start().await;
+    let leader = three.wait_for_leader().await;
+    let (drained, other) = (three.node(leader), three.node((leader + 1) % 3));
+    let path = format!("PUT /api/cluster/drain/{}", drained.name());
+    wait_until("it is drained", async || {
+        change(other, &path, "{}").await == (200, r#"{"clients":0}"#.to_owned())
+    })
+    .await;
+    assert_ne!(three.wait_for_leader().await, leader);
+    assert_eq!(drained.status()["draining"], true);
+    drop(connect(other).await);
+    three.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -67,7 +136,7 @@ async fn a_member_that_was_away_when_it_was_removed_learns_it_when_it_is_back() 
 }
 
 async fn publish(uri: &str, count: u8) {
-    let connection = courser_client::Connection::open(uri).await.expect("a connection");
+    let connection = Connection::open(uri).await.expect("a connection");
     let channel = connection.open_channel().await.expect("a channel");
     channel.queue_declare("kept", QueueOptions::durable()).await.expect("a queue");
     channel.confirm_select().await.expect("confirms");

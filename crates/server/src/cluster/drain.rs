@@ -1,0 +1,194 @@
+//! A node that is about to be stopped: it takes no new clients, and closes the connections of those that it has passed on,
+//! some at a time, so that they do not all connect anew at once.
+
+use super::front::{Front, Serves};
+use super::questions::Question;
+use courser_cluster::NodeId;
+use courser_cluster::transport::DialError;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// Connections that are closed together, at most: their names have to fit into a question between nodes.
+pub(super) const GROUP_MAX: usize = 250;
+/// Between two groups, at most.
+pub(super) const PAUSE_MS_MAX: u64 = 60_000;
+/// What clients are told: RabbitMQ's words.
+const REASON: &str = "Node was put into maintenance mode";
+/// How long clients have to take note.
+const FAREWELL: Duration = Duration::from_secs(5);
+/// How often it is looked whether another node leads by now.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How many connections are closed at a time, and how long the pauses between are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Pace {
+    pub group: usize,
+    pub pause_ms: u64,
+}
+
+/// The clients that came to this node and are served by another one.
+#[derive(Default)]
+pub(super) struct Clients(Mutex<Table>);
+
+#[derive(Default)]
+struct Table {
+    /// The next number of a client, or of a time that the node is drained.
+    next: u64,
+    by_number: BTreeMap<u64, (String, Arc<Notify>)>,
+    /// Since when no new ones are taken.
+    draining: Option<u64>,
+}
+
+impl Table {
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+}
+
+/// One of them, as long as it is passed on.
+pub(super) struct PassedOn<'a> {
+    clients: &'a Clients,
+    number: u64,
+    ended: Arc<Notify>,
+}
+
+impl Clients {
+    /// Takes note of a client, by the name of its connection; of none while the node is drained.
+    pub fn enter(&self, name: &str) -> Option<PassedOn<'_>> {
+        let ended = Arc::<Notify>::default();
+        let mut table = self.0.lock();
+        if table.draining.is_some() {
+            return None;
+        }
+        let number = table.number();
+        table.by_number.insert(number, (name.to_owned(), Arc::clone(&ended)));
+        Some(PassedOn { clients: self, number, ended })
+    }
+
+    /// Whether no new ones are taken.
+    pub fn is_draining(&self) -> bool {
+        self.0.lock().draining.is_some()
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.lock().by_number.len()
+    }
+
+    /// Has no new ones taken: since when, unless that was so before.
+    fn drain(&self) -> Option<u64> {
+        let mut table = self.0.lock();
+        if table.draining.is_some() {
+            return None;
+        }
+        table.draining = Some(table.number());
+        table.draining
+    }
+
+    /// Has new ones taken again.
+    pub fn resume(&self) {
+        if self.0.lock().draining.take().is_some() {
+            tracing::info!("this node takes clients again");
+        }
+    }
+
+    fn is_drained_since(&self, since: u64) -> bool {
+        self.0.lock().draining == Some(since)
+    }
+
+    /// Those that come next, from this number on.
+    fn group(&self, from: u64, most: usize) -> Vec<(u64, String)> {
+        let table = self.0.lock();
+        let next = table.by_number.range(from..).take(most);
+        next.map(|(number, (name, _))| (*number, name.clone())).collect()
+    }
+
+    /// Ends those of a group that have not gone by themselves.
+    fn end(&self, group: &[(u64, String)]) {
+        let table = self.0.lock();
+        for (number, _) in group {
+            if let Some((_, ended)) = table.by_number.get(number) {
+                ended.notify_one();
+            }
+        }
+    }
+}
+
+impl PassedOn<'_> {
+    /// Waits until the connection has to end.
+    pub async fn ended(&self) {
+        self.ended.notified().await;
+    }
+}
+
+impl Drop for PassedOn<'_> {
+    fn drop(&mut self) {
+        self.clients.0.lock().by_number.remove(&self.number);
+    }
+}
+
+impl Front {
+    /// Begins to take no new clients, and to close the connections of those that are there as soon as another node leads.
+    /// One that has begun goes on as it was.
+    pub(super) fn drain(self: &Arc<Self>, pace: Pace) {
+        let Some(since) = self.clients.drain() else { return };
+        tracing::info!(
+            group = pace.group,
+            pause_ms = pace.pause_ms,
+            "this node is drained: it takes no new clients, and closes the connections of those that it has"
+        );
+        tokio::spawn(Arc::clone(self).close_clients(pace, since));
+    }
+
+    async fn close_clients(self: Arc<Self>, pace: Pace, since: u64) {
+        let (mut from, mut closed) = (0, 0);
+        while self.clients.is_drained_since(since) {
+            let Serves::There(leader) = self.serves() else {
+                tokio::time::sleep(LOOK_INTERVAL).await;
+                continue;
+            };
+            let group = self.clients.group(from, pace.group.clamp(1, GROUP_MAX));
+            let Some((last, _)) = group.last() else {
+                tracing::info!(closed, "this node is drained: nobody is connected by way of it");
+                return;
+            };
+            (from, closed) = (last + 1, closed + group.len());
+            let names = group.iter().map(|(_, name)| name.clone()).collect();
+            if let Err(error) = self.ask(leader, &Question::Close { names }).await {
+                tracing::warn!(%error, "the node that leads can't say goodbye to clients of this one");
+            }
+            let front = Arc::clone(&self);
+            tokio::spawn(async move {
+                tokio::time::sleep(FAREWELL).await;
+                front.clients.end(&group);
+            });
+            tokio::time::sleep(Duration::from_millis(pace.pause_ms)).await;
+        }
+    }
+
+    /// Closes connections that came by way of another node, if this one leads.
+    pub(super) fn close_named(&self, names: &[String]) -> Result<(), String> {
+        let Serves::Here(service) = self.serves() else {
+            return Err("this node does not lead the cluster".into());
+        };
+        let admin = service.shared.broker.admin();
+        for name in names.iter().take(GROUP_MAX) {
+            // One that has gone meanwhile is not there any more.
+            let _ = admin.close_connection(name, REASON);
+        }
+        Ok(())
+    }
+
+    async fn ask(&self, node: NodeId, question: &Question) -> Result<String, DialError> {
+        let unknown = || DialError::Refused("its address is not known".into());
+        let address = self.roster.node(node).ok_or_else(unknown)?.address;
+        let question = serde_json::to_string(question);
+        let question = question.map_err(|error| DialError::Refused(error.to_string()))?;
+        self.endpoint.ask(&address, &question).await
+    }
+}

@@ -1,0 +1,125 @@
+//! What nodes ask each other, and answer.
+
+use super::drain::Pace;
+use super::front::Serves;
+use super::members::Members;
+use courser_cluster::Status;
+use courser_cluster::transport::{About, Formation, Node};
+use courser_management::ClusterError;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// How long other nodes may take to say whether they have room.
+const ROOM_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What nodes ask each other.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Question {
+    /// Become part of this cluster.
+    Join(Formation),
+    /// Was the node that asks removed after this entry, in whose opinion it was a member?
+    Removed { since: u64 },
+    /// Take no new clients, and close the connections of those that are there. The answer is how many, if they are
+    /// known.
+    Drain(Pace),
+    /// Take clients again.
+    Resume,
+    /// Has your disk room for what comes? The answer is a bool.
+    Room,
+    /// Close these connections, which came by way of the node that asks.
+    Close { names: Vec<String> },
+}
+
+/// The answer to [`Question::Removed`] that it was.
+const REMOVED: &str = "removed";
+
+impl Members {
+    /// Answers another node.
+    pub fn answer(&self, from: &About, question: &str) -> Result<String, String> {
+        match serde_json::from_str(question) {
+            Err(error) => Err(format!("the question can't be read: {error}")),
+            Ok(Question::Removed { since }) => {
+                let is_removed = self.status_of_member().is_some_and(|status| {
+                    status.members_index > since && !status.members.contains(from.node)
+                });
+                Ok(if is_removed { REMOVED.to_owned() } else { String::new() })
+            }
+            Ok(Question::Drain(pace)) => {
+                let front = self.front.upgrade().ok_or("this node ends")?;
+                front.drain(pace);
+                let is_known = matches!(front.serves(), Serves::There(_));
+                let count = is_known.then(|| front.clients.count());
+                serde_json::to_string(&count).map_err(|error| error.to_string())
+            }
+            Ok(Question::Room) => Ok(self.has_room().to_string()),
+            Ok(Question::Resume) => {
+                self.front.upgrade().ok_or("this node ends")?.clients.resume();
+                Ok(String::new())
+            }
+            Ok(Question::Close { names }) => {
+                let front = self.front.upgrade().ok_or("this node ends")?;
+                front.close_named(&names).map(|()| String::new())
+            }
+            Ok(Question::Join(formation)) => {
+                let own = self.endpoint.about();
+                match own.formation {
+                    _ if own.has_data => Err(format!(
+                        "node '{}' has data of a broker by itself, which would be lost: start it with an empty folder",
+                        own.name
+                    )),
+                    Some(one) if one == formation => Ok(String::new()),
+                    Some(_) => Err(format!("node '{}' is in a cluster already", own.name)),
+                    None => {
+                        tracing::info!(by = from.name, "this node is added to the cluster");
+                        self.endpoint.change(|about| about.formation = Some(formation));
+                        Ok(String::new())
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether another node knows that this one was removed after the last change of members that it knows.
+    pub async fn was_removed(&self, status: &Status) -> bool {
+        let question = Question::Removed { since: status.members_index };
+        let Ok(question) = serde_json::to_string(&question) else { return false };
+        for node in self.roster.others() {
+            // One that does not answer, or does not understand, knows nothing of it.
+            if self.endpoint.ask(&node.address, &question).await.is_ok_and(|said| said == REMOVED) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Those of other nodes whose disks have no room. One that does not answer in time is not among them.
+    pub(super) async fn short_of_room(&self, nodes: Vec<Node>) -> Vec<(String, &'static str)> {
+        let Ok(question) = serde_json::to_string(&Question::Room) else { return Vec::new() };
+        let mut asking = JoinSet::new();
+        for node in nodes {
+            let (endpoint, question) = (Arc::clone(&self.endpoint), question.clone());
+            asking.spawn(async move {
+                let asked = endpoint.ask(&node.address, &question);
+                let said = tokio::time::timeout(ROOM_TIMEOUT, asked).await;
+                matches!(said, Ok(Ok(said)) if said == "false").then_some((node.name, "disk"))
+            });
+        }
+        asking.join_all().await.into_iter().flatten().collect()
+    }
+
+    /// Asks a member, or this node itself.
+    pub(super) fn ask(&self, node: &Node, question: &Question) -> Result<String, ClusterError> {
+        let own = self.endpoint.about();
+        let failed =
+            |why: String| ClusterError::Unavailable(format!("node '{}': {why}", node.name));
+        let text = serde_json::to_string(question).map_err(|error| failed(error.to_string()))?;
+        if node.id == own.node {
+            return self.answer(&own, &text).map_err(failed);
+        }
+        let asking = self.endpoint.ask(&node.address, &text);
+        self.runtime.block_on(asking).map_err(|error| failed(error.to_string()))
+    }
+}

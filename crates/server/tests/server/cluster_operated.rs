@@ -1,0 +1,142 @@
+//! What an operator of a cluster sees and does by `courser ctl` and over HTTP.
+
+use crate::cluster::{Three, connect, get};
+use crate::support::{Process, wait_until};
+use courser::{Config, Inherited, Node, StartError};
+use serde_json::{Value, json};
+use std::process::Output;
+
+/// What `courser ctl` says, by the socket of a node.
+async fn ctl(config: &Config, arguments: &'static [&'static str]) -> Output {
+    let mut command = Process::command();
+    command.arg("ctl").arg("--data-dir").arg(&config.data_dir).args(arguments);
+    let running = tokio::task::spawn_blocking(move || command.output());
+    running.await.expect("no panic").expect("the command runs")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("text")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ctl_tells_how_many_clients_a_node_that_is_drained_still_has() {
+    let three = Three::start().await;
+    let leader = three.wait_for_leader().await;
+    // Drain by name is of the one that leads: it gives that up first.
+    let mut to = (leader + 1) % 3;
+    let named: [&[&str]; 3] = [
+        &["cluster", "drain", "a", "--group", "1", "--pause-ms", "700"],
+        &["cluster", "drain", "b", "--group", "1", "--pause-ms", "700"],
+        &["cluster", "drain", "c", "--group", "1", "--pause-ms", "700"],
+    ];
+    let resumed: [&[&str]; 3] =
+        [&["cluster", "resume", "a"], &["cluster", "resume", "b"], &["cluster", "resume", "c"]];
+    let mut connections = Vec::new();
+    for _ in 0..3 {
+        connections.push(connect(three.node(to)).await);
+    }
+    for _ in 0..2 {
+        let drained = ctl(&three.configs[to], named[to]).await;
+        let (out, progress) = (text(&drained.stdout), text(&drained.stderr));
+        assert!(drained.status.success(), "{out}{progress}");
+        assert!(out.contains("can be stopped"), "{out}");
+        // The second time there is nothing left to do.
+        assert_eq!(progress.contains("still has"), !connections.is_empty(), "{progress}");
+        connections.retain(|connection| connection.is_open());
+        assert!(connections.is_empty());
+    }
+    let status = ctl(&three.configs[to], &["cluster", "status"]).await;
+    let name = three.node(to).name();
+    assert!(text(&status.stdout).contains(&format!("node {name} is drained")), "{status:?}");
+    assert!(ctl(&three.configs[to], resumed[to]).await.status.success());
+    drop(connect(three.node(to)).await);
+
+    to = three.wait_for_leader().await;
+    let drained = ctl(&three.configs[to], named[to]).await;
+    assert!(drained.status.success(), "{drained:?}");
+    assert_ne!(three.wait_for_leader().await, to);
+    let unknown = ctl(&three.configs[to], &["cluster", "drain", "d"]).await;
+    assert_eq!(unknown.status.code(), Some(65), "{unknown:?}");
+    assert!(text(&unknown.stderr).contains("no node 'd'"), "{unknown:?}");
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_without_which_there_is_no_majority_is_not_drained() {
+    let mut three = Three::start().await;
+    let leader = three.wait_for_leader().await;
+    let stopped = three.nodes[(leader + 1) % 3].take().expect("a node");
+    stopped.stop().await.expect("a clean stop");
+    let (one, other) = (three.wait_for_leader().await, (leader + 2) % 3);
+    let named: [&[&str]; 3] =
+        [&["cluster", "drain", "a"], &["cluster", "drain", "b"], &["cluster", "drain", "c"]];
+    wait_until("it is known that the node is away", async || {
+        three.node(one).status()["voters_connected"] == 2
+    })
+    .await;
+    let refused = ctl(&three.configs[one], named[other]).await;
+    assert_eq!(refused.status.code(), Some(69), "{refused:?}");
+    assert!(text(&refused.stderr).contains("has no majority"), "{refused:?}");
+    assert_eq!(three.node(other).status()["draining"], false);
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn checks_and_the_status_of_a_queue_look_at_every_member() {
+    let mut three = Three::start().await;
+    let leader = three.wait_for_leader().await;
+    let connection = connect(three.node(leader)).await;
+    let channel = connection.open_channel().await.expect("a channel");
+    let options = courser_client::QueueOptions::durable().with("x-queue-type", "quorum");
+    channel.queue_declare("q", options).await.expect("a queue");
+    for node in three.running() {
+        let http = node.addresses().http[0];
+        for check in ["alarms", "local-alarms"] {
+            let path = format!("/api/health/checks/{check}");
+            let (status, body) = get(http, &path).await;
+            assert_eq!((status, &*body), (200, r#"{"status":"ok"}"#), "{check}");
+        }
+    }
+    for config in &three.configs {
+        assert!(ctl(config, &["check_alarms"]).await.status.success());
+        assert!(ctl(config, &["check_local_alarms"]).await.status.success());
+    }
+    let gone = (leader + 1) % 3;
+    three.nodes[gone].take().expect("a node").stop().await.expect("a clean stop");
+    let http = three.node(leader).addresses().http[0];
+    let name = |index: usize| format!("courser@{}", ["a", "b", "c"][index]);
+    let expected = |index: usize| {
+        let state = match index {
+            _ if index == leader => "leader",
+            _ if index == gone => "nodedown",
+            _ => "follower",
+        };
+        json!({ "Node Name": name(index), "Raft State": state, "Membership": "voter" })
+    };
+    wait_until("the member is away", async || {
+        let (status, body) = get(http, "/api/queues/quorum/%2F/q/status").await;
+        assert_eq!(status, 200, "{body}");
+        let found: Vec<Value> = serde_json::from_str(&body).expect("a list");
+        found.len() == 3 && (0..3).all(|index| found.contains(&expected(index)))
+    })
+    .await;
+    // One that does not answer has no alarm.
+    assert_eq!(get(http, "/api/health/checks/alarms").await.0, 200);
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_does_not_start_under_another_name() {
+    let mut three = Three::start().await;
+    let stopped = three.nodes[0].take().expect("a node");
+    stopped.stop().await.expect("a clean stop");
+    let mut config = three.configs[0].clone();
+    config.cluster.node_name = "z".into();
+    let renamed = Node::start_on(config, Inherited::default()).await.map(drop);
+    let Err(error @ StartError::Folder(_)) = renamed else { panic!("{renamed:?}") };
+    assert!(error.to_string().contains("node 'a', not of 'z'"), "{error}");
+    let again = Node::start_on(three.configs[0].clone(), Inherited::default()).await;
+    three.nodes[0] = Some(again.expect("a node"));
+    three.wait_for_leader().await;
+    three.stop().await;
+}
