@@ -1,8 +1,9 @@
 //! Keys of tables that were read before: the same few come with every message, and making an interned string of one
 //! costs several times what finding it here does.
 //!
-//! A cache of fixed size, one string a place. The strings are frozen and interned, as Ruby makes those of literals, so
-//! Ractors may share them. Each place is one word: whoever reads an old or a new one reads a whole string, and a string
+//! A cache of fixed size. A key has one place, with room for two: those of one table would else drive each other out
+//! where two have the same place. The strings are frozen and interned, as Ruby makes those of literals, so
+//! Ractors may share them. Each is one word: whoever reads an old or a new one reads a whole string, and a string
 //! that is being replaced stays alive until the next collection, which stops every thread.
 
 use std::ffi::{c_int, c_long, c_void};
@@ -12,13 +13,13 @@ use crate::ruby::api::{self, DataType, FREE_IMMEDIATELY, Value};
 use crate::ruby::layout;
 use crate::ruby::value::class_named;
 
-/// Places; a power of two.
-const PLACES: usize = 1024;
+/// Places, of two strings each; a power of two.
+const PLACES: usize = 512;
 /// Longer keys are not kept.
 const LONGEST: usize = 64;
 
 /// Strings, or 0.
-static CACHE: [AtomicUsize; PLACES] = [const { AtomicUsize::new(0) }; PLACES];
+static CACHE: [[AtomicUsize; 2]; PLACES] = [const { [const { AtomicUsize::new(0) }; 2] }; PLACES];
 
 static OWNER: DataType = DataType {
     name: c"AMQ::Protocol key cache".as_ptr(),
@@ -34,8 +35,8 @@ static OWNER: DataType = DataType {
 
 /// Keeps the cached strings alive and in their places.
 unsafe extern "C-unwind" fn mark(_: *mut c_void) {
-    for place in &CACHE {
-        let key = place.load(Ordering::Relaxed);
+    for word in CACHE.as_flattened() {
+        let key = word.load(Ordering::Relaxed);
         if key != 0 {
             // SAFETY: every word in the cache is a live string.
             unsafe { api::rb_gc_mark(key) };
@@ -62,18 +63,28 @@ pub(crate) fn key(octets: &[u8], encoding: c_int) -> Value {
     if octets.len() > LONGEST {
         return interned(octets, encoding);
     }
-    let place = &CACHE[place(octets, encoding)];
+    let [place, other] = &CACHE[place(octets, encoding)];
     let cached = place.load(Ordering::Relaxed);
-    if cached != 0 {
-        // SAFETY: every word in the cache is a live, frozen string.
-        let same = unsafe { layout::octets(cached) } == octets;
-        if same && layout::encoding(cached) == encoding {
-            return cached;
-        }
+    if is(cached, octets, encoding) {
+        return cached;
+    }
+    let second = other.load(Ordering::Relaxed);
+    if is(second, octets, encoding) {
+        return second;
     }
     let key = interned(octets, encoding);
+    other.store(cached, Ordering::Relaxed);
     place.store(key, Ordering::Relaxed);
     key
+}
+
+/// Whether what a word of the cache stands for is this key.
+#[inline(always)]
+fn is(cached: Value, octets: &[u8], encoding: c_int) -> bool {
+    // SAFETY: every word in the cache but 0 is a live, frozen string.
+    cached != 0
+        && unsafe { layout::octets(cached) } == octets
+        && layout::encoding(cached) == encoding
 }
 
 #[inline]
@@ -88,7 +99,8 @@ fn place(octets: &[u8], encoding: c_int) -> usize {
     let (first, last) = if len > 8 { (word(0), word(len - 8)) } else { (word(0), 0) };
     let mixed = (first ^ (len as u64) << 8 ^ encoding as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ mixed >> 29 ^ last).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (mixed >> 32) as usize % PLACES
+    // The upper bits: those that depend on all of both words.
+    (mixed >> (u64::BITS - PLACES.ilog2())) as usize
 }
 
 #[inline(never)]
