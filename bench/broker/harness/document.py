@@ -148,7 +148,9 @@ def _written(measured: dict, load: str) -> str:
             rows.append([workload, *("" if count is None else number(count / size) for count in written)])
     header = ["workload", *(_title(measured, name) for name in names)]
     return (
-        "Bytes written to the disk, by whatever ran, for each byte of a published body:\n\n" + table(header, rows)
+        "Bytes written to the disk, by whatever ran, for each byte of a published body. Below 1, messages are confirmed before "
+        "they reach the disk: until then they are in memory or the page cache, which a power failure empties.\n\n"
+        + table(header, rows)
         if rows
         else ""
     )
