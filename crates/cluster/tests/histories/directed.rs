@@ -4,7 +4,8 @@ use crate::copy::Copy;
 use crate::log::TestLog;
 use crate::world::World as AnyWorld;
 
-use courser_cluster::{Change, JournalLog, NodeId, Options, ReplicaLog};
+use courser_cluster::{Change, EntryId, JournalLog, NodeId, Options, ReplicaLog};
+use courser_journal::{AppendError, AppendMode, Batch};
 
 type World = AnyWorld<TestLog>;
 
@@ -113,6 +114,26 @@ fn a_leader_takes_no_more_than_may_wait_for_a_majority() {
     }
     let bound = Options::new(NodeId(1)).uncommitted_bytes;
     assert!(group.uncommitted_bytes() > bound && group.uncommitted_bytes() < bound + (2 << 20));
+}
+
+#[test]
+fn a_journal_that_is_paused_gathers_nothing_before_what_is_placed() {
+    let (mut world, leader) = led_on::<JournalLog>(0);
+    let log = world.nodes[leader].group.as_mut().expect("it runs").log_mut();
+    let serving = log.serving().cloned().expect("it serves");
+    let append = || {
+        let mut batch = Batch::new();
+        batch.push(&[b"gathered"]);
+        serving.append(&mut batch, AppendMode { sync: true, reserve: false }).map(drop)
+    };
+    log.pause(true);
+    // With threads, it would wait.
+    assert!(matches!(append(), Err(AppendError::Full)));
+    let next = |log: &JournalLog| EntryId { index: log.last().index + 1, ..log.last() };
+    assert!(log.place(next(log), &mut ()).expect("a good disk").is_none());
+    log.pause(false);
+    append().expect("there is room");
+    assert!(log.place(next(log), &mut ()).expect("a good disk").is_some());
 }
 
 #[test]

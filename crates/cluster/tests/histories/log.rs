@@ -33,6 +33,8 @@ pub struct TestLog {
     written: u64,
     synced: u64,
     leads: Option<u64>,
+    /// Nothing may gather now.
+    paused: bool,
 }
 
 /// An entry and where it stands.
@@ -140,6 +142,7 @@ impl Copy for TestLog {
             written: 0,
             synced: 0,
             leads: None,
+            paused: false,
         };
         while let Some((held, commit)) = log.next_in(&bytes) {
             log.hint = log.hint.max(commit);
@@ -257,12 +260,17 @@ impl ReplicaLog for TestLog {
         Ok((!batch.is_empty()).then(|| self.put(id, EntryKind::Batch, batch)))
     }
 
+    fn pause(&mut self, paused: bool) {
+        self.paused = paused;
+    }
+
     fn place_bare(
         &mut self,
         id: EntryId,
         kind: EntryKind,
         payload: &[u8],
     ) -> Result<Placed, PlaceError> {
+        assert!(kind != EntryKind::Members || self.paused, "something could gather before it");
         Ok(self.put(id, kind, payload))
     }
 
