@@ -19,8 +19,10 @@ class TestConnections < BrokerTest
     end
   end
 
+  # Bunny 3 collects what ends a connection unless it is told where to raise it; Bunny 2 raises it here by itself.
   def test_an_unknown_vhost_is_refused
-    assert_raises(Bunny::NotAllowedError, Bunny::TCPConnectionFailed) { connect(vhost: "nowhere") }
+    refusal = assert_raises(Bunny::NotAllowedError) { connect(vhost: "nowhere", session_error_handler: Thread.current) }
+    assert_match(/vhost nowhere not found/, refusal.message)
   end
 
   def test_a_thousand_channels
