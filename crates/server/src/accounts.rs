@@ -75,10 +75,7 @@ fn make_guest(broker: &Arc<Broker>, hashing: Hashing) -> Result<(), StartError> 
     let admin = broker.admin();
     admin.put_user(guest)?;
     admin.set_permission(GUEST, "/", Permission::all())?;
-    tracing::info!(
-        user = GUEST,
-        "there was no user: made this one, an administrator with the password guest"
-    );
+    tracing::info!(user = GUEST, "no users yet: created an administrator with password guest");
     Ok(())
 }
 

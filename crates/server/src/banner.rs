@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 /// Where the broker listens, what it does with messages, and what to try next.
 pub fn banner(server: &Server, config: &Config) -> String {
-    let mut text = listening(server.all_addresses());
+    let mut text = listening(server.all_addresses(), config);
     for (endpoint, address) in server.gateway().iter().flat_map(|gateway| gateway.addresses()) {
         let socket = endpoint.split(' ').next().unwrap_or_default();
         let _ = writeln!(text, "  ZeroMQ      {socket} {address}");
@@ -14,15 +14,17 @@ pub fn banner(server: &Server, config: &Config) -> String {
     let _ = writeln!(text, "  User        {user}{what}");
     let _ = writeln!(text, "  Data        {}", config.data_dir.display());
     text.push('\n');
-    let port = server.addresses().first().map_or(5672, |address| address.port());
-    let _ = writeln!(text, "  Try         perftest --uri amqp://{user}:PASSWORD@localhost:{port}/");
+    if config.management.local_socket {
+        let data_dir = config.data_dir.display();
+        let _ = writeln!(text, "  Try         courser top --data-dir {data_dir}");
+    }
     text.push_str("  Stop        Ctrl-C\n");
     text
 }
 
 /// The same for a node of a cluster, which need not be there yet.
 pub fn node_banner(node: &Node, config: &Config) -> String {
-    let mut text = listening(node.addresses());
+    let mut text = listening(node.addresses(), config);
     let (cluster, name) = (&config.cluster.name, node.name());
     // Writing to a String does not fail.
     let _ = writeln!(
@@ -37,7 +39,7 @@ pub fn node_banner(node: &Node, config: &Config) -> String {
     text
 }
 
-fn listening(at: &Addresses) -> String {
+fn listening(at: &Addresses, config: &Config) -> String {
     let mut text = format!("\n  Courser {VERSION}, an AMQP 0-9-1 broker\n\n");
     for address in &at.amqp {
         // Writing to a String does not fail.
@@ -46,11 +48,14 @@ fn listening(at: &Addresses) -> String {
     for address in &at.amqp_tls {
         let _ = writeln!(text, "              amqps://{address}");
     }
-    for address in &at.http {
-        let _ = writeln!(text, "  HTTP API    http://{address}/api/");
-    }
-    for address in &at.https {
-        let _ = writeln!(text, "  HTTP API    https://{address}/api/");
+    let http = at.http.iter().map(|address| format!("http://{address}"));
+    let https = at.https.iter().map(|address| format!("https://{address}"));
+    let prefix = &config.management.path_prefix;
+    for root in http.chain(https) {
+        if config.management.page {
+            let _ = writeln!(text, "  Web page    {root}{prefix}/");
+        }
+        let _ = writeln!(text, "  HTTP API    {root}{prefix}/api/");
     }
     for address in &at.metrics {
         let _ = writeln!(text, "  Metrics     http://{address}/metrics");
