@@ -27,7 +27,9 @@ const START_OK = method(10, 11, Buffer.concat([Buffer.alloc(4), shortString("PLA
 const TUNE_OK = method(10, 31, Buffer.from([0, 1, 0, 2, 0, 0, 0, 0]));
 const OPEN = method(10, 40, Buffer.concat([shortString("/"), Buffer.from([0, 0])]));
 
+const CHANNEL_CLOSE_OK = method(20, 41, Buffer.alloc(0), 1);
 const OPEN_CHANNEL = method(20, 10, Buffer.from([0]), 1);
+const prefetch = (count: number) => method(60, 10, Buffer.from([0, 0, 0, 0, count >> 8, count & 255, 0]), 1);
 const consume = (queue: string) => method(60, 20, Buffer.concat([Buffer.from([0, 0]), shortString(queue), shortString("holder"), Buffer.from([0]), Buffer.alloc(4)]), 1);
 
 /** One connection, open. */
@@ -46,16 +48,17 @@ function join(host: string, port: number): Promise<Socket> {
         if (classId === 10 && id === 10) socket.write(START_OK);
         else if (classId === 10 && id === 30) socket.write(Buffer.concat([TUNE_OK, OPEN]));
         else if (classId === 10 && id === 41) done(socket);
+        else if (classId === 20 && id === 40) socket.write(CHANNEL_CLOSE_OK);
       }
     });
   });
 }
 
-/** A client that takes what a queue has and acknowledges nothing; returns what ends it, if it is not ended before. */
-export async function hold(host: string, port: number, queue: string): Promise<() => void> {
+/** A client that takes what a queue has, so much at most, and acknowledges nothing; returns what ends it, if it is not ended before. */
+export async function hold(host: string, port: number, queue: string, most = 0): Promise<() => void> {
   const socket = await join(host, port);
   socket.removeAllListeners("close");
-  socket.write(Buffer.concat([OPEN_CHANNEL, consume(queue)]));
+  socket.write(Buffer.concat([OPEN_CHANNEL, prefetch(most), consume(queue)]));
   return () => socket.destroy();
 }
 

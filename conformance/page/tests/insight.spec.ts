@@ -59,6 +59,39 @@ test("the audit log says who did what, and what was refused", async ({ page }) =
   await expect(page.getByRole("region", { name: "Logins since the start" }).getByRole("row", { name: /http/ })).toBeVisible();
 });
 
+test("older lines of the audit log are reached page by page, and the search finds them", async ({ page }) => {
+  for (let nth = 0; nth < 55; nth += 1) await makeQueue(`paged-${nth}-`);
+  await visit(page, "audit?size=50&name=paged-", "Audit log");
+  const row = (nth: number) => page.getByRole("row", { name: new RegExp(`paged-${nth}-`) });
+  await expect(row(54)).toBeVisible();
+  await expect(row(4)).toHaveCount(0);
+  await page.getByRole("button", { name: "Older" }).click();
+  await expect(row(4)).toBeVisible();
+  await expect(row(54)).toHaveCount(0);
+  expect(page.url()).toContain("page=2");
+  await expect(page.getByRole("button", { name: "Older" })).toBeDisabled();
+  await page.getByRole("button", { name: "Newer" }).click();
+  await expect(row(54)).toBeVisible();
+  await page.getByRole("searchbox").fill("paged-3- put");
+  await expect(row(3)).toBeVisible();
+  await expect(page.locator("main tbody").first().locator("tr")).toHaveCount(1);
+});
+
+test("the node says how often and how long the disk syncs", async ({ page }) => {
+  let asked = 0;
+  await page.route("**/api/nodes?**", async (route) => {
+    const nodes = (await (await route.fetch()).json()) as object[];
+    asked += 1;
+    await route.fulfill({ json: nodes.map((node) => ({ ...node, io_sync_count: 1000 + 100 * asked, io_sync_avg_time: (4000 + 25 * asked) / (1000 + 100 * asked) })) });
+  });
+  await page.reload();
+  await visit(page, "node", "Node");
+  const time = page.locator(".chart", { hasText: "Time of a sync" });
+  await expect(time.locator(".legend b")).toHaveText("250 µs");
+  await expect(page.locator(".chart", { hasText: "Syncs of the journal" }).locator(".legend b")).toHaveText(/^[1-9][\d.]*\/s$/);
+  expect(await barriers(page)).toEqual([]);
+});
+
 test("what a file of definitions would change is said before it is loaded", async ({ page }) => {
   await makeQueue("compared", { "x-max-length": 5 });
   await api("PUT", "/api/policies/%2F/compared", { pattern: "^compared$", "apply-to": "queues", definition: { expires: 60_000_000 } });

@@ -62,6 +62,52 @@ test("who holds messages is shown, and has to give them back", async ({ page }) 
   }
 });
 
+test("a channel alone is closed, and what it held waits again", async ({ page }) => {
+  await makeQueue("held-by-channel");
+  await publish("held-by-channel", "x");
+  const leave = await hold("127.0.0.1", await amqpPort(), "held-by-channel");
+  const queue = () => api("GET", "/api/queues/%2F/held-by-channel") as Promise<{ messages_unacknowledged: number; messages_ready: number; consumers: number; consumer_details: { channel_details: { name: string; connection_name: string } }[] }>;
+  try {
+    await expect.poll(async () => (await queue()).messages_unacknowledged).toBe(1);
+    const { name, connection_name: connection } = (await queue()).consumer_details[0]!.channel_details;
+    await visit(page, "queues/%2F/held-by-channel?tab=consumers", "held-by-channel");
+    await page.getByRole("link", { name }).click();
+    await page.getByRole("button", { name: "Close…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Reason").fill("too much");
+    expect(await barriers(page)).toEqual([]);
+    await dialog.getByRole("button", { name: "Close", exact: true }).last().click();
+    await expect(dialog).toBeHidden();
+    await expect.poll(queue).toMatchObject({ messages_ready: 1, messages_unacknowledged: 0, consumers: 0 });
+    await expect(page.getByText("No open channels.")).toBeVisible();
+    expect(await api("GET", `/api/connections/${encodeURIComponent(connection)}`)).toMatchObject({ state: "running" });
+  } finally {
+    leave();
+  }
+});
+
+test("how far behind a reader of a stream is, and that its prefetch is used up, is shown", async ({ page }) => {
+  await makeQueue("lagging", { "x-queue-type": "stream" });
+  const leave = await hold("127.0.0.1", await amqpPort(), "lagging", 2);
+  try {
+    const reader = async () => ((await api("GET", "/api/queues/%2F/lagging")) as { consumer_details?: { offset_lag: number }[] }).consumer_details?.[0];
+    await expect.poll(reader).toMatchObject({ offset: 0, offset_lag: 0 });
+    for (const nth of [1, 2, 3, 4, 5]) await publish("lagging", `number ${nth}`);
+    await expect.poll(reader).toMatchObject({ offset: 2, offset_lag: 3 });
+    await visit(page, "queues/%2F/lagging", "lagging");
+    await expect(page.locator(".tile", { hasText: "largest lag" })).toContainText("3");
+    await page.getByRole("button", { name: "Consumers" }).click();
+    const row = page.getByRole("row", { name: /holder/ });
+    await expect(row.locator("[data-label=Behind]")).toHaveText("3");
+    await expect(row.locator("[data-label=Behind] [title]").first()).toHaveAttribute("title", /offset 2 next/);
+    await expect(row.locator("[data-label=Unacked]")).toHaveText("2");
+    await expect(row).toContainText("prefetch full");
+    expect(await barriers(page)).toEqual([]);
+  } finally {
+    leave();
+  }
+});
+
 test("an exchange says where a message would go", async ({ page }) => {
   await makeQueue("traced");
   await api("POST", "/api/bindings/%2F/e/amq.direct/q/traced", { routing_key: "there" });

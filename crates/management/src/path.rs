@@ -15,6 +15,11 @@ pub(crate) fn split(path: &str) -> Option<Vec<Vec<u8>>> {
     path.split('/').map(|segment| decode(segment.as_bytes(), false)).collect()
 }
 
+/// A path with its escapes replaced, to be read and searched: its segments can't be told apart.
+pub(crate) fn readable(path: &str) -> Option<String> {
+    String::from_utf8(decode(path.as_bytes(), false)?).ok()
+}
+
 /// Names and values of a query string, in their order.
 pub(crate) fn query(text: &str) -> Option<Vec<(String, String)>> {
     let pairs = text.split('&').filter(|pair| !pair.is_empty());

@@ -63,6 +63,12 @@ export const closeConnection = (name: string, reason: string): Action => ({
   headers: reason ? { "x-reason": reason } : undefined,
 });
 
+export const closeChannel = (name: string, reason: string): Action => ({
+  method: "DELETE",
+  path: `/api/channels/${seg(name)}`,
+  headers: reason ? { "x-reason": reason } : undefined,
+});
+
 export const putVhost = (name: string, body: { description: string; tags: string; default_queue_type?: string }): Action => ({
   method: "PUT",
   path: `/api/vhosts/${seg(name)}`,

@@ -40,6 +40,12 @@ export function duration(ms: number): string {
   return hours % 24 ? `${days} d ${hours % 24} h` : `${days} d`;
 }
 
+/** A time that is short, such as the disk takes for something. */
+export function milliseconds(ms: number): string {
+  if (ms >= 1000) return `${short(ms / 1000)} s`;
+  return ms < 1 ? `${Math.round(ms * 1000)} µs` : `${short(ms)} ms`;
+}
+
 export const utc = (ms: number): string => new Date(ms).toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC");
 
 /** `1 queue`, `2 queues`. */

@@ -9,7 +9,7 @@ import { numberOf, type Node, type Overview } from "./types";
 
 const FIELDS: (keyof Node)[] = [
   "name", "uptime", "mem_used", "mem_limit", "mem_alarm", "disk_free", "disk_free_limit", "disk_free_alarm", "fd_used", "fd_total",
-  "proc_used", "proc_total", "processors", "os_pid", "db_dir", "running",
+  "proc_used", "proc_total", "processors", "os_pid", "db_dir", "running", "io_sync_count", "io_sync_avg_time",
 ];
 export const MESSAGE_RATES = ["publish", "confirm", "deliver_get", "ack", "redeliver", "drop_unroutable", "return_unroutable", "get_empty"];
 const CHURN = ["connection_created", "connection_closed", "channel_created", "channel_closed", "queue_created", "queue_deleted"];
@@ -43,7 +43,7 @@ async function ask(signal: AbortSignal): Promise<Pulse> {
   const values = (names: string[], stats: Record<string, unknown> | undefined) => names.map((name) => [name, numberOf(stats, name)]);
   samples.add(Date.now(), {
     ...Object.fromEntries([...values(MESSAGE_RATES, messages), ...values(CHURN, churn), ...values(DEPTHS, totals)]),
-    ...(node && { mem_used: node.mem_used, mem_limit: node.mem_limit, disk_free: node.disk_free, fd_used: node.fd_used }),
+    ...(node && { mem_used: node.mem_used, mem_limit: node.mem_limit, disk_free: node.disk_free, fd_used: node.fd_used, syncs: node.io_sync_count, sync_ms: node.io_sync_count * node.io_sync_avg_time }),
   });
   return { overview, node };
 }

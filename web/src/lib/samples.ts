@@ -66,12 +66,20 @@ export class Samples {
 
   /** What a counter grew by each second; a counter that began anew has no rate there. */
   rates(key: string): (number | null)[] {
+    return this.growth(key).map((grown, nth) => (grown === null ? null : (grown * 1000) / (this.rows[nth]!.at - this.rows[nth - 1]!.at)));
+  }
+
+  /** What a counter grew by for each that another one grew by; nothing where that one stayed. */
+  ratios(key: string, each: string): (number | null)[] {
+    const under = this.growth(each);
+    return this.growth(key).map((grown, nth) => (grown === null || !under[nth] ? null : grown / under[nth]));
+  }
+
+  private growth(key: string): (number | null)[] {
     this.version();
     return this.rows.map((row, nth) => {
-      const before = this.rows[nth - 1];
-      const [from, until] = [before?.values[key], row.values[key]];
-      if (!before || from === undefined || until === undefined || until < from) return null;
-      return ((until - from) * 1000) / (row.at - before.at);
+      const [from, until] = [this.rows[nth - 1]?.values[key], row.values[key]];
+      return from === undefined || until === undefined || until < from ? null : until - from;
     });
   }
 }

@@ -46,6 +46,9 @@ export interface Node {
   os_pid: string;
   db_dir: string;
   running: boolean;
+  io_sync_count: number;
+  /** Milliseconds, of all syncs since the start. */
+  io_sync_avg_time: number;
 }
 
 export interface Queue {
@@ -75,6 +78,10 @@ export interface Consumer {
   ack_required: boolean;
   exclusive: boolean;
   prefetch_count: number;
+  messages_unacknowledged: number;
+  /** What a reader of a stream gets next, and how many messages it is behind. */
+  offset?: number;
+  offset_lag?: number;
   arguments: Arguments;
   queue: { name: string; vhost: string };
   channel_details: { name: string; connection_name: string; number: number; user: string; peer_host: string; peer_port: number };

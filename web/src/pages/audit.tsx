@@ -1,6 +1,6 @@
 // Who asked for which change, from where, and what came of it.
-import { Show } from "solid-js";
-import { exact, plural, utc } from "../lib/format";
+import { onCleanup, Show } from "solid-js";
+import { exact, utc } from "../lib/format";
 import { get, seg, withQuery } from "../lib/http";
 import { poll } from "../lib/poll";
 import { node } from "../lib/pulse";
@@ -22,8 +22,16 @@ interface Entry {
   left_out?: number;
 }
 
-const COUNTS = ["100", "300", "1000"];
+interface AuditPage {
+  items: Entry[];
+  has_more: boolean;
+}
+
+const SIZES = ["50", "100", "500"];
 const RESULTS: [string, string][] = [["", "all"], ["done", "done"], ["refused", "refused"]];
+/** Lines that the broker looks at for one answer. */
+const LOOKED_AT = 200_000;
+const TYPING_MS = 250;
 
 const isRefused = (one: Entry) => one.status >= 400;
 
@@ -37,14 +45,24 @@ function plain(path: string): string {
 }
 
 export function AuditLog() {
-  const count = () => (COUNTS.includes(query("count")) ? query("count") : "100");
-  const path = () => withQuery("/api/audit", { count: count() });
-  const look = poll(path, (path, signal) => get<Entry[]>(path, { signal }));
-  const found = () => {
-    const words = query("name").toLowerCase().split(/\s+/).filter(Boolean);
-    const text = (one: Entry) => `${one.user ?? ""} ${one.peer} ${one.method} ${one.path} ${plain(one.path)} ${one.status}`.toLowerCase();
-    const wanted = (one: Entry) => (query("result") === "refused" ? isRefused(one) : query("result") === "done" ? !isRefused(one) : true);
-    return (look.data() ?? []).filter((one) => wanted(one) && words.every((word) => text(one).includes(word)));
+  const page = () => Math.max(1, Math.trunc(Number(query("page"))) || 1);
+  const size = () => (SIZES.includes(query("size")) ? query("size") : "100");
+  const isSearched = () => query("name") !== "" || query("result") !== "";
+  const path = () => withQuery("/api/audit", { page: page(), page_size: size(), search: query("name"), result: RESULTS.some(([result]) => result === query("result")) ? query("result") : "" });
+  // Old lines are read from the disk, which may take the broker a while.
+  const look = poll(path, (path, signal) => get<AuditPage>(path, { signal }), { gentle: true });
+  const items = () => look.data()?.items ?? [];
+  const first = (values: Record<string, string>) => setQuery({ ...values, page: undefined });
+  let typing: ReturnType<typeof setTimeout> | undefined;
+  const search = (name: string) => {
+    clearTimeout(typing);
+    typing = setTimeout(() => first({ name }), TYPING_MS);
+  };
+  onCleanup(() => clearTimeout(typing));
+  const turn = (by: number) => setQuery({ page: page() + by === 1 ? undefined : page() + by });
+  const nothing = () => {
+    if (look.data()?.has_more) return `None of the last ${exact(LOOKED_AT)} requests matches.`;
+    return page() > 1 ? "There are no older requests." : "No request matches.";
   };
   return (
     <>
@@ -52,20 +70,19 @@ export function AuditLog() {
       <p class="lead">Requests for changes over HTTP, refused ones too, the newest first. What they carried is not kept: it may be secret. What clients do over AMQP is among the events.</p>
       <div class="list-tools">
         <div class="search">
-          <input type="search" data-key="search" aria-label="Search by user, address, path or status" placeholder="Search by user, address, path  /" value={query("name")} spellcheck={false} onInput={(event) => setQuery({ name: event.currentTarget.value })} />
+          <input type="search" data-key="search" aria-label="Search by user, address, path or status" placeholder="Search by user, address, path  /" value={query("name")} spellcheck={false} onInput={(event) => search(event.currentTarget.value)} />
         </div>
-        <Select label="What came of it" hideLabel value={query("result")} set={(result) => setQuery({ result })} options={RESULTS} />
-        <Select label="How many" hideLabel value={count()} set={(count) => setQuery({ count })} options={COUNTS.map((count): [string, string] => [count, `the last ${exact(Number(count))}`])} />
+        <Select label="What came of it" hideLabel value={query("result")} set={(result) => first({ result })} options={RESULTS} />
         <span class="grow" />
-        <Button disabled={found().length === 0} onClick={() => download("audit.json", JSON.stringify(found(), null, 2))}>Save</Button>
+        <Button disabled={items().length === 0} onClick={() => download("audit.json", JSON.stringify(items(), null, 2))}>Save</Button>
       </div>
       <Show when={look.error()}>{(error) => <Problem error={error()} retry={look.refresh} />}</Show>
       <Show when={look.data()} fallback={<Show when={!look.error()}><div class="loading">Loading…</div></Show>}>
-        {(all) => (
-          <Show when={all().length > 0} fallback={<Empty title="No requests yet"><p>Each request for a change over the HTTP API, this page and <code>courser ctl</code> is noted, unless <code>management.audit_log</code> is none.</p></Empty>}>
+        {(found) => (
+          <Show when={items().length > 0 || isSearched() || page() > 1} fallback={<Empty title="No requests yet"><p>Each request for a change over the HTTP API, this page and <code>courser ctl</code> is noted, unless <code>management.audit_log</code> is none.</p></Empty>}>
             <div class="panel flush">
               <Table
-                label="Requests, newest first" rows={found()} empty={<p>Of {plural(all().length, "request")}, none matches.</p>}
+                label="Requests, newest first" rows={items()} empty={<p>{nothing()}</p>}
                 columns={[
                   { label: "When", cell: (one) => <span title={utc(one.at_ms)}><Time at={one.at_ms} /></span> },
                   { label: "User", cell: (one) => one.user ?? <span class="muted">not logged in</span> },
@@ -75,6 +92,13 @@ export function AuditLog() {
                 ]}
               />
             </div>
+            <nav class="pager" aria-label="Pages of the audit log">
+              <span>Page {exact(page())}</span>
+              <span class="grow" />
+              <Select label="Rows on a page" hideLabel value={size()} set={(size) => first({ size })} options={SIZES.map((size): [string, string] => [size, `${size} rows`])} />
+              <Button data-key="previous" disabled={page() <= 1} onClick={() => turn(-1)}>‹ Newer</Button>
+              <Button data-key="next" disabled={!found().has_more || items().length === 0} onClick={() => turn(1)}>Older ›</Button>
+            </nav>
           </Show>
         )}
       </Show>

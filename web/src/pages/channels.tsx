@@ -1,14 +1,18 @@
 // Channels, and one of them.
-import { Show } from "solid-js";
+import { createSignal, For, Show } from "solid-js";
+import { closeChannel } from "../lib/actions";
 import * as format from "../lib/format";
 import { get, seg, withQuery } from "../lib/http";
 import { poll } from "../lib/poll";
-import { place, to } from "../lib/route";
+import { go, place, to } from "../lib/route";
 import { Samples } from "../lib/samples";
 import { numberOf, rateOf, type Channel } from "../lib/types";
 import { Badge, Empty, Facts, Link, Num, Panel, Problem, State } from "../ui/bits";
 import { Chart } from "../ui/chart";
+import { Ask } from "../ui/dialog";
+import { Text } from "../ui/fields";
 import { List, type Column } from "../ui/list";
+import { ascii } from "./connections";
 import { Consumers } from "./queue";
 
 const Mode = (props: { channel: Channel }) => (
@@ -36,9 +40,21 @@ const COLUMNS: Column<Channel>[] = [
 export const Channels = () => (
   <>
     <header class="page-head"><h1>Channels</h1></header>
-    <List<Channel> name="channels" path="/api/channels" needs={["name"]} columns={COLUMNS} row={(one) => one.name} empty={<Empty title="No channel is open"><p>A client opens at least one when it works: its connection is shown under Connections before that.</p></Empty>} />
+    <List<Channel> name="channels" path="/api/channels" needs={["name"]} columns={COLUMNS} row={(one) => one.name} bulk={(rows, done) => <CloseChannels names={rows.map((one) => one.name)} done={done} />} empty={<Empty title="No channel is open"><p>A client opens at least one when it works: its connection is shown under Connections before that.</p></Empty>} />
   </>
 );
+
+/** Closes channels; their connections stay. */
+export function CloseChannels(props: { names: string[]; done: () => void }) {
+  const [reason, setReason] = createSignal("");
+  return (
+    <Ask label="Close…" title={`Close ${format.plural(props.names.length, "channel")}`} verb="Close" danger done={props.done} told="Closed." actions={props.names.map((name) => closeChannel(name, ascii(reason())))}>
+      <p>Unacknowledged messages return to their queues, and consumers end. The connection stays; many clients recover from a lost connection, but open no closed channel again.</p>
+      <Text label="Reason (sent to the client)" value={reason()} set={setReason} placeholder="Closed via management plugin" />
+      <ul class="preview"><For each={props.names.slice(0, 100)}>{(name) => <li><span class="mono">{name}</span></li>}</For></ul>
+    </Ask>
+  );
+}
 
 const RATES = ["publish", "confirm", "deliver_get", "ack"];
 
@@ -63,6 +79,7 @@ export function ChannelPage() {
               <h1>Channel {one().number}</h1>
               <State of={one().state} /> <Mode channel={one()} />
             </div>
+            <div class="actions"><CloseChannels names={[one().name]} done={() => go(to(["connections", one().connection_details.name]))} /></div>
           </header>
           <Show when={look.error()}>{(error) => <Problem error={error()} retry={look.refresh} />}</Show>
           <div class="charts">

@@ -53,4 +53,4 @@ export function CloseMany(props: { rows: Connection[]; done: () => void }) {
 }
 
 /** Headers hold no other characters. */
-const ascii = (text: string): string => text.replace(/[^\x20-\x7e]/g, "?");
+export const ascii = (text: string): string => text.replace(/[^\x20-\x7e]/g, "?");

@@ -5,6 +5,7 @@ import { to, vhost } from "../lib/route";
 import type { Consumer } from "../lib/types";
 import { Args, Badge, Code, Empty, Link, Num } from "../ui/bits";
 import { List, type Column } from "../ui/list";
+import { Behind, PrefetchFull } from "./queue";
 
 const COLUMNS: Column<Consumer>[] = [
   { id: "tag", label: "Tag", needs: ["consumer_tag"], sort: "consumer_tag", cell: (one) => <span class="mono">{one.consumer_tag}</span> },
@@ -14,7 +15,9 @@ const COLUMNS: Column<Consumer>[] = [
   { id: "user", label: "User", needs: ["channel_details"], sort: "channel_details.user", cell: (one) => one.channel_details.user },
   { id: "ack", label: "Acknowledges", needs: ["ack_required"], sort: "ack_required", cell: (one) => (one.ack_required ? "yes" : <Badge tone="warn" title="Automatic acknowledgement: delivered messages are lost if the consumer fails">no</Badge>) },
   { id: "prefetch", label: "Prefetch", needs: ["prefetch_count"], sort: "prefetch_count", number: true, cell: (one) => (one.prefetch_count === 0 ? "no limit" : <Num of={one.prefetch_count} />) },
-  { id: "state", label: "State", needs: ["active", "exclusive"], sort: "active", cell: (one) => <span class="badges"><Badge tone={one.active ? "good" : "plain"}>{one.active ? "active" : "waits"}</Badge><Show when={one.exclusive}><Badge>exclusive</Badge></Show></span> },
+  { id: "unacked", label: "Unacked", needs: ["messages_unacknowledged"], sort: "messages_unacknowledged", number: true, cell: (one) => <Num of={one.messages_unacknowledged} /> },
+  { id: "behind", label: "Behind", hint: "Messages that a reader of a stream has still to get", needs: ["offset", "offset_lag"], sort: "offset_lag", number: true, extra: true, cell: (one) => <Behind of={one} /> },
+  { id: "state", label: "State", needs: ["active", "exclusive", "prefetch_count", "messages_unacknowledged"], sort: "active", cell: (one) => <span class="badges"><Badge tone={one.active ? "good" : "plain"}>{one.active ? "active" : "waits"}</Badge><PrefetchFull of={one} /><Show when={one.exclusive}><Badge>exclusive</Badge></Show></span> },
   { id: "arguments", label: "Arguments", needs: ["arguments"], extra: true, cell: (one) => <Args of={one.arguments} /> },
 ];
 

@@ -27,7 +27,7 @@ export function NodePage() {
               <Panel title={one().name}>
                 <Facts
                   of={[
-                    ["Runs since", <span title={format.utc(Date.now() - one().uptime)}>{format.duration(one().uptime)}</span>], ["Courser", overview()?.product_version], ["Answers as", `RabbitMQ ${overview()?.rabbitmq_version}`],
+                    ["Up for", <span title={format.utc(Date.now() - one().uptime)}>{format.duration(one().uptime)}</span>], ["Courser", overview()?.product_version], ["Answers as", `RabbitMQ ${overview()?.rabbitmq_version}`],
                     ["Process", one().os_pid], ["Processors", one().processors], ["Data", <span class="mono">{one().db_dir}</span>],
                   ]}
                 />
@@ -44,6 +44,8 @@ export function NodePage() {
             <div class="charts">
               <Chart title="Memory of messages" times={samples.times()} format={format.bytes} binary exact={exactBytes} lines={[{ label: "used", colour: "c4", values: samples.values("mem_used") }, { label: "limit", colour: "c6", dashed: true, values: samples.values("mem_limit") }]} />
               <Chart title="Free disk" times={samples.times()} format={format.bytes} binary exact={exactBytes} lines={[{ label: "free", colour: "c3", values: samples.values("disk_free") }]} />
+              <Chart title="Syncs of the journal per second" times={samples.times()} format={format.rate} lines={[{ label: "syncs", colour: "c2", values: samples.rates("syncs") }]} />
+              <Chart title="Time of a sync" times={samples.times()} format={format.milliseconds} exact={(ms) => `${ms.toFixed(3)} ms`} lines={[{ label: "on average", colour: "c5", values: samples.ratios("sync_ms", "syncs") }]} />
             </div>
             <MemoryParts name={one().name} />
           </>

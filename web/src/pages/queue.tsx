@@ -165,6 +165,8 @@ function Diagnosis(props: { queue: Queue }) {
 function Glance(props: { queue: Queue; samples: Samples }) {
   const line = (key: string, label: string, colour: string, dashed?: boolean): Line => ({ label, colour, dashed, values: props.samples.rates(key) });
   const level = (key: string, label: string, colour: string): Line => ({ label, colour, values: props.samples.values(key) });
+  /** So many messages the reader that is furthest behind has still to get. */
+  const furthest = () => (props.queue.consumer_details ?? []).reduce<number | undefined>((most, one) => (one.offset_lag === undefined ? most : Math.max(most ?? 0, one.offset_lag)), undefined);
   const facts = (): [string, ReturnType<typeof Args>][] => [
     ["Arguments", <Args of={props.queue.arguments} />],
     ["Exclusive to", <Show when={props.queue.owner_pid_details} fallback={<span class="muted">nobody</span>}>{(owner) => <Link to={to(["connections", owner().name])}>{owner().name}</Link>}</Show>],
@@ -178,7 +180,9 @@ function Glance(props: { queue: Queue; samples: Samples }) {
         <Tile label="consumers"><Num of={props.queue.consumers} /></Tile>
         <Tile label="published in all"><Num of={numberOf(props.queue.message_stats, "publish")} /></Tile>
         <Tile label="delivered in all"><Num of={numberOf(props.queue.message_stats, "deliver_get")} /></Tile>
-        <Tile label="delivered again"><Num of={numberOf(props.queue.message_stats, "redeliver")} /></Tile>
+        <Show when={furthest() !== undefined} fallback={<Tile label="delivered again"><Num of={numberOf(props.queue.message_stats, "redeliver")} /></Tile>}>
+          <Tile label="largest lag"><Num of={furthest()} /></Tile>
+        </Show>
       </div>
       <div class="charts">
         <Chart title="Messages in it" times={props.samples.times()} format={format.count} exact={format.exact} lines={[level("messages_ready", "waiting", "c1"), level("messages_unacknowledged", "unacknowledged", "c5")]} />
@@ -195,6 +199,16 @@ function Glance(props: { queue: Queue; samples: Samples }) {
   );
 }
 
+/** Says of a consumer that it gets no more for now. */
+export const PrefetchFull = (props: { of: Consumer }) => (
+  <Show when={props.of.prefetch_count > 0 && props.of.messages_unacknowledged >= props.of.prefetch_count}><Badge tone="warn" title="It gets no more until it acknowledges some">prefetch full</Badge></Show>
+);
+
+/** How far behind the end of its stream a reader is. */
+export const Behind = (props: { of: Consumer }) => (
+  <Show when={props.of.offset_lag !== undefined}><span title={`It gets offset ${format.exact(props.of.offset ?? 0)} next`}><Num of={props.of.offset_lag} /></span></Show>
+);
+
 export function Consumers(props: { list: Consumer[]; queue?: string }) {
   return (
     <Panel title={`Consumers (${props.list.length})`} flush>
@@ -206,8 +220,10 @@ export function Consumers(props: { list: Consumer[]; queue?: string }) {
           { label: "Channel", cell: (one) => <Link to={to(["channels", one.channel_details.name])}>{one.channel_details.name}</Link> },
           { label: "User", cell: (one) => one.channel_details.user },
           { label: "Acknowledges", cell: (one) => (one.ack_required ? "yes" : <Badge tone="warn" title="Automatic acknowledgement: delivered messages are lost if the consumer fails">no</Badge>) },
-          { label: "Prefetch", number: true, cell: (one) => (one.prefetch_count === 0 ? <span title="No limit">no limit</span> : <Num of={one.prefetch_count} />) },
-          { label: "", cell: (one) => <span class="badges"><Show when={one.active} fallback={<Badge title="Another one is active">waits</Badge>}><Badge tone="good">active</Badge></Show><Show when={one.exclusive}><Badge>exclusive</Badge></Show></span> },
+          { label: "Prefetch", number: true, cell: (one) => (one.prefetch_count === 0 ? "no limit" : <Num of={one.prefetch_count} />) },
+          { label: "Unacked", number: true, cell: (one) => <Num of={one.messages_unacknowledged} /> },
+          ...(props.list.some((one) => one.offset_lag !== undefined) ? [{ label: "Behind", number: true, cell: (one: Consumer) => <Behind of={one} /> }] : []),
+          { label: "", cell: (one) => <span class="badges"><Show when={one.active} fallback={<Badge title="Another one is active">waits</Badge>}><Badge tone="good">active</Badge></Show><PrefetchFull of={one} /><Show when={one.exclusive}><Badge>exclusive</Badge></Show></span> },
           { label: "Arguments", cell: (one) => <Args of={one.arguments} /> },
         ]}
       />

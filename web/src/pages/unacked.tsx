@@ -1,6 +1,6 @@
 // Who holds messages unacknowledged, and for how long.
-import { Show } from "solid-js";
-import { closeConnection } from "../lib/actions";
+import { createSignal, Show } from "solid-js";
+import { closeChannel, closeConnection } from "../lib/actions";
 import * as format from "../lib/format";
 import { get, seg, withQuery } from "../lib/http";
 import { poll } from "../lib/poll";
@@ -8,6 +8,7 @@ import { query, setQuery, to } from "../lib/route";
 import type { Page, Queue } from "../lib/types";
 import { Badge, Button, Link, Num, Panel, Problem } from "../ui/bits";
 import { Ask } from "../ui/dialog";
+import { Select } from "../ui/fields";
 import { Table } from "../ui/table";
 
 const SIZE = 50;
@@ -25,15 +26,25 @@ interface Unacked {
   redelivered?: boolean;
 }
 
-/** Messages that a client holds go back with its connection. */
-const GiveBack = (props: { connection: string; user: string; done: () => void }) => (
-  <Ask
-    label="Give back…" kind="quiet" title="Return messages to the queue" verb="Close the connection" danger told="They are back in their queues." done={props.done}
-    actions={[closeConnection(props.connection, "Its unacknowledged messages are taken back")]}
-  >
-    <p>The connection <b class="mono">{props.connection}</b> of {props.user} is closed: whatever it holds unacknowledged, of this queue and others, goes back and is delivered again. Most clients connect again by themselves.</p>
-  </Ask>
-);
+const REASON = "Its unacknowledged messages are taken back";
+
+/** Messages that a client holds go back with its channel or its connection. */
+function GiveBack(props: { channel: string; connection: string; user: string; done: () => void }) {
+  const [what, setWhat] = createSignal("connection");
+  const isChannel = () => what() === "channel";
+  return (
+    <Ask
+      label="Give back…" kind="quiet" title="Return messages to the queue" verb={`Close the ${what()}`} danger told="They are back in their queues." done={props.done}
+      actions={[isChannel() ? closeChannel(props.channel, REASON) : closeConnection(props.connection, REASON)]}
+    >
+      <Select label="Close" value={what()} set={setWhat} options={[["connection", "the connection"], ["channel", "only the channel"]]} />
+      <p>
+        <b class="mono">{isChannel() ? props.channel : props.connection}</b> of {props.user} is closed: whatever it holds unacknowledged, of this queue and others, goes back and is delivered again.{" "}
+        {isChannel() ? "Its connection and other channels go on. Many clients open no closed channel again." : "Most clients connect again by themselves."}
+      </p>
+    </Ask>
+  );
+}
 
 export function UnackedMessages(props: { queue: Queue }) {
   const page = () => Math.max(1, Number(query("page")) || 1);
@@ -54,7 +65,7 @@ export function UnackedMessages(props: { queue: Queue }) {
                 { label: "User", cell: (one) => one.user ?? "" },
                 { label: "Routing key", cell: (one) => <span class="mono">{one.routing_key ?? ""}</span> },
                 { label: "Size", number: true, cell: (one) => <Show when={one.payload_bytes !== undefined}><Num of={one.payload_bytes} as="bytes" /></Show> },
-                { label: "", cell: (one) => <Show when={one.channel_details}>{(channel) => <GiveBack connection={channel().connection_name} user={one.user ?? ""} done={look.refresh} />}</Show> },
+                { label: "", cell: (one) => <Show when={one.channel_details}>{(channel) => <GiveBack channel={channel().name} connection={channel().connection_name} user={one.user ?? ""} done={look.refresh} />}</Show> },
                 { label: "Delivery", number: true, cell: (one) => <span class="badges"><Show when={one.redelivered}><Badge tone="warn">again</Badge></Show><Num of={one.delivery_tag} /></span> },
               ]}
             />

@@ -64,6 +64,17 @@ pub struct ConsumerView {
     pub priority: i64,
     /// Deliveries that wait for its acknowledgement.
     pub unacked: u32,
+    /// How far it has read, if the queue is a stream.
+    pub stream: Option<StreamPlace>,
+}
+
+/// How far a consumer has read a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamPlace {
+    /// The offset that it gets next.
+    pub offset: u64,
+    /// Messages from there to the end.
+    pub lag: u64,
 }
 
 /// The channels of a connection, by number.
@@ -128,6 +139,11 @@ impl ConsumerView {
             prefetch: slot.prefetch(),
             priority: standing.priority,
             unacked: slot.in_flight(),
+            stream: slot.queue.stream().map(|stream| {
+                // What is not there any more is passed over.
+                let offset = slot.stream_offset.max(stream.first_offset());
+                StreamPlace { offset, lag: stream.next_offset().saturating_sub(offset) }
+            }),
         })
     }
 }

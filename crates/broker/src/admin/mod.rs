@@ -27,7 +27,7 @@ mod unacked;
 mod vhosts;
 
 pub use bindings::BindingView;
-pub use channels::{ChannelView, ConsumerView};
+pub use channels::{ChannelView, ConsumerView, StreamPlace};
 pub use commands::{NewBinding, NewQueue};
 pub use connections::{ConnectionView, DEFAULT_CLOSE_REASON};
 pub use durable::Durable;

@@ -12,6 +12,8 @@ pub(crate) struct Slot {
     pub consumer_tag: Option<ShortString>,
     /// Key of the consumer in its queue, once it has been added there.
     pub consumer_key: u32,
+    /// The offset that it gets next, if the queue is a stream.
+    pub stream_offset: u64,
     pub(super) prefetch: u32,
     pub(super) in_flight: u32,
     /// Its number among the starved; 0 if it is none of them.

@@ -45,7 +45,9 @@ impl Session {
         let offset = stream.offset_of(start);
         let place = self.outbox.lock().channel(number).and_then(|channel| {
             let index = channel.find_consumer(tag)?;
-            Some((number, index, channel.slot(index)?.consumer_key))
+            let slot = channel.slot_mut(index)?;
+            slot.stream_offset = offset;
+            Some((number, index, slot.consumer_key))
         });
         let Some(place) = place else { return };
         let id = self.shard.next_id();

@@ -222,10 +222,13 @@ impl StreamReader {
             self.ahead.pop_front();
             self.offset += 1;
         }
-        if handed.messages > 0
-            && let Some(channel) = out.channel(self.channel)
-        {
-            channel.counts().deliveries.add_handed(false, &handed);
+        if let Some(channel) = out.channel(self.channel) {
+            if let Some(slot) = channel.slot_mut(self.slot) {
+                slot.stream_offset = self.offset;
+            }
+            if handed.messages > 0 {
+                channel.counts().deliveries.add_handed(false, &handed);
+            }
         }
         if out.has_news() && out.claim_wake() {
             wakes.push(outbox);

@@ -53,21 +53,27 @@ pub(super) fn channels_of_connection(call: &Call) -> Outcome {
     whole(call, listed(channels), move |(_, channel), fields| render(channel, fields))
 }
 
-fn channel(call: &Call) -> Outcome {
+/// The channel in the path, if the caller may see it, or change it.
+pub(super) fn known(call: &Call, to_change: bool) -> Result<ChannelView, Refusal> {
     let wanted = call.text("name")?;
     let (connection, number) = wanted
         .rsplit_once(" (")
         .and_then(|(name, rest)| Some((name, rest.strip_suffix(')')?.parse::<u16>().ok()?)))
         .ok_or_else(Refusal::not_found)?;
     let channels = call.admin().channels_of(connection)?;
-    let channel = channels.iter().find(|one| one.number == number);
+    let channel = channels.into_iter().find(|one| one.number == number);
     let channel = channel.ok_or_else(Refusal::not_found)?;
-    call.caller()?.need_ownership(&name(&channel.user), false)?;
+    call.caller()?.need_ownership(&name(&channel.user), to_change)?;
+    Ok(channel)
+}
+
+fn channel(call: &Call) -> Outcome {
+    let channel = known(call, false)?;
     let mut fields = Fields::new(&call.columns());
-    renderer(call)?(channel, &mut fields);
+    renderer(call)?(&channel, &mut fields);
     let mut own = Vec::new();
     call.admin().for_each_consumer(Some(&channel.vhost), &mut |consumer| {
-        if consumer.connection == channel.connection && consumer.channel == number {
+        if consumer.connection == channel.connection && consumer.channel == channel.number {
             own.push(consumers::object(call, &consumer));
         }
     })?;

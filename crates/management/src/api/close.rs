@@ -1,4 +1,4 @@
-//! Closing connections, and what else is done to the broker as a whole.
+//! Closing connections and channels, and what else is done to the broker as a whole.
 
 use super::nodes::is_this;
 use crate::call::{Call, Outcome};
@@ -21,6 +21,13 @@ pub(crate) const ROUTES: &[Route] = &[
         needs: Needs::Login,
         handler: close_all_of_user,
         doc: "Closes all connections of a user.",
+    },
+    Route {
+        method: Verb::Delete,
+        pattern: "/api/channels/{name}",
+        needs: Needs::Login,
+        handler: close_channel,
+        doc: "Closes a channel; its connection stays. The header X-Reason says why.",
     },
     Route {
         method: Verb::Delete,
@@ -53,6 +60,12 @@ fn reason(call: &Call) -> &str {
 fn close(call: &Call) -> Outcome {
     let connection = super::connections::known(call, true)?;
     call.admin().close_connection(&connection.name, reason(call))?;
+    Ok(Reply::done())
+}
+
+fn close_channel(call: &Call) -> Outcome {
+    let channel = super::channels::known(call, true)?;
+    call.admin().close_channel(&channel.connection, channel.number, reason(call))?;
     Ok(Reply::done())
 }
 

@@ -53,6 +53,7 @@ fn render(call: &Call, consumer: &ConsumerView, fields: &mut Fields) {
         .put("consumer_timeout", 0)
         .put("exclusive", consumer.exclusive)
         .put("prefetch_count", consumer.prefetch)
+        .put("messages_unacknowledged", consumer.unacked)
         .put("queue", json!({ "name": name(&consumer.queue), "vhost": consumer.vhost }))
         .put(
             "channel_details",
@@ -66,4 +67,7 @@ fn render(call: &Call, consumer: &ConsumerView, fields: &mut Fields) {
                 "user": name(&consumer.user),
             }),
         );
+    if let Some(place) = consumer.stream {
+        fields.put("offset", place.offset).put("offset_lag", place.lag);
+    }
 }

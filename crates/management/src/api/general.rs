@@ -4,6 +4,7 @@ use super::get;
 use super::peek::number;
 use crate::audit::AuditPage;
 use crate::call::{Call, Outcome};
+use crate::path::readable;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route};
@@ -20,7 +21,7 @@ pub(crate) const ROUTES: &[Route] = &[
         "/api/audit",
         Needs::Administrator,
         audit,
-        "Requests for changes, newest first, and what came of them: `count`, or `page` and `page_size`; of a `user`, a `method`, with `contains` in the path, `since_ms`.",
+        "Requests for changes, newest first, and what came of them: `count`, or `page` and `page_size`; of a `user`, a `method`, with `contains` in the path, `since_ms`, a `result` (done, refused), with all words of `search` somewhere.",
     ),
     get("/api/config/effective", Needs::Administrator, settings, "The settings, without secrets."),
     get("/api/extensions", Needs::Login, extensions, "Extensions of the web page: there is none."),
@@ -55,6 +56,14 @@ fn description(call: &Call) -> Outcome {
 fn audit(call: &Call) -> Outcome {
     let asked = |name: &str| call.query(name).filter(|text| !text.is_empty());
     let since_ms = number(call, "since_ms", 0)? as u64;
+    let refused = match asked("result") {
+        None => None,
+        Some("done") => Some(false),
+        Some("refused") => Some(true),
+        Some(_) => return Err(Refusal::bad_request("result is one of done and refused")),
+    };
+    let words: Vec<String> =
+        asked("search").unwrap_or_default().split_whitespace().map(str::to_lowercase).collect();
     let wants = |line: &Value| {
         let is = |member: &str, wanted: Option<&str>| {
             wanted.is_none_or(|wanted| line[member].as_str() == Some(wanted))
@@ -64,6 +73,8 @@ fn audit(call: &Call) -> Outcome {
             && is("method", asked("method"))
             && line["path"].as_str().is_some_and(|path| path.contains(part))
             && line["at_ms"].as_u64().is_some_and(|at_ms| at_ms >= since_ms)
+            && refused.is_none_or(|refused| (line["status"].as_u64() >= Some(400)) == refused)
+            && (words.is_empty() || has_words(line, &words))
     };
     let look = |skip, most| match &call.api.audit {
         Some(audit) => audit.page(skip, most, &wants).map_err(Refusal::internal),
@@ -83,6 +94,22 @@ fn audit(call: &Call) -> Outcome {
         "page_size": size,
         "has_more": found.has_more,
     })))
+}
+
+/// Whether each word, in lower case, is somewhere in a line; a path is read with and without escapes.
+fn has_words(line: &Value, words: &[String]) -> bool {
+    let text = |member: &str| line[member].as_str().unwrap_or_default();
+    let path = text("path");
+    let all = format!(
+        "{} {} {} {path} {} {}",
+        text("user"),
+        text("peer"),
+        text("method"),
+        readable(path).unwrap_or_default(),
+        line["status"]
+    )
+    .to_lowercase();
+    words.iter().all(|word| all.contains(word))
 }
 
 fn settings(call: &Call) -> Outcome {

@@ -56,6 +56,16 @@ async fn it_is_read_page_by_page_and_by_who_did_what() {
     assert_eq!(page("page=1&contains=q3").await, (two("q3", "q3"), json!(false)));
     assert_eq!(page("page=1&contains=q3&method=PUT").await.0, ["q3"]);
     assert!(page("page=1&user=nobody").await.0.is_empty());
+    assert_eq!(page("page=1&search=GUEST+put+//q3+201").await.0, ["q3"], "with its escapes read");
+    assert_eq!(
+        page("page=1&page_size=1&search=%2F+delete").await,
+        (vec!["q3".to_owned()], json!(true))
+    );
+    assert!(page("page=1&search=q3+nobody").await.0.is_empty());
+    broker.send("DELETE", "/api/queues/%2F/q9", "").await;
+    assert_eq!(page("page=1&result=refused").await, (vec!["q9".to_owned()], json!(false)));
+    assert_eq!(page("page=1&page_size=1&result=done").await, (vec!["q3".to_owned()], json!(true)));
+    assert_eq!(broker.get("/api/audit?result=maybe").await.status, 400);
 }
 
 #[tokio::test]

@@ -143,8 +143,9 @@ async fn a_client_is_shown_as_connection_channel_and_consumer() {
     has(
         &consumer,
         "consumer_tag:s active:b ack_required:b prefetch_count:n exclusive:b arguments:o \
-         consumer_timeout:n queue:o channel_details:o",
+         consumer_timeout:n messages_unacknowledged:n queue:o channel_details:o",
     );
+    assert!(consumer.get("offset_lag").is_none(), "the queue is no stream: {consumer}");
     assert_eq!(consumer["queue"], json!({ "name": "q", "vhost": "/" }));
     broker.add_user("inside", "management", &["/"]);
     for list in ["connections", "channels", "consumers"] {
@@ -153,6 +154,33 @@ async fn a_client_is_shown_as_connection_channel_and_consumer() {
     }
     let path = format!("/api/connections/{name}");
     assert_eq!(broker.call("GET", &path, Some("inside"), "").await.status, 401);
+}
+
+#[tokio::test]
+async fn a_channel_is_closed_with_a_reason_and_what_it_held_waits_again() {
+    let broker = Broker::start().await;
+    broker.admin().declare_queue("/", "q", NewQueue::default()).expect("a queue");
+    let uri = format!("amqp://guest:guest@{}/", broker.server.addresses()[0]);
+    let client = Connection::open(&uri).await.expect("a client");
+    let [held, other] = [client.open_channel().await, client.open_channel().await];
+    let (held, other) = (held.expect("a channel"), other.expect("a channel"));
+    other.publish("", "q", "one").await.expect("it is sent");
+    let mut consumer = held.consume("q", ConsumeOptions::default()).await.expect("a consumer");
+    let _delivery = consumer.next().await.expect("no fault").expect("a delivery");
+    let channels = broker.get("/api/channels").await.json();
+    let name = channels[0]["name"].as_str().expect("a name");
+    let path = format!("/api/channels/{}", name.replace(' ', "%20").replace('>', "%3E"));
+    broker.add_user("watcher", "monitoring", &["/"]);
+    assert_eq!(broker.call("DELETE", &path, Some("watcher"), "").await.status, 401);
+    let reason = [("x-reason", "too much")];
+    let closed = broker.call_with("DELETE", &path, Some("guest:guest"), &reason, b"").await;
+    assert_eq!(closed.status, 204);
+    let fault = consumer.next().await.expect_err("the channel is closed").to_string();
+    assert!(fault.contains("PRECONDITION_FAILED - too much"), "{fault}");
+    assert_eq!(broker.send("DELETE", &path, "").await.status, 404);
+    // Its connection goes on, and the queue has the message again.
+    let again = other.get("q", true).await.expect("the connection is open");
+    assert!(again.is_some_and(|again| again.redelivered()));
 }
 
 #[tokio::test]

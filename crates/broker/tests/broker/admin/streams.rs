@@ -1,6 +1,7 @@
 //! Looking into streams.
 
-use crate::streams::{fill, stream};
+use crate::streams;
+use crate::streams::{fill, filled, reader, stream};
 use crate::support::{World, WorldOnDisk};
 use courser_broker::admin::{StreamPage, StreamStart};
 use std::pin::pin;
@@ -82,6 +83,35 @@ fn a_follower_is_woken_by_what_comes_and_sees_it_once() {
     assert!(offsets(&page).is_empty());
     client.delete("s");
     assert_eq!(follower.take(10, usize::MAX).expect("no fault"), None);
+}
+
+#[test]
+fn a_reader_is_shown_with_how_far_it_has_read_and_how_far_it_is_behind() {
+    let world = World::new();
+    let admin = world.broker.admin();
+    let place = || {
+        let consumers = admin.consumers_of("/", b"s").expect("a stream");
+        consumers[0].stream.map(|place| (place.offset, place.lag))
+    };
+    let mut publisher = filled(&world, 5);
+    let mut client = reader(&world, 2);
+    streams::read(&mut client, "s", 1);
+    assert_eq!(place(), Some((3, 2)), "its prefetch lets it have two of four");
+    fill(&mut publisher, 5..7);
+    assert_eq!(place(), Some((3, 4)));
+    for delivery in client.deliveries() {
+        client.ack(delivery.tag);
+    }
+    assert_eq!(place(), Some((5, 2)));
+    // One that waits for an offset to come is behind nothing.
+    let mut ahead = reader(&world, 2);
+    streams::read(&mut ahead, "s", 100);
+    let consumers = admin.consumers_of("/", b"s").expect("a stream");
+    let far = consumers.iter().find(|one| one.unacked == 0).and_then(|one| one.stream);
+    assert_eq!(far.map(|place| place.lag), Some(0));
+    publisher.declare("q");
+    publisher.consume("q");
+    assert_eq!(admin.consumers_of("/", b"q").expect("a queue")[0].stream, None);
 }
 
 #[test]
