@@ -154,9 +154,8 @@ impl Accounts {
         if password.is_empty() {
             return Step::Done(Err(LoginRefused::BlankPassword(shown)));
         }
-        let wait_ms = self.backoff.lock().wait_ms(from, name, now_ms);
-        if wait_ms > 0 {
-            return Step::Done(Err(LoginRefused::Wait { user: shown, wait_ms }));
+        if let Err(refused) = self.may_try(name, from, now_ms) {
+            return Step::Done(Err(refused));
         }
         let directory = self.directory.load();
         let user = std::str::from_utf8(name).ok().and_then(|name| directory.user(name)).cloned();
@@ -179,6 +178,21 @@ impl Accounts {
             from,
             hashing: self.hashing(),
         })
+    }
+
+    /// Whether a login may be tried now, or too many have failed.
+    ///
+    /// # Errors
+    /// [`LoginRefused::Wait`].
+    pub fn may_try(&self, name: &[u8], from: IpAddr, now_ms: u64) -> Result<(), LoginRefused> {
+        match self.backoff.lock().wait_ms(from, name, now_ms) {
+            0 => Ok(()),
+            wait_ms => {
+                let shown = &name[..name.len().min(NAME_BYTES_MAX)];
+                let user = String::from_utf8_lossy(shown).into_owned();
+                Err(LoginRefused::Wait { user, wait_ms })
+            }
+        }
     }
 
     /// Lets in a user whose name somebody else answers for, such as who has signed its certificate.

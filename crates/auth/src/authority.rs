@@ -26,6 +26,11 @@ pub trait Authority: Debug + Send + Sync {
     fn expires_ms(&self) -> Option<u64> {
         None
     }
+
+    /// Whether what the user has logged in with can be renewed (`connection.update-secret`).
+    fn is_renewable(&self) -> bool {
+        false
+    }
 }
 
 /// What a user may do who has logged in elsewhere, shared by all that it does here: what renews it holds everywhere at
@@ -54,5 +59,10 @@ impl Grant {
     /// When it comes to its end unless it is renewed, in milliseconds since 1970.
     pub fn expires_ms(&self) -> Option<u64> {
         self.current.load().expires_ms()
+    }
+
+    /// Whether it can be renewed.
+    pub fn is_renewable(&self) -> bool {
+        self.current.load().is_renewable()
     }
 }

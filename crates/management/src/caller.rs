@@ -85,8 +85,12 @@ impl Caller {
         }
     }
 
-    /// Whether it is who it was when it asked: neither deleted, nor with another password or other tags.
-    pub fn is_still_there(&self) -> bool {
+    /// Whether it is who it was when it asked: neither deleted, nor with another password or other tags; nor is what it
+    /// has logged in with at its end.
+    pub fn is_still_there(&self, now_ms: u64) -> bool {
+        if let Some(grant) = &self.grant {
+            return grant.expires_ms().is_none_or(|until| now_ms < until);
+        }
         let unchanged = |user: &User| {
             user.password == self.user.password && user.tags.iter().eq(self.user.tags.iter())
         };
@@ -96,8 +100,12 @@ impl Caller {
 
     /// As [`Caller::may_enter`], by what holds now.
     pub fn may_still_enter(&self, vhost: &str) -> bool {
-        let directory = self.accounts.directory();
-        self.is_administrator() || directory.permission(self.name(), vhost).is_some()
+        let of_directory = || self.accounts.directory().permission(self.name(), vhost).is_some();
+        self.is_administrator()
+            || match &self.grant {
+                Some(grant) => grant.authority().permits_vhost(vhost),
+                None => of_directory(),
+            }
     }
 
     pub fn need_login(&self) -> Result<(), Refusal> {

@@ -1,5 +1,5 @@
-//! Logging in with HTTP Basic: against the accounts that AMQP clients log in with, and with the same
-//! patience for wrong passwords.
+//! Logging in with HTTP Basic, or with a token (Bearer): against the accounts that AMQP clients log in with, and with the
+//! same patience for wrong passwords.
 
 use crate::caller::Caller;
 use crate::path::query;
@@ -60,7 +60,8 @@ impl Logins {
         admin: &Admin,
     ) -> Result<Caller, Refusal> {
         let header = headers.get(AUTHORIZATION).ok_or_else(Refusal::challenge)?;
-        let credentials = basic(header.as_bytes()).ok_or_else(wrong)?;
+        let header = header.as_bytes();
+        let credentials = basic(header).or_else(|| bearer(header)).ok_or_else(wrong)?;
         self.check(&credentials.user, &credentials.password, peer, admin).await
     }
 
@@ -138,13 +139,21 @@ fn said(body: &[u8]) -> Option<(String, String)> {
 
 /// The credentials of an `Authorization` header.
 fn basic(header: &[u8]) -> Option<Credentials> {
-    let (scheme, rest) = header.split_at_checked(b"Basic ".len())?;
-    if !scheme.eq_ignore_ascii_case(b"Basic ") {
-        return None;
-    }
-    let decoded = STANDARD.decode(rest.trim_ascii()).ok()?;
+    let decoded = STANDARD.decode(of_scheme(header, b"Basic ")?).ok()?;
     let colon = decoded.iter().position(|byte| *byte == b':')?;
     Some(Credentials { user: decoded[..colon].to_vec(), password: decoded[colon + 1..].to_vec() })
+}
+
+/// A token, which says itself whose it is.
+fn bearer(header: &[u8]) -> Option<Credentials> {
+    let token = of_scheme(header, b"Bearer ")?;
+    Some(Credentials { user: Vec::new(), password: token.to_vec() })
+}
+
+/// What is behind the name of a scheme.
+fn of_scheme<'a>(header: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let (scheme, rest) = header.split_at_checked(name.len())?;
+    scheme.eq_ignore_ascii_case(name).then(|| rest.trim_ascii())
 }
 
 #[cfg(test)]
@@ -166,6 +175,13 @@ mod tests {
         for body in [&b""[..], b"username=me", b"{\"username\":\"me\"}", b"[]", b"\xff"] {
             assert_eq!(said(body), None);
         }
+    }
+
+    #[test]
+    fn a_token_comes_without_a_name() {
+        let credentials = bearer(b"bearer  a.b.c ").expect("credentials");
+        assert_eq!((&*credentials.user, &*credentials.password), (&b""[..], &b"a.b.c"[..]));
+        assert!(bearer(b"Basic eA==").is_none() && bearer(b"Bearer").is_none());
     }
 
     #[test]

@@ -31,6 +31,7 @@ mod gateway;
 mod gather;
 mod host;
 mod http;
+mod https;
 mod inside;
 mod listener;
 mod log_lines;
@@ -38,6 +39,7 @@ mod login;
 mod management;
 mod metrics;
 mod negotiated;
+mod oauth;
 mod open_files;
 mod operator_socket;
 mod peer;
@@ -56,8 +58,8 @@ pub use clock::Clock;
 pub use cluster::Node;
 pub use config::{
     Amqp, Auth, AuthHttp, AuthHttpMethod, ClientCertificates, Cluster, Config, ConfigError,
-    ExternalName, Gateway, HttpListen, LimitSettings, Log, Management, Metrics, Network,
-    PolicySettings, TEMPLATE, Tls, TlsHost, TlsVersion, VhostSettings,
+    ExternalName, Gateway, HttpListen, LimitSettings, Log, Management, Metrics, Network, OAuth,
+    PolicySettings, ScopeAlias, SigningKey, TEMPLATE, Tls, TlsHost, TlsVersion, VhostSettings,
 };
 pub use definitions::DefinitionsError;
 pub use doors::Addresses;

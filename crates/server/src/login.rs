@@ -1,11 +1,14 @@
 //! Logging in: credentials are checked against the accounts, and then, if there is one, by another program that knows
-//! users. What is slow about that is done away from the threads that serve connections, a few at a time.
+//! users. What is slow about that is done away from the threads that serve connections, a few at a time. A password that
+//! is a token is looked at as that, and by nobody else.
 
 use crate::auth_http::HttpUsers;
 use crate::clock::Clock;
+use crate::oauth::{TokenError, Tokens};
 use crate::peer::Peer;
-use courser_auth::{Accounts, Attempt, Login, LoginRefused, Step, Verified};
+use courser_auth::{Accounts, Attempt, Authority, Grant, Login, LoginRefused, Step, Verified};
 use courser_connection::{Credentials, Mechanism};
+use courser_oauth::Token;
 use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -29,6 +32,28 @@ pub(crate) enum LoginError {
     Interrupted,
 }
 
+/// Why somebody may not go on with a new token.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum RenewalError {
+    #[error("it is no token")]
+    NoToken,
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    #[error("the token is of the user '{0}'")]
+    OtherUser(String),
+    #[error("the token was given up")]
+    Interrupted,
+}
+
+/// Who knows users besides the broker.
+#[derive(Clone, Default)]
+pub(crate) struct Elsewhere {
+    /// Another program, which is asked.
+    pub program: Option<Arc<HttpUsers>>,
+    /// Whoever issues tokens.
+    pub tokens: Option<Arc<Tokens>>,
+}
+
 /// Lets users in.
 pub(crate) struct Logins {
     checks: Arc<Checks>,
@@ -40,7 +65,7 @@ pub(crate) struct Logins {
 struct Checks {
     accounts: Arc<Accounts>,
     /// Who is asked for users that the accounts do not let in.
-    elsewhere: Option<Arc<HttpUsers>>,
+    elsewhere: Elsewhere,
     clock: Clock,
     /// One for each password that may be checked at the same time.
     slots: Arc<Semaphore>,
@@ -60,7 +85,7 @@ pub(crate) struct Pending {
 }
 
 impl Logins {
-    pub fn new(accounts: &Arc<Accounts>, elsewhere: Option<Arc<HttpUsers>>, clock: Clock) -> Self {
+    pub fn new(accounts: &Arc<Accounts>, elsewhere: Elsewhere, clock: Clock) -> Self {
         // Half of the processors, so that guessing passwords does not keep all of them busy.
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let slots = Arc::new(Semaphore::new((processors / 2).max(1)));
@@ -89,19 +114,29 @@ impl Logins {
             Credentials::Anonymous => return Begun::Decided(Err(LoginError::Mechanism)),
         };
         let from = peer.address.ip();
-        match self.checks.begin(user, password, from) {
-            Step::Done(done) => Begun::Decided(done.map_err(LoginError::from)),
-            Step::Verify(attempt) => {
-                let (user, password) = (user.to_vec(), Zeroizing::new(password.to_vec()));
-                let checks = Arc::clone(&self.checks);
-                let checking = async move { checks.finish(attempt, &user, &password, from).await };
-                Begun::Pending(Pending {
-                    task: tokio::spawn(checking),
-                    user: named(credentials),
-                    mechanism: credentials.mechanism(),
-                })
+        let checks = Arc::clone(&self.checks);
+        let (user, password) = (user.to_vec(), Zeroizing::new(password.to_vec()));
+        let task = if checks.is_token(&password) {
+            tokio::spawn(async move { checks.by_token(&user, &password, from).await })
+        } else {
+            match checks.begin(&user, &password, from) {
+                Step::Done(done) => return Begun::Decided(done.map_err(LoginError::from)),
+                Step::Verify(attempt) => {
+                    tokio::spawn(
+                        async move { checks.finish(attempt, &user, &password, from).await },
+                    )
+                }
             }
-        }
+        };
+        let (user, mechanism) = (named(credentials), credentials.mechanism());
+        Begun::Pending(Pending { task, user, mechanism })
+    }
+
+    /// Begins to look at a token that shall renew what a user may do.
+    pub fn renew(&self, grant: &Arc<Grant>, secret: &[u8]) -> Renewal {
+        let (checks, grant) = (Arc::clone(&self.checks), Arc::clone(grant));
+        let secret = Zeroizing::new(secret.to_vec());
+        Renewal(tokio::spawn(async move { checks.renew(&grant, &secret).await }))
     }
 
     /// Lets in the user whom the certificate of a client names.
@@ -118,6 +153,9 @@ impl Logins {
         password: &[u8],
         from: IpAddr,
     ) -> Result<Login, LoginRefused> {
+        if self.checks.is_token(password) {
+            return self.checks.by_token(user, password, from).await;
+        }
         match self.checks.begin(user, password, from) {
             Step::Done(done) => done,
             Step::Verify(attempt) => self.checks.finish(attempt, user, password, from).await,
@@ -126,9 +164,60 @@ impl Logins {
 }
 
 impl Checks {
+    fn is_token(&self, password: &[u8]) -> bool {
+        self.elsewhere.tokens.is_some() && Token::recognize(password).is_some()
+    }
+
+    /// Lets in whom a token names, whatever name comes with it.
+    async fn by_token(
+        &self,
+        user: &[u8],
+        password: &[u8],
+        from: IpAddr,
+    ) -> Result<Login, LoginRefused> {
+        let (user, now_ms) = (shown(user), self.clock.now_ms());
+        self.accounts.may_try(user.as_bytes(), from, now_ms)?;
+        let why = match self.authority(password).await {
+            Ok(authority) => return self.accounts.login_granted(authority, from),
+            Err(why) => why,
+        };
+        // Without keys nobody knows whether it is good: that is no guess.
+        if !matches!(why, RenewalError::Token(TokenError::NoKeys(_))) {
+            self.accounts.login_failed(&user, from, now_ms);
+        }
+        Err(LoginRefused::Elsewhere { user, why: why.to_string() })
+    }
+
+    /// Nobody has no name. What comes without one may be a token that is no business of a program that knows users.
+    fn refuse_nameless(&self, from: IpAddr) -> Result<Login, LoginRefused> {
+        let now_ms = self.clock.now_ms();
+        self.accounts.may_try(b"", from, now_ms)?;
+        self.accounts.login_failed("", from, now_ms);
+        Err(LoginRefused::InvalidCredentials(String::new()))
+    }
+
+    async fn authority(&self, secret: &[u8]) -> Result<Arc<dyn Authority>, RenewalError> {
+        let token = Token::recognize(secret).ok_or(RenewalError::NoToken)?;
+        let tokens = self.elsewhere.tokens.as_ref().ok_or(RenewalError::NoToken)?;
+        Ok(tokens.check(&token, self.clock.now_ms()).await?)
+    }
+
+    async fn renew(&self, grant: &Grant, secret: &[u8]) -> Result<(), RenewalError> {
+        let authority = self.authority(secret).await?;
+        let name = &authority.user().name;
+        if *name != grant.authority().user().name {
+            return Err(RenewalError::OtherUser(name.clone()));
+        }
+        grant.renew(authority);
+        Ok(())
+    }
+
     fn begin(&self, user: &[u8], password: &[u8], from: IpAddr) -> Step {
+        if user.is_empty() && !password.is_empty() {
+            return Step::Done(self.refuse_nameless(from));
+        }
         let step = self.accounts.login(user, password, from, self.clock.now_ms());
-        if let (Step::Verify(_), Some(elsewhere)) = (&step, &self.elsewhere)
+        if let (Step::Verify(_), Some(elsewhere)) = (&step, &self.elsewhere.program)
             && let Ok(name) = std::str::from_utf8(user)
             && let Some(authority) = elsewhere.remembered(name, password, from)
         {
@@ -149,7 +238,7 @@ impl Checks {
         };
         let now_ms = self.clock.now_ms();
         let name = std::str::from_utf8(user).ok().filter(|name| name.len() <= NAME_MAX);
-        let (Some(elsewhere), Some(name)) = (&self.elsewhere, name) else {
+        let (Some(elsewhere), Some(name)) = (&self.elsewhere.program, name) else {
             return self.accounts.finish(verified, now_ms);
         };
         match self.accounts.decide(verified, now_ms) {
@@ -197,6 +286,25 @@ impl Future for Pending {
             Ok(decided) => Ok(decided?),
             Err(_) => Err(LoginError::Interrupted),
         })
+    }
+}
+
+/// A token that shall renew what a user may do, and is being looked at. Whoever drops it, does not want to know.
+pub(crate) struct Renewal(JoinHandle<Result<(), RenewalError>>);
+
+impl Future for Renewal {
+    type Output = Result<(), RenewalError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0)
+            .poll(cx)
+            .map(|joined| joined.unwrap_or(Err(RenewalError::Interrupted)))
+    }
+}
+
+impl Drop for Renewal {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

@@ -5,7 +5,11 @@ use crate::config::{ClientCertificates, Config};
 use courser_codec::FieldTable;
 use courser_connection::Mechanism;
 use courser_connection::server::{Config as ConnectionConfig, capabilities};
+use courser_oauth::TOKEN_BYTES_MAX;
 use std::time::Duration;
+
+/// Bytes of a frame with which users log in where it may have a token in it, besides what a client says of itself.
+const LOGIN_FRAME_MAX: u32 = 16 * 1024 + TOKEN_BYTES_MAX as u32;
 
 /// As [`plain`], for clients with TLS: one that may present a certificate may log in
 /// with it.
@@ -34,6 +38,7 @@ pub(crate) fn plain(config: &Config) -> ConnectionConfig {
         heartbeat_s: config.amqp.heartbeat_s,
         handshake_timeout: Duration::from_millis(config.amqp.handshake_timeout_ms),
         max_message_bytes: config.amqp.max_message_bytes,
+        login_frame_max: if config.oauth.is_used() { LOGIN_FRAME_MAX } else { 0 },
         ..ConnectionConfig::default()
     }
 }

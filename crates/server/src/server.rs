@@ -50,6 +50,9 @@ pub enum StartError {
     /// Another program can't be asked for users.
     #[error("auth_http: {0}")]
     AuthHttp(String),
+    /// Tokens can't be checked.
+    #[error("oauth: {0}")]
+    OAuth(String),
     /// A journal can't be taken into use.
     #[error(transparent)]
     Journal(#[from] ShardError),

@@ -10,8 +10,9 @@ use crate::definitions;
 use crate::doors::Addresses;
 use crate::driver::Shared;
 use crate::gateway;
-use crate::login::Logins;
+use crate::login::{Elsewhere, Logins};
 use crate::negotiated;
+use crate::oauth::Tokens;
 use crate::places::Places;
 use crate::server::StartError;
 use crate::storage::{Checkpoints, Storage, StoreFailed};
@@ -32,8 +33,8 @@ pub(crate) struct Around {
     pub places: Arc<Places>,
     pub addresses: Addresses,
     pub acceptor: Option<Arc<Acceptor>>,
-    /// Who is asked about users besides the broker.
-    pub elsewhere: Option<Arc<HttpUsers>>,
+    /// Who knows users besides the broker.
+    pub elsewhere: Elsewhere,
     /// The cluster that this is a node of.
     pub cluster: Option<Arc<dyn Cluster>>,
 }
@@ -138,15 +139,19 @@ pub(crate) fn set_up(broker: &Arc<Broker>, config: &Config) -> Result<(), StartE
     broker.configure_policies(policies).map_err(StartError::Policy)
 }
 
-/// Who is asked about users that this broker does not have, if anybody is.
+/// Who knows users that this broker does not have, if anybody does.
 ///
 /// # Errors
 /// When that can't be set up.
-pub(crate) fn elsewhere(config: &Config) -> Result<Option<Arc<HttpUsers>>, StartError> {
-    match config.auth_http.is_used() {
-        true => HttpUsers::new(&config.auth_http)
-            .map(Some)
-            .map_err(|error| StartError::AuthHttp(error.to_string())),
-        false => Ok(None),
+pub(crate) fn elsewhere(config: &Config) -> Result<Elsewhere, StartError> {
+    let mut elsewhere = Elsewhere::default();
+    if config.auth_http.is_used() {
+        let program = HttpUsers::new(&config.auth_http);
+        elsewhere.program = Some(program.map_err(|error| StartError::AuthHttp(error.to_string()))?);
     }
+    if config.oauth.is_used() {
+        let tokens = Tokens::new(&config.oauth);
+        elsewhere.tokens = Some(tokens.map_err(|error| StartError::OAuth(error.to_string()))?);
+    }
+    Ok(elsewhere)
 }

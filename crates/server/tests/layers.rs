@@ -9,10 +9,11 @@ use std::path::Path;
 use std::process::Command;
 
 /// What each crate is built with, as far as it is ours: all that it may be.
-const ALLOWED: [(&str, &[&str]); 14] = [
+const ALLOWED: [(&str, &[&str]); 15] = [
     ("courser-auth", &[]),
     ("courser-codec", &[]),
     ("courser-connection", &["courser-codec"]),
+    ("courser-oauth", &["courser-auth"]),
     ("courser-store", &[]),
     ("courser-broker", &["courser-auth", "courser-codec", "courser-store"]),
     ("courser-journal", &["courser-store"]),
@@ -37,8 +38,14 @@ const WITHOUT_RULE: [&str; 1] = ["courser"];
 const SEES_THE_JOURNAL: [&str; 4] = ["config", "data_dir.rs", "main.rs", "storage.rs"];
 
 /// These do no I/O and have no tasks, whatever they are built with.
-const WITHOUT_IO: [&str; 5] =
-    ["courser-auth", "courser-codec", "courser-connection", "courser-store", "courser-broker"];
+const WITHOUT_IO: [&str; 6] = [
+    "courser-auth",
+    "courser-broker",
+    "courser-codec",
+    "courser-connection",
+    "courser-oauth",
+    "courser-store",
+];
 
 /// Runtimes, sockets and system calls.
 const IO: [&str; 9] = [

@@ -17,6 +17,9 @@ pub struct Config {
     pub channel_max: u16,
     /// Largest frame in bytes, header and end marker included. Less than 4096 counts as 4096.
     pub frame_max: u32,
+    /// Largest frame before the login, in bytes. Less than 4096 counts as 4096, which is what every client may send;
+    /// tokens in the place of passwords are longer.
+    pub login_frame_max: u32,
     /// Proposed interval of heartbeats in seconds; 0 proposes none. The client's answer counts.
     pub heartbeat_s: u16,
     /// Time from the first byte's chance to come until `connection.open`.
@@ -40,6 +43,7 @@ impl Default for Config {
             mechanisms: Mechanisms::PASSWORD,
             channel_max: 2047,
             frame_max: 131_072,
+            login_frame_max: 0,
             heartbeat_s: 60,
             handshake_timeout: Duration::from_secs(10),
             close_timeout: Duration::from_secs(10),

@@ -75,7 +75,7 @@ impl Connection {
     pub fn new(config: Arc<Config>, now: Instant) -> Self {
         Self {
             phase: Phase::Header,
-            framer: Framer::new(FRAME_MIN_SIZE),
+            framer: Framer::new(config.login_frame_max.max(FRAME_MIN_SIZE)),
             limits: Limits::default(),
             slots: Slots::default(),
             timers: Timers::new(now, config.handshake_timeout),

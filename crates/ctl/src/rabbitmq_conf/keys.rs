@@ -2,6 +2,7 @@
 
 use super::Fate;
 use super::lines::Line;
+use super::tokens::{algorithm, flag, scope_alias, signing_key, username_claim, words};
 use super::values::{
     authorities, backend, http_method, level, limit, login_from, loopback, management,
     management_tls, mechanism, number, origin, peer_cert, proxies, queue_type, size, ssl, tcp,
@@ -39,7 +40,9 @@ const SOCKET: &str = "the broker and the system configure sockets";
 const LOG: &str = "the log goes to standard error, and the system stores it";
 const ERLANG: &str = "Courser does not run on Erlang";
 const PLUGIN: &str = "this protocol or plugin does not exist in Courser";
-const OAUTH: &str = "tokens are not supported: create users";
+const OAUTH_PAGE: &str = "the web page logs in with a name and a password, or a token as password";
+const OAUTH_SEVERAL: &str =
+    "one issuer and one resource server are supported: set oauth.issuer, oauth.resource_server_id";
 
 pub(super) const KEYS: &[Key] = &[
     key("listeners.tcp.*", Made(tcp)),
@@ -159,7 +162,7 @@ pub(super) const KEYS: &[Key] = &[
     key("management.http.max_body_size", NotNeeded("the limit is 10,000,000 bytes")),
     key("management.http_log_dir", NotThere("only changes are logged: management.audit_log")),
     key("management.disable_basic_auth", NotThere("users log in with HTTP Basic")),
-    key("management.oauth_*", NotThere(OAUTH)),
+    key("management.oauth_*", NotThere(OAUTH_PAGE)),
     key("management.*", NotNeeded("the HTTP API has no such setting")),
     key("collect_statistics", NotNeeded(STATISTICS)),
     key("collect_statistics_interval", NotNeeded(STATISTICS)),
@@ -226,5 +229,28 @@ pub(super) const KEYS: &[Key] = &[
     key("auth_http.*", NotThere("auth_http has no such setting")),
     key("auth_cache.cache_ttl", Is("auth_http.cache_seconds", whole_seconds)),
     key("auth_cache.*", NotNeeded("answers of auth_http are cached")),
-    key("auth_oauth2.*", NotThere(OAUTH)),
+    key("auth_oauth2.resource_server_id", Is("oauth.resource_server_id", text)),
+    key("auth_oauth2.scope_prefix", Is("oauth.scope_prefix", text)),
+    key("auth_oauth2.additional_scopes_key", Made(words)),
+    key("auth_oauth2.scope_aliases.*", Made(scope_alias)),
+    key("auth_oauth2.preferred_username_claims.*", Made(username_claim)),
+    key("auth_oauth2.issuer", Is("oauth.issuer", text)),
+    key("auth_oauth2.jwks_uri", Is("oauth.jwks_uri", text)),
+    key("auth_oauth2.jwks_url", Is("oauth.jwks_uri", text)),
+    key("auth_oauth2.signing_keys.*", Made(signing_key)),
+    key("auth_oauth2.default_key", Is("oauth.default_key", text)),
+    key("auth_oauth2.algorithms.*", Made(algorithm)),
+    key("auth_oauth2.verify_aud", Is("oauth.verify_aud", flag)),
+    key("auth_oauth2.require_exp", Is("oauth.require_exp", flag)),
+    key("auth_oauth2.https.cacertfile", Is("oauth.ca", text)),
+    key("auth_oauth2.https.*", NotNeeded("certificates are always checked")),
+    key("auth_oauth2.discovery_endpoint_path", NotThere("set oauth.jwks_uri")),
+    key("auth_oauth2.discovery_endpoint_params.*", NotThere("set oauth.jwks_uri")),
+    key("auth_oauth2.token_endpoint", NotNeeded("the broker asks for no tokens")),
+    key("auth_oauth2.authorization_endpoint", NotNeeded("the broker asks for no tokens")),
+    key("auth_oauth2.end_session_endpoint", NotNeeded("the broker asks for no tokens")),
+    key("auth_oauth2.resource_servers.*", NotThere(OAUTH_SEVERAL)),
+    key("auth_oauth2.oauth_providers.*", NotThere(OAUTH_SEVERAL)),
+    key("auth_oauth2.default_oauth_provider", NotThere(OAUTH_SEVERAL)),
+    key("auth_oauth2.*", NotThere("oauth has no such setting")),
 ];

@@ -6,6 +6,7 @@
 
 mod keys;
 mod lines;
+mod tokens;
 mod values;
 
 use keys::{KEYS, Use};

@@ -88,7 +88,7 @@ fn address(text: &str) -> Result<String, String> {
         .map_err(|_| format!("'{text}' is not an address and port"))
 }
 
-fn push(settings: &mut Value, path: &str, item: Value) {
+pub(super) fn push(settings: &mut Value, path: &str, item: Value) {
     let (section, name) = path.split_once('.').unwrap_or(("", path));
     let place = if section.is_empty() { &mut settings[name] } else { &mut settings[section][name] };
     match place {
@@ -227,6 +227,10 @@ pub(super) fn backend(_: &str, text: &str, _: &[Line], _: &mut Value) -> Fate {
         "cache" | "rabbit_auth_backend_cache" => {
             Fate::NotNeeded("answers of auth_http are cached".to_owned())
         }
+        "oauth2" | "rabbit_auth_backend_oauth2" => Fate::NotNeeded(
+            "passwords that are tokens are checked as such if oauth.resource_server_id is set"
+                .to_owned(),
+        ),
         other => {
             Fate::NotThere(format!("{other} is not supported: create the users in the broker"))
         }
@@ -260,7 +264,7 @@ pub(super) fn vhost(_: &str, text: &str, _: &[Line], settings: &mut Value) -> Fa
     Fate::Taken("vhosts".to_owned())
 }
 
-/// What follows from keys that are not there: RabbitMQ listens everywhere, and asks with GET.
+/// What follows from keys that are not there: RabbitMQ listens everywhere, asks with GET, and takes tokens without an end.
 pub(super) fn finish(settings: &mut Value) {
     if settings.get("listen").is_none() {
         settings["listen"] = json!(["0.0.0.0:5672"]);
@@ -269,5 +273,10 @@ pub(super) fn finish(settings: &mut Value) {
         && auth_http.get("method").is_none()
     {
         auth_http["method"] = "get".into();
+    }
+    if let Some(oauth) = settings.get_mut("oauth")
+        && oauth.get("require_exp").is_none()
+    {
+        oauth["require_exp"] = false.into();
     }
 }

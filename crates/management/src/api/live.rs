@@ -45,6 +45,7 @@ pub(super) fn serve(call: &Call, greeting: &str, source: impl Source) -> Outcome
     let live = Live {
         source,
         caller: call.caller()?.clone(),
+        now_ms: Arc::clone(&call.api.settings.now_ms),
         until: seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds.into())),
         _place: place,
     };
@@ -56,6 +57,7 @@ pub(super) fn serve(call: &Call, greeting: &str, source: impl Source) -> Outcome
 struct Live<S> {
     source: S,
     caller: Caller,
+    now_ms: Arc<dyn Fn() -> u64 + Send + Sync>,
     /// When to end by itself.
     until: Option<Instant>,
     _place: OwnedSemaphorePermit,
@@ -83,7 +85,8 @@ impl<S: Source> Live<S> {
             }
             let pulse = Instant::now() + PULSE;
             while text.is_empty() {
-                if !self.caller.is_still_there() || !self.source.lets_in(&self.caller) {
+                let is_still_there = self.caller.is_still_there((self.now_ms)());
+                if !is_still_there || !self.source.lets_in(&self.caller) {
                     return;
                 }
                 let Some(taken) = self.source.take(&waker).await else { return };

@@ -6,8 +6,15 @@ use std::fmt;
 use std::path::Path;
 
 /// Lists whose items have keys of their own, which a variable can't hold.
-const LISTS_OF_SECTIONS: [&str; 5] =
-    ["vhosts", "policies", "operator_policies", "gateway.endpoints", "tls.hosts"];
+const LISTS_OF_SECTIONS: [&str; 7] = [
+    "vhosts",
+    "policies",
+    "operator_policies",
+    "gateway.endpoints",
+    "tls.hosts",
+    "oauth.signing_keys",
+    "oauth.scope_aliases",
+];
 
 /// Why the settings can't be used.
 #[derive(Debug)]

@@ -12,6 +12,7 @@ mod management;
 mod merge;
 mod metrics;
 mod networks;
+mod oauth;
 mod policies;
 mod shown;
 mod tls;
@@ -25,6 +26,7 @@ pub use management::Management;
 pub use merge::ConfigError;
 pub use metrics::Metrics;
 pub use networks::Network;
+pub use oauth::{OAuth, ScopeAlias, SigningKey};
 pub use policies::{PolicySettings, VhostSettings};
 pub use tls::{ClientCertificates, ExternalName, Tls, TlsHost, TlsVersion};
 
@@ -64,6 +66,8 @@ pub struct Config {
     pub auth: Auth,
     /// A program that knows users whom the broker does not.
     pub auth_http: AuthHttp,
+    /// Logins with tokens of OAuth 2.
+    pub oauth: OAuth,
     /// What is negotiated with clients.
     pub amqp: Amqp,
     /// Bounds on what clients can make grow.
@@ -180,6 +184,7 @@ impl Default for Config {
             data_dir_group: false,
             auth: Auth::default(),
             auth_http: AuthHttp::default(),
+            oauth: OAuth::default(),
             amqp: Amqp {
                 channel_max: 2047,
                 frame_max: 131_072,
@@ -268,6 +273,7 @@ impl Config {
         }
         self.auth.check()?;
         self.auth_http.check()?;
+        self.oauth.check()?;
         self.cluster.check()?;
         if self.cluster.is_on() && !self.gateway.endpoints.is_empty() {
             let why = "must be empty on a node of a cluster: only a broker by itself serves ZeroMQ";

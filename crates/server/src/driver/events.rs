@@ -6,7 +6,7 @@ use crate::login::{Begun, LoginError, named};
 use courser_auth::Login;
 use courser_broker::admin::ConnectionDetails;
 use courser_broker::{Batch, Fault, Identity, Inbound};
-use courser_codec::{Method, ShortString, basic, channel, connection};
+use courser_codec::{Method, ShortString, basic, channel};
 use courser_connection::server::{AssembledPublish, Event, Publish};
 use courser_connection::{ClosedBy, Credentials, Mechanism, login_refusal};
 use std::future::Future;
@@ -101,11 +101,8 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
     }
 
     fn request_of_connection(&mut self, method: &Method<'_>, now: Instant) {
-        if let Method::ConnectionUpdateSecret(_) = method {
-            // Passwords do not expire; whoever renews one is told that it is fine.
-            let reply = Method::ConnectionUpdateSecretOk(connection::UpdateSecretOk {});
-            self.machine.transmit(0, &reply);
-            return;
+        if let Method::ConnectionUpdateSecret(update) = method {
+            return self.update_secret(update, now);
         }
         let fault = Fault::new(504, "unexpected method in connection state running");
         self.connection_fault(&fault, (method.class_id(), method.method_id()), now);
@@ -202,6 +199,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
             session.outbox(),
         ));
         self.session = Some(session);
+        self.look_for_expiry(now);
         tracing::debug!(peer = %self.peer, vhost = name, "connection open");
     }
 

@@ -8,10 +8,11 @@ mod events;
 mod inline_confirm;
 mod paced;
 mod read;
+mod token;
 mod write;
 
 use crate::clock::Clock;
-use crate::login::{Logins, Pending};
+use crate::login::{Logins, Pending, Renewal};
 use crate::peer::Peer;
 use crate::places::{Place, Places};
 use crate::throttle::{Allowance, Throttles};
@@ -71,6 +72,10 @@ struct Driver<S> {
     grant: Option<Arc<Grant>>,
     /// A login whose password is being checked; nothing is read until then.
     login: Option<Box<Pending>>,
+    /// A token that is being looked at, in the place of the one that the user has logged in with.
+    renewal: Option<Box<Renewal>>,
+    /// When to look whether what the user has logged in with has expired.
+    expires_at: Option<Instant>,
     /// How much of what is refused to it the log is still told.
     refusals: Allowance,
     /// What the operator can see of it, until its session knows.
@@ -132,6 +137,8 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
             user: None,
             grant: None,
             login: None,
+            renewal: None,
+            expires_at: None,
             refusals: Allowance::default(),
             details: Some(Box::new(details)),
             carry: Vec::new(),
@@ -229,7 +236,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
                 self.end_session();
                 return Poll::Ready(());
             }
-            if self.poll_login(cx) {
+            if self.poll_login(cx) || self.poll_renewal(cx) {
                 continue;
             }
             match self.poll_receive(cx) {
@@ -308,7 +315,8 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
             // A timer that was just set has to be polled once to wake this task.
             return true;
         }
-        let due = [self.machine.poll_timeout(), self.release_at, self.stalled_until()];
+        let due =
+            [self.machine.poll_timeout(), self.release_at, self.stalled_until(), self.expires_at];
         let Some(due) = due.into_iter().flatten().min() else { return false };
         // A timer that fires early finds nothing due; resetting it on every read would cost more.
         if self.timer_at.is_none_or(|at| due < at) {
@@ -323,6 +331,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
         if self.release_at.is_some_and(|at| now >= at) {
             self.release_buffers();
         }
+        self.end_expired(now);
         if self.machine.poll_timeout().is_some_and(|at| now >= at) {
             self.machine.handle_timeout(now);
             self.collect_output();

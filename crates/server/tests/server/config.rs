@@ -215,7 +215,9 @@ fn a_bad_variable_is_refused_by_its_name() {
 
 #[test]
 fn a_list_of_sections_is_for_a_file_only() {
-    for name in ["VHOSTS", "POLICIES", "OPERATOR_POLICIES", "GATEWAY_ENDPOINTS"] {
+    for name in
+        ["VHOSTS", "POLICIES", "OPERATOR_POLICIES", "GATEWAY_ENDPOINTS", "OAUTH_SIGNING_KEYS"]
+    {
         for value in ["[{name: a}]", ""] {
             let error = refused_variable(&format!("COURSER_{name}"), value);
             assert!(error.contains("--config"), "{error}");
@@ -259,6 +261,45 @@ fn settings_that_belong_together_may_come_from_different_places() {
     assert_eq!(said, "configuration: tls.key is needed to listen with TLS");
     let said = refused_variable("COURSER_TLS_LISTEN", "127.0.0.1:5671");
     assert_eq!(said, "COURSER_TLS_LISTEN: tls.certificate is needed to listen with TLS");
+}
+
+#[test]
+fn settings_for_tokens_that_would_do_nothing_are_refused() {
+    let base = "oauth: { resource_server_id: mq, issuer: 'https://id.example'";
+    loaded(&format!("{base} }}"));
+    for (more, why) in [
+        (
+            ", jwks_uri: 'http://id.example/keys' }",
+            "oauth.jwks_uri must be an address that begins with https://",
+        ),
+        (", leeway_seconds: 301 }", "oauth.leeway_seconds must be from 0 to 300"),
+        (", keys_retry_seconds: 0 }", "oauth.keys_retry_seconds must be from 1 to 3600"),
+        (", algorithms: [] }", "HS256, HS384, HS512"),
+        (", algorithms: [none] }", "HS256, HS384, HS512"),
+        (", signing_keys: [{ id: a, file: '' }] }", "oauth.signing_keys must each name a file"),
+        (
+            ", signing_keys: [{ id: a, file: b }, { id: a, file: c }] }",
+            "oauth.signing_keys must each have an id of its own",
+        ),
+        (
+            ", signing_keys: [{ id: a, file: b, algorithm: HS256 }] }",
+            "oauth.algorithms must name HS256 too, as a key in signing_keys does",
+        ),
+        (
+            ", scope_aliases: [{ alias: a, scopes: [] }] }",
+            "oauth.scope_aliases must each have an alias of its own, and scopes",
+        ),
+    ] {
+        let said = refused(&format!("{base}{more}"));
+        assert!(said.ends_with(why), "{said}");
+    }
+    let said = refused("oauth: { verify_aud: false }");
+    assert!(said.contains("oauth.resource_server_id is needed"), "{said}");
+    let said = refused("oauth: { resource_server_id: mq }");
+    assert!(said.contains("oauth.issuer is needed, or jwks_uri, or signing_keys"), "{said}");
+    let said =
+        refused("oauth: { resource_server_id: mq, signing_keys: [{ id: a, file: b }], ca: c }");
+    assert!(said.ends_with("oauth.ca is for issuer and jwks_uri: neither is set"), "{said}");
 }
 
 #[test]

@@ -24,6 +24,8 @@ mod journal_command;
 mod lifecycle;
 mod log;
 mod management;
+mod oauth;
+mod oauth_http;
 mod open_files;
 mod permissions;
 mod policies;

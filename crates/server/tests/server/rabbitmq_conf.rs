@@ -80,6 +80,48 @@ fn a_program_that_knows_users_is_asked_as_before() {
 }
 
 #[test]
+fn tokens_are_taken_as_before() {
+    let text = "auth_backends.1 = rabbit_auth_backend_oauth2\n\
+                auth_oauth2.resource_server_id = mq\n\
+                auth_oauth2.issuer = https://id.example/realms/mq\n\
+                auth_oauth2.https.cacertfile = /etc/ca.pem\n\
+                auth_oauth2.https.verify = verify_peer\n\
+                auth_oauth2.additional_scopes_key = realm_access.roles other\n\
+                auth_oauth2.preferred_username_claims.1 = user_name\n\
+                auth_oauth2.algorithms.1 = RS256\n\
+                auth_oauth2.default_key = one\n\
+                auth_oauth2.signing_keys.one = /etc/one.pem\n\
+                auth_oauth2.verify_aud = false\n\
+                auth_oauth2.scope_prefix = api://\n\
+                auth_oauth2.scope_aliases.staff = mq.read:*/* mq.tag:management\n\
+                auth_oauth2.scope_aliases.1.alias = boss.all\n\
+                auth_oauth2.scope_aliases.1.scope = mq.tag:administrator\n";
+    let (config, said, is_good) = translated(text);
+    assert!(is_good && !said.contains("NOT SUPPORTED") && !said.contains("WRONG"), "{said}");
+    let oauth = config.oauth;
+    assert_eq!((&*oauth.resource_server_id, &*oauth.default_key), ("mq", "one"));
+    assert_eq!(oauth.issuer, "https://id.example/realms/mq");
+    assert_eq!(oauth.additional_scopes, ["realm_access.roles", "other"]);
+    assert_eq!(
+        (oauth.username_claims, oauth.algorithms),
+        (vec!["user_name".into()], vec!["RS256".into()])
+    );
+    assert_eq!((&*oauth.signing_keys[0].id, oauth.ca.to_str()), ("one", Some("/etc/ca.pem")));
+    assert_eq!(
+        (oauth.verify_aud, oauth.require_exp),
+        (false, false),
+        "there, a token need not expire"
+    );
+    assert_eq!(oauth.scope_prefix.as_deref(), Some("api://"));
+    let aliases = oauth.scope_aliases.iter().map(|one| (&*one.alias, one.scopes.len()));
+    assert_eq!(aliases.collect::<Vec<_>>(), [("staff", 2), ("boss.all", 1)]);
+    let text = "auth_oauth2.resource_servers.1.id = a\nauth_oauth2.scope_aliases.1.alias = x\n";
+    let (_, said, _) = translated(text);
+    assert!(said.contains(":1: auth_oauth2.resource_servers.1.id: NOT SUPPORTED"), "{said}");
+    assert!(said.contains("auth_oauth2.scope_aliases.1.scope is needed too"), "{said}");
+}
+
+#[test]
 fn what_becomes_of_each_line_is_said_with_its_number() {
     let text = "heartbeat = 10\nheartbeat = 20\nhearbeat = 30\nnet_ticktime = 60\nmqtt.listeners.tcp.1 = 1883\n\
                 default_pass = $(PASSWORD)\ncluster_formation.k8s.host = x\n";

@@ -1,7 +1,7 @@
 //! A client made of a socket and the client's side of a connection.
 
 use super::PATIENCE;
-use courser_codec::{Method, RawProperties, ShortStr, basic, queue};
+use courser_codec::{Method, RawProperties, ShortStr, basic, connection, queue};
 use courser_connection::Credentials;
 use courser_connection::client::{Config, Connection, DeliveryMethod, Event};
 use std::collections::VecDeque;
@@ -166,6 +166,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     /// Sends a method; the answer to it.
     pub async fn call<'m>(&mut self, method: impl Into<Method<'m>>) -> Heard {
         self.tell(method).await;
+        self.next().await
+    }
+
+    /// Brings a new secret (`connection.update-secret`); the answer to it.
+    pub async fn update_secret(&mut self, secret: &str) -> Heard {
+        let update = connection::UpdateSecret { new_secret: secret.as_bytes(), reason: short("") };
+        self.machine.request(0, &update.into()).expect("an open connection");
+        self.send().await;
         self.next().await
     }
 

@@ -2,10 +2,12 @@
 
 mod certificates;
 mod client;
+mod issuer;
 mod process;
 
 pub use certificates::{Authority, Issued};
 pub use client::{Client, Heard, short};
+pub use issuer::{Answers, Issuer, Signer, now_s};
 pub use process::Process;
 
 use courser::{Clock, Config, HttpListen, Management, Metrics, Server};

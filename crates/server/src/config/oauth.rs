@@ -1,0 +1,223 @@
+//! Settings of logins with tokens.
+
+use super::ConfigError;
+use courser_oauth::{Algorithm, Rules};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// Logins with tokens of OAuth 2.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OAuth {
+    /// The name of this broker at whoever issues tokens; without it there are no logins with tokens.
+    pub resource_server_id: String,
+    /// Who issues tokens: its address, at which it says where its keys are. Tokens have to name it.
+    pub issuer: String,
+    /// Where its keys are, if it does not say so itself.
+    pub jwks_uri: String,
+    /// Keys from files.
+    pub signing_keys: Vec<SigningKey>,
+    /// The key of tokens that name none.
+    pub default_key: String,
+    /// How tokens may be signed.
+    pub algorithms: Vec<String>,
+    /// Whether tokens have to name the resource server in `aud`.
+    pub verify_aud: bool,
+    /// Whether tokens have to expire.
+    pub require_exp: bool,
+    /// Seconds by which the clocks of this machine and the issuer's may differ.
+    pub leeway_seconds: u64,
+    /// What scopes of this broker begin with; without it, the resource server's id and a dot.
+    pub scope_prefix: Option<String>,
+    /// Scopes that stand for others.
+    pub scope_aliases: Vec<ScopeAlias>,
+    /// Claims that hold scopes besides `scope`.
+    pub additional_scopes: Vec<String>,
+    /// Claims that name the user, before `sub` and `client_id`.
+    pub username_claims: Vec<String>,
+    /// Authorities of the issuer's certificate, in PEM form, if not those of this machine.
+    pub ca: PathBuf,
+    /// Milliseconds that the issuer may take to say its keys.
+    pub timeout_ms: u64,
+    /// Seconds after which its keys are asked for again.
+    pub keys_cache_seconds: u64,
+    /// Seconds between two questions for them, at least.
+    pub keys_retry_seconds: u64,
+}
+
+/// A key from a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SigningKey {
+    /// What tokens call it (`kid`).
+    pub id: String,
+    /// Its file: a public key in PEM form, or a secret.
+    pub file: PathBuf,
+    /// `HS256`, `HS384` or `HS512` for a secret; nothing for a public key.
+    #[serde(default)]
+    pub algorithm: String,
+}
+
+/// A scope that stands for others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScopeAlias {
+    /// What is in tokens.
+    pub alias: String,
+    /// What it means.
+    pub scopes: Vec<String>,
+}
+
+/// All that need no secret.
+const ASYMMETRIC: [&str; 9] =
+    ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"];
+const SYMMETRIC: [&str; 3] = ["HS256", "HS384", "HS512"];
+/// Longer than that nobody waits for a login.
+const TIMEOUT_MS_MAX: u64 = 30_000;
+const LEEWAY_SECONDS_MAX: u64 = 300;
+const CACHE_SECONDS_MAX: u64 = 86_400;
+const RETRY_SECONDS_MAX: u64 = 3600;
+
+impl Default for OAuth {
+    fn default() -> Self {
+        OAuth {
+            resource_server_id: String::new(),
+            issuer: String::new(),
+            jwks_uri: String::new(),
+            signing_keys: Vec::new(),
+            default_key: String::new(),
+            algorithms: ASYMMETRIC.map(str::to_owned).to_vec(),
+            verify_aud: true,
+            require_exp: true,
+            leeway_seconds: 10,
+            scope_prefix: None,
+            scope_aliases: Vec::new(),
+            additional_scopes: Vec::new(),
+            username_claims: Vec::new(),
+            ca: PathBuf::new(),
+            timeout_ms: 5000,
+            keys_cache_seconds: 3600,
+            keys_retry_seconds: 10,
+        }
+    }
+}
+
+impl OAuth {
+    /// Whether users can log in with tokens.
+    pub(crate) fn is_used(&self) -> bool {
+        !self.resource_server_id.is_empty()
+    }
+
+    /// What tokens must be like.
+    pub(crate) fn rules(&self) -> Rules {
+        let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        let mut rules = Rules::new(&self.resource_server_id);
+        rules.issuer = given(&self.issuer);
+        rules.verify_audience = self.verify_aud;
+        rules.require_expiry = self.require_exp;
+        rules.leeway_s = self.leeway_seconds;
+        if let Some(prefix) = &self.scope_prefix {
+            rules.scope_prefix.clone_from(prefix);
+        }
+        let aliases = self.scope_aliases.iter();
+        rules.scope_aliases = aliases.map(|one| (one.alias.clone(), one.scopes.clone())).collect();
+        rules.additional_scopes.clone_from(&self.additional_scopes);
+        rules.name_claims.clone_from(&self.username_claims);
+        rules.algorithms = self.algorithms.iter().filter_map(|name| name.parse().ok()).collect();
+        rules.default_key = given(&self.default_key);
+        rules
+    }
+
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        let wrong = |key: &str, why: &str| Err(ConfigError::invalid(&format!("oauth.{key}"), why));
+        if !self.is_used() {
+            let why = "is needed where anything else is set for tokens: it is the name of this \
+                       broker at the issuer of tokens";
+            return if *self == OAuth::default() {
+                Ok(())
+            } else {
+                wrong("resource_server_id", why)
+            };
+        }
+        if self.resource_server_id.len() > 255 {
+            return wrong("resource_server_id", "must have at most 255 bytes");
+        }
+        for (key, address) in [("issuer", &self.issuer), ("jwks_uri", &self.jwks_uri)] {
+            let is_https = address.starts_with("https://") && !address.contains('#');
+            if !address.is_empty() && !(is_https && address.parse::<hyper::Uri>().is_ok()) {
+                return wrong(key, "must be an address that begins with https://");
+            }
+        }
+        let is_asked = !self.issuer.is_empty() || !self.jwks_uri.is_empty();
+        if !is_asked && self.signing_keys.is_empty() {
+            return wrong(
+                "issuer",
+                "is needed, or jwks_uri, or signing_keys: to check tokens with",
+            );
+        }
+        if !is_asked && !self.ca.as_os_str().is_empty() {
+            return wrong("ca", "is for issuer and jwks_uri: neither is set");
+        }
+        self.check_numbers()?;
+        self.check_algorithms()?;
+        self.check_aliases()
+    }
+
+    fn check_numbers(&self) -> Result<(), ConfigError> {
+        let numbers = [
+            ("leeway_seconds", self.leeway_seconds, 0, LEEWAY_SECONDS_MAX),
+            ("timeout_ms", self.timeout_ms, 1, TIMEOUT_MS_MAX),
+            ("keys_cache_seconds", self.keys_cache_seconds, 1, CACHE_SECONDS_MAX),
+            ("keys_retry_seconds", self.keys_retry_seconds, 1, RETRY_SECONDS_MAX),
+        ];
+        for (key, number, least, most) in numbers {
+            if !(least..=most).contains(&number) {
+                let why = format!("must be from {least} to {most}");
+                return Err(ConfigError::invalid(&format!("oauth.{key}"), &why));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_algorithms(&self) -> Result<(), ConfigError> {
+        let wrong = |key: &str, why: &str| Err(ConfigError::invalid(&format!("oauth.{key}"), why));
+        let known = |name: &String| name.parse::<Algorithm>().is_ok();
+        if self.algorithms.is_empty() || !self.algorithms.iter().all(known) {
+            let names = [&ASYMMETRIC[..], &SYMMETRIC].concat().join(", ");
+            return wrong("algorithms", &format!("must be some of {names}"));
+        }
+        let mut ids = BTreeSet::new();
+        for key in &self.signing_keys {
+            if key.id.is_empty() || !ids.insert(&key.id) {
+                return wrong("signing_keys", "must each have an id of its own");
+            }
+            if key.file.as_os_str().is_empty() {
+                return wrong("signing_keys", "must each name a file");
+            }
+            let is_secret = SYMMETRIC.contains(&&*key.algorithm);
+            if !is_secret && !key.algorithm.is_empty() {
+                let why = "must have no algorithm for a public key, and HS256, HS384 or HS512 for a \
+                           secret";
+                return wrong("signing_keys", why);
+            }
+            if is_secret && !self.algorithms.contains(&key.algorithm) {
+                let why = format!("must name {} too, as a key in signing_keys does", key.algorithm);
+                return wrong("algorithms", &why);
+            }
+        }
+        Ok(())
+    }
+
+    fn check_aliases(&self) -> Result<(), ConfigError> {
+        let mut aliases = BTreeSet::new();
+        for one in &self.scope_aliases {
+            let is_good = !one.alias.is_empty() && !one.scopes.is_empty();
+            if !is_good || !aliases.insert(&one.alias) {
+                let why = "must each have an alias of its own, and scopes";
+                return Err(ConfigError::invalid("oauth.scope_aliases", why));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,121 @@
+//! The keys of whoever issues tokens, as they are known now.
+//!
+//! They are asked for at the start, when they are old, and when a token names one that is not among them; but never
+//! more often than the settings say, whatever tokens name. While they can't be had, those that are known go on to count.
+
+use super::issuer::Issuer;
+use crate::config::OAuth;
+use crate::https::HttpsError;
+use arc_swap::ArcSwap;
+use courser_oauth::KeySet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+use tokio::sync::Mutex;
+
+pub(super) struct Jwks {
+    issuer: Issuer,
+    current: ArcSwap<Known>,
+    /// Held by who asks.
+    asked: Mutex<Asked>,
+    kept: Duration,
+    retry: Duration,
+}
+
+/// What is known.
+#[derive(Default)]
+pub(super) struct Known {
+    pub keys: KeySet,
+    /// When they were had; never, if they were not yet.
+    at: Option<Instant>,
+}
+
+#[derive(Default)]
+struct Asked {
+    last: Option<Instant>,
+    /// Why that was in vain, if it was.
+    failure: Option<String>,
+}
+
+impl Jwks {
+    pub fn new(settings: &OAuth) -> Result<Option<Arc<Self>>, HttpsError> {
+        let Some(issuer) = Issuer::new(settings)? else { return Ok(None) };
+        Ok(Some(Arc::new(Jwks {
+            issuer,
+            current: ArcSwap::default(),
+            asked: Mutex::default(),
+            kept: Duration::from_secs(settings.keys_cache_seconds),
+            retry: Duration::from_secs(settings.keys_retry_seconds),
+        })))
+    }
+
+    /// Those that are known now.
+    pub fn current(&self) -> Arc<Known> {
+        self.current.load_full()
+    }
+
+    /// Asks for others than `seen`, unless they were asked for just now.
+    ///
+    /// # Errors
+    /// Why there are none, if the last question was in vain.
+    pub async fn newer_than(&self, seen: &Known) -> Result<(), String> {
+        let mut asked = self.asked.lock().await;
+        let is_newer = self.current.load().at != seen.at;
+        let is_too_soon = asked.last.is_some_and(|last| last.elapsed() < self.retry);
+        if !is_newer && !is_too_soon {
+            self.ask(&mut asked).await;
+        }
+        asked.failure.clone().map_or(Ok(()), Err)
+    }
+
+    /// Asks for them while nobody waits, if they are old.
+    pub fn refresh_if_old(self: &Arc<Self>) {
+        let at = self.current.load().at;
+        if at.is_some_and(|at| at.elapsed() >= self.kept) {
+            self.refresh_aside();
+        }
+    }
+
+    /// Asks for them while nobody waits.
+    pub fn refresh_aside(self: &Arc<Self>) {
+        // Without a runtime, whoever logs in first asks.
+        let Ok(runtime) = Handle::try_current() else { return };
+        let own = Arc::clone(self);
+        runtime.spawn(async move {
+            let Ok(mut asked) = own.asked.try_lock() else { return };
+            if asked.last.is_none_or(|last| last.elapsed() >= own.retry) {
+                own.ask(&mut asked).await;
+            }
+        });
+    }
+
+    async fn ask(&self, asked: &mut Asked) {
+        // Counts also if nobody waits for the end.
+        asked.last = Some(Instant::now());
+        asked.failure = Some("the question was given up".to_owned());
+        let had = self.issuer.keys().await;
+        let issuer = self.issuer.address();
+        match had {
+            Ok(keys) => {
+                tracing::info!(
+                    issuer,
+                    keys = keys.len(),
+                    "have the keys that tokens are signed with"
+                );
+                self.current.store(Arc::new(Known { keys, at: Some(Instant::now()) }));
+                asked.failure = None;
+            }
+            Err(why) => {
+                let known = self.current.load().keys.len();
+                tracing::warn!(
+                    issuer,
+                    why,
+                    known,
+                    "the keys that tokens are signed with can't be had: tokens with other keys than \
+                     those known are refused"
+                );
+                asked.failure = Some(why);
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Tokens at the HTTP API: as Bearer and as passwords.
+
+use crate::support::{Issuer, PATIENCE, Signer, TestServer, now_s};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use courser::HttpListen;
+use serde_json::json;
+use std::net::SocketAddr;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+async fn broker(issuer: &Issuer) -> TestServer {
+    issuer
+        .broker(|config| {
+            let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
+            config.management.listen = HttpListen::At(vec![any_port]);
+        })
+        .await
+}
+
+async fn ask(server: &TestServer, path: &str, authorization: &str) -> String {
+    let address = server.http_addresses()[0];
+    let mut stream = tokio::net::TcpStream::connect(address).await.expect("a connection");
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: {authorization}\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await.expect("sent");
+    let mut said = String::new();
+    let reading = stream.read_to_string(&mut said);
+    tokio::time::timeout(PATIENCE, reading).await.expect("in time").expect("an answer");
+    said
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_is_a_bearer_or_a_password_and_gives_tags() {
+    let signer = Signer::new("one");
+    let issuer = Issuer::start(&[&signer]).await;
+    let server = broker(&issuer).await;
+    let user = signer.token(&json!({ "scope": "mq.tag:management mq.read:%2F/*" }));
+    let basic = format!("Basic {}", STANDARD.encode(format!("x:{user}")));
+    for authorization in [format!("Bearer {user}"), format!("bearer {user}"), basic] {
+        let said = ask(&server, "/api/whoami", &authorization).await;
+        let wanted = r#"{"name":"alice","tags":["management"],"is_internal_user":false}"#;
+        assert!(said.contains(wanted), "{said}");
+        assert!(ask(&server, "/api/queues/%2F", &authorization).await.starts_with("HTTP/1.1 200"));
+        assert!(ask(&server, "/api/users", &authorization).await.starts_with("HTTP/1.1 401"));
+    }
+    let boss = format!("Bearer {}", signer.token(&json!({ "scope": "mq.tag:administrator" })));
+    assert!(ask(&server, "/api/users", &boss).await.starts_with("HTTP/1.1 200"));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bearer_that_is_not_good_is_refused() {
+    let (signer, stranger) = (Signer::new("one"), Signer::new("one"));
+    let issuer = Issuer::start(&[&signer]).await;
+    let server = broker(&issuer).await;
+    let scope = "mq.tag:administrator";
+    for token in [
+        signer.token(&json!({ "scope": scope, "exp": now_s() - 1 })),
+        signer.token(&json!({ "scope": scope, "aud": "other" })),
+        signer.confused_token(&json!({ "scope": scope })),
+        signer.unsigned_token(&json!({ "scope": scope })),
+        stranger.token(&json!({ "scope": scope })),
+        signer.token(&json!({})),
+        "guest".to_owned(),
+        String::new(),
+    ] {
+        let said = ask(&server, "/api/whoami", &format!("Bearer {token}")).await;
+        assert!(said.starts_with("HTTP/1.1 401"), "{said}");
+    }
+    let guest = format!("Basic {}", STANDARD.encode("guest:guest"));
+    assert!(ask(&server, "/api/whoami", &guest).await.starts_with("HTTP/1.1 200"));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_settings_for_tokens_a_bearer_is_nobody() {
+    let server = TestServer::start_with(|config| {
+        config.management.listen = HttpListen::At(vec![SocketAddr::from(([127, 0, 0, 1], 0))]);
+    })
+    .await;
+    let token = Signer::new("one").token(&json!({ "scope": "mq.tag:administrator" }));
+    let said = ask(&server, "/api/whoami", &format!("Bearer {token}")).await;
+    assert!(said.starts_with("HTTP/1.1 401"), "{said}");
+    server.stop().await;
+}

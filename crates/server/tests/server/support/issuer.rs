@@ -1,0 +1,190 @@
+//! Somebody who issues tokens, and says over HTTPS with which keys they are signed.
+
+use super::{Authority, TestServer};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use courser::Config;
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use parking_lot::Mutex;
+use rcgen::{KeyPair, PublicKeyData as _};
+use rustls::ServerConfig;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+/// How it answers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Answers {
+    Well,
+    WithTooMuch,
+    WithRedirect,
+    WithError,
+    Never,
+}
+
+pub struct Issuer {
+    files: TempDir,
+    port: u16,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    keys: Vec<Value>,
+    answers: Answers,
+    /// The paths that were asked for.
+    asked: Vec<String>,
+}
+
+/// A key that signs tokens, on P-256.
+pub struct Signer {
+    pair: KeyPair,
+    name: &'static str,
+}
+
+impl Signer {
+    pub fn new(name: &'static str) -> Self {
+        Signer { pair: KeyPair::generate().expect("a key"), name }
+    }
+
+    /// A token with these claims, besides those that every good one has.
+    pub fn token(&self, claims: &Value) -> String {
+        let header = Header { kid: Some(self.name.to_owned()), ..Header::new(Algorithm::ES256) };
+        let key = EncodingKey::from_ec_der(self.pair.serialized_der());
+        encode(&header, &good(claims), &key).expect("a token")
+    }
+
+    /// A token that is signed with the public key as if it were a secret.
+    pub fn confused_token(&self, claims: &Value) -> String {
+        let header = Header { kid: Some(self.name.to_owned()), ..Header::new(Algorithm::HS256) };
+        let key = EncodingKey::from_secret(self.public_pem().as_bytes());
+        encode(&header, &good(claims), &key).expect("a token")
+    }
+
+    /// A token that is not signed.
+    pub fn unsigned_token(&self, claims: &Value) -> String {
+        let header = json!({ "alg": "none", "kid": self.name });
+        let parts = [header.to_string(), good(claims).to_string()];
+        format!("{}.", parts.map(|part| URL_SAFE_NO_PAD.encode(part)).join("."))
+    }
+
+    pub fn public_pem(&self) -> String {
+        self.pair.public_key_pem()
+    }
+
+    fn jwk(&self) -> Value {
+        let point = self.pair.der_bytes();
+        let (x, y) = (URL_SAFE_NO_PAD.encode(&point[1..33]), URL_SAFE_NO_PAD.encode(&point[33..]));
+        json!({ "kty": "EC", "crv": "P-256", "x": x, "y": y, "kid": self.name, "use": "sig" })
+    }
+}
+
+fn good(claims: &Value) -> Value {
+    let mut all = json!({ "sub": "alice", "aud": "mq", "exp": now_s() + 600 });
+    for (name, value) in claims.as_object().expect("an object") {
+        all[name] = value.clone();
+    }
+    all
+}
+
+/// What time it is, in seconds since 1970.
+pub fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs()
+}
+
+impl Issuer {
+    /// One that has these keys.
+    pub async fn start(signers: &[&Signer]) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let authority = Authority::new("issuers");
+        let files = tempfile::tempdir().expect("a folder");
+        std::fs::write(files.path().join("ca.pem"), authority.pem()).expect("a file");
+        let issued = authority.issue(&["localhost"], &[], 1);
+        let tls = ServerConfig::builder()
+            .with_no_client_auth()
+            .with_single_cert(issued.chain(), issued.private_key())
+            .expect("a certificate");
+        let acceptor = TlsAcceptor::from(Arc::new(tls));
+        let state = State { keys: Vec::new(), answers: Answers::Well, asked: Vec::new() };
+        let state = Arc::new(Mutex::new(state));
+        let issuer = Issuer { files, port, state: Arc::clone(&state) };
+        issuer.rotate(signers);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(answer(stream, acceptor.clone(), Arc::clone(&state), port));
+            }
+        });
+        issuer
+    }
+
+    /// Has these keys from now on.
+    pub fn rotate(&self, signers: &[&Signer]) {
+        self.state.lock().keys = signers.iter().map(|signer| signer.jwk()).collect();
+    }
+
+    pub fn answers(&self, answers: Answers) {
+        self.state.lock().answers = answers;
+    }
+
+    /// How often it was asked for its keys.
+    pub fn asked_for_keys(&self) -> usize {
+        self.state.lock().asked.iter().filter(|path| *path == "/keys").count()
+    }
+
+    pub fn address(&self) -> String {
+        format!("https://localhost:{}", self.port)
+    }
+
+    /// A broker that trusts it.
+    pub async fn broker(&self, change: impl FnOnce(&mut Config)) -> TestServer {
+        TestServer::start_with(|config| {
+            config.oauth.resource_server_id = "mq".to_owned();
+            config.oauth.jwks_uri = format!("{}/keys", self.address());
+            config.oauth.ca = self.files.path().join("ca.pem");
+            config.oauth.keys_retry_seconds = 1;
+            config.oauth.leeway_seconds = 0;
+            change(config);
+        })
+        .await
+    }
+}
+
+async fn answer(stream: TcpStream, acceptor: TlsAcceptor, state: Arc<Mutex<State>>, port: u16) {
+    let Ok(mut stream) = acceptor.accept(stream).await else { return };
+    let mut read = Vec::new();
+    while !read.ends_with(b"\r\n\r\n") {
+        if stream.read_buf(&mut read).await.unwrap_or(0) == 0 {
+            return;
+        }
+    }
+    let head = String::from_utf8_lossy(&read).into_owned();
+    let path = head.split(' ').nth(1).expect("a path").to_owned();
+    let (answers, keys) = {
+        let mut state = state.lock();
+        state.asked.push(path.clone());
+        (state.answers, json!({ "keys": state.keys }))
+    };
+    let at = format!("https://localhost:{port}");
+    let body = match &*path {
+        "/keys" => keys.to_string(),
+        _ => json!({ "issuer": at, "jwks_uri": format!("{at}/keys") }).to_string(),
+    };
+    let (status, more, body) = match answers {
+        Answers::Well => ("200 OK", String::new(), body),
+        Answers::WithTooMuch => ("200 OK", String::new(), " ".repeat(300 * 1024) + &body),
+        Answers::WithRedirect => ("302 Found", format!("location: {at}/keys\r\n"), body),
+        Answers::WithError => ("500 Internal Server Error", String::new(), String::new()),
+        Answers::Never => std::future::pending().await,
+    };
+    let length = body.len();
+    let said = format!(
+        "HTTP/1.1 {status}\r\nconnection: close\r\n{more}content-length: {length}\r\n\r\n{body}"
+    );
+    // Who asks may have heard enough.
+    let _ = stream.write_all(said.as_bytes()).await;
+    let _ = stream.shutdown().await;
+}
