@@ -35,8 +35,8 @@ pub use http::relay::{OwnAnswer, Relay, RelayIo, RelayStream};
 pub use log_lines::{LogLevel, LogLine, LogLines};
 pub use metrics::{EndpointFigures, Exporter, LoginCounts, ServerFigures};
 pub use settings::{
-    Certificate, CertificateUse, ListenerFacts, LogIn, LoggingIn, NodeFacts, ServeWebSocket,
-    Settings, Upgraded, Web, WebSocketEnds,
+    Certificate, CertificateUse, ListenerFacts, LogIn, LoggingIn, NodeFacts, OAuthClient,
+    ServeWebSocket, Settings, Upgraded, Web, WebSocketEnds,
 };
 
 use audit::Audit;

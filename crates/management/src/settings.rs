@@ -73,6 +73,19 @@ pub struct Web {
     pub hsts_max_age_s: u64,
     /// Seconds after which an unused session ends.
     pub session_idle_s: u64,
+    /// Where pages log people in for tokens, if they do.
+    pub oauth: Option<OAuthClient>,
+}
+
+/// What a page needs to log people in at whoever issues tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OAuthClient {
+    /// The name of the page there.
+    pub client_id: String,
+    /// The address of whoever issues tokens.
+    pub provider_url: String,
+    /// The scopes to ask for.
+    pub scopes: String,
 }
 
 impl Default for Web {
@@ -83,6 +96,7 @@ impl Default for Web {
             cors_origins: Vec::new(),
             hsts_max_age_s: 0,
             session_idle_s: 8 * 3600,
+            oauth: None,
         }
     }
 }

@@ -16,6 +16,12 @@ use serde_json::{Value, json};
 pub(crate) const ROUTES: &[Route] = &[
     get("/api/whoami", Needs::Login, whoami, "The user who asks."),
     get("/api/version", Needs::Nothing, version, "The version of RabbitMQ whose API this is."),
+    get(
+        "/api/auth",
+        Needs::Nothing,
+        auth,
+        "Where pages log people in for tokens (OAuth 2), if they do.",
+    ),
     get("/api/openapi.json", Needs::Nothing, description, "This description."),
     get(
         "/api/audit",
@@ -47,6 +53,20 @@ pub(super) fn tags(tags: &Tags) -> Vec<&str> {
 
 fn version(_: &Call) -> Outcome {
     Ok(Reply::json(&API_VERSION))
+}
+
+fn auth(call: &Call) -> Outcome {
+    Ok(Reply::json(&match &call.api.settings.web.oauth {
+        None => json!({ "oauth_enabled": false }),
+        Some(client) => json!({
+            "oauth_enabled": true,
+            // Names with passwords are let in as ever.
+            "oauth_disable_basic_auth": false,
+            "oauth_client_id": client.client_id,
+            "oauth_provider_url": client.provider_url,
+            "oauth_scopes": client.scopes,
+        }),
+    }))
 }
 
 fn description(call: &Call) -> Outcome {

@@ -44,6 +44,10 @@ pub struct OAuth {
     pub keys_cache_seconds: u64,
     /// Seconds between two questions for them, at least.
     pub keys_retry_seconds: u64,
+    /// The name, at the issuer, of pages that log people in there: said at `/api/auth`.
+    pub client_id: String,
+    /// The scopes that they ask for.
+    pub client_scopes: String,
 }
 
 /// A key from a file.
@@ -99,6 +103,8 @@ impl Default for OAuth {
             timeout_ms: 5000,
             keys_cache_seconds: 3600,
             keys_retry_seconds: 10,
+            client_id: String::new(),
+            client_scopes: "openid profile".to_owned(),
         }
     }
 }
@@ -145,7 +151,8 @@ impl OAuth {
         }
         for (key, address) in [("issuer", &self.issuer), ("jwks_uri", &self.jwks_uri)] {
             let is_https = address.starts_with("https://") && !address.contains('#');
-            if !address.is_empty() && !(is_https && address.parse::<hyper::Uri>().is_ok()) {
+            let is_good = is_https && address.parse::<hyper::Uri>().is_ok();
+            if !is_good && !address.is_empty() {
                 return wrong(key, "must be an address that begins with https://");
             }
         }
@@ -158,6 +165,12 @@ impl OAuth {
         }
         if !is_asked && !self.ca.as_os_str().is_empty() {
             return wrong("ca", "is for issuer and jwks_uri: neither is set");
+        }
+        if !self.client_id.is_empty() && self.issuer.is_empty() {
+            return wrong("issuer", "is needed with client_id: pages log people in there");
+        }
+        if self.client_id.is_empty() && self.client_scopes != OAuth::default().client_scopes {
+            return wrong("client_scopes", "are of client_id, which is not set");
         }
         self.check_numbers()?;
         self.check_algorithms()?;

@@ -274,6 +274,7 @@ fn settings_for_tokens_that_would_do_nothing_are_refused() {
         ),
         (", leeway_seconds: 301 }", "oauth.leeway_seconds must be from 0 to 300"),
         (", keys_retry_seconds: 0 }", "oauth.keys_retry_seconds must be from 1 to 3600"),
+        (", client_scopes: x }", "oauth.client_scopes are of client_id, which is not set"),
         (", algorithms: [] }", "HS256, HS384, HS512"),
         (", algorithms: [none] }", "HS256, HS384, HS512"),
         (", signing_keys: [{ id: a, file: '' }] }", "oauth.signing_keys must each name a file"),

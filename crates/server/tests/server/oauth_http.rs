@@ -39,13 +39,34 @@ async fn a_token_is_a_bearer_or_a_password_and_gives_tags() {
     let basic = format!("Basic {}", STANDARD.encode(format!("x:{user}")));
     for authorization in [format!("Bearer {user}"), format!("bearer {user}"), basic] {
         let said = ask(&server, "/api/whoami", &authorization).await;
-        let wanted = r#"{"name":"alice","tags":["management"],"is_internal_user":false}"#;
+        let wanted = r#"{"is_internal_user":false,"name":"alice","tags":["management"]}"#;
         assert!(said.contains(wanted), "{said}");
         assert!(ask(&server, "/api/queues/%2F", &authorization).await.starts_with("HTTP/1.1 200"));
         assert!(ask(&server, "/api/users", &authorization).await.starts_with("HTTP/1.1 401"));
     }
     let boss = format!("Bearer {}", signer.token(&json!({ "scope": "mq.tag:administrator" })));
     assert!(ask(&server, "/api/users", &boss).await.starts_with("HTTP/1.1 200"));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_are_told_where_to_log_people_in() {
+    let issuer = Issuer::start(&[]).await;
+    let server = issuer
+        .broker(|config| {
+            config.management.listen = HttpListen::At(vec![SocketAddr::from(([127, 0, 0, 1], 0))]);
+            config.oauth.issuer = issuer.address();
+            config.oauth.client_id = "page".to_owned();
+        })
+        .await;
+    let said = ask(&server, "/api/auth", "").await;
+    let wanted = format!(
+        r#"{{"oauth_client_id":"page","oauth_disable_basic_auth":false,"oauth_enabled":true,"oauth_provider_url":"{}","oauth_scopes":"openid profile"}}"#,
+        issuer.address()
+    );
+    let body = said.split("\r\n\r\n").nth(1).expect("a body");
+    let parse = |text| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
+    assert_eq!(parse(body), parse(&wanted));
     server.stop().await;
 }
 
@@ -82,5 +103,6 @@ async fn without_settings_for_tokens_a_bearer_is_nobody() {
     let token = Signer::new("one").token(&json!({ "scope": "mq.tag:administrator" }));
     let said = ask(&server, "/api/whoami", &format!("Bearer {token}")).await;
     assert!(said.starts_with("HTTP/1.1 401"), "{said}");
+    assert!(ask(&server, "/api/auth", "").await.ends_with(r#"{"oauth_enabled":false}"#));
     server.stop().await;
 }
