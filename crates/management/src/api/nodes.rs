@@ -12,6 +12,7 @@ use crate::reply::Reply;
 use crate::routes::{Needs, Route};
 use courser_broker::admin::Admin;
 use serde_json::{Map, Value, json};
+use std::time::Duration;
 
 pub(crate) const ROUTES: &[Route] = &[
     get(
@@ -62,26 +63,16 @@ const MEMORY_PARTS: [&str; 27] = [
 ];
 
 /// Counters that nothing here stands for.
-const WITHOUT_MEANING: [&str; 21] = [
+const WITHOUT_MEANING: [&str; 11] = [
     "sockets_used",
     "gc_num",
     "gc_bytes_reclaimed",
     "context_switches",
-    "io_read_count",
-    "io_read_bytes",
-    "io_read_avg_time",
-    "io_write_count",
-    "io_write_bytes",
-    "io_write_avg_time",
-    "io_sync_count",
-    "io_sync_avg_time",
     "io_seek_count",
     "io_seek_avg_time",
     "io_reopen_count",
     "mnesia_ram_tx_count",
     "mnesia_disk_tx_count",
-    "msg_store_read_count",
-    "msg_store_write_count",
     "queue_index_read_count",
     "queue_index_write_count",
 ];
@@ -163,16 +154,36 @@ fn view(call: &Call) -> Result<Value, Refusal> {
         .put("cluster_links", json!([]))
         .put("metrics_gc_queue_length", json!({}));
     let range = Range::asked(call, "node_stats")?;
+    let log = call.admin().log_figures();
     let mut counters = vec![
         ("mem_used", call.admin().memory_used_bytes()),
         ("fd_used", open_files()),
         ("proc_used", call.admin().connections(None)?.len() as u64),
         ("disk_free", disk_free_bytes(&facts.data_dir)),
+        ("io_read_count", log.reads),
+        ("io_read_bytes", log.read_bytes),
+        ("io_write_count", log.writes),
+        ("io_write_bytes", log.written_bytes),
+        ("io_sync_count", log.syncs()),
+        ("msg_store_read_count", log.reads),
+        ("msg_store_write_count", log.records),
     ];
     counters.extend(churn_counters(&call.admin().churn()));
     counters.extend(WITHOUT_MEANING.map(|name| (name, 0)));
     put_counters(call, &mut fields, "node", &counters, range);
+    for (name, time, count) in [
+        ("io_read_avg_time", log.read_time, log.reads),
+        ("io_write_avg_time", log.write_time, log.writes),
+        ("io_sync_avg_time", log.sync_time, log.syncs()),
+    ] {
+        fields.put(name, average_ms(time, count));
+    }
     Ok(fields.finish())
+}
+
+/// The mean since the broker was started, in milliseconds.
+fn average_ms(time: Duration, count: u64) -> f64 {
+    if count == 0 { 0.0 } else { time.as_secs_f64() * 1000.0 / count as f64 }
 }
 
 fn application(name: &str, description: &str, version: &str) -> Value {

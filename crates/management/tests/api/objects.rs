@@ -72,6 +72,23 @@ async fn a_node_has_all_that_strict_clients_insist_on() {
 }
 
 #[tokio::test]
+async fn a_node_says_what_its_log_has_read_written_and_synced() {
+    let broker = Broker::start().await;
+    broker.send("PUT", "/api/queues/%2F/q", r#"{"durable":true}"#).await;
+    let synced = broker.admin().log_figures().syncs();
+    let shown = broker.get("/api/nodes").await.json()[0].clone();
+    assert!(synced > 0 && shown["io_sync_count"].as_u64() >= Some(synced), "{shown}");
+    for name in ["io_sync_avg_time", "io_write_avg_time", "io_write_count", "io_write_bytes"] {
+        assert!(shown[name].as_f64() > Some(0.0), "{name}: {shown}");
+    }
+    has(
+        &shown,
+        "io_read_count:n io_read_bytes:n io_read_avg_time:n msg_store_write_count:n \
+         io_sync_count_details:o io_write_bytes_details:o",
+    );
+}
+
+#[tokio::test]
 async fn a_queue_is_shown_with_its_messages_policies_and_consumers() {
     let broker = Broker::start().await;
     let arguments = FieldTable::new().with("x-max-length", 7_i64);
