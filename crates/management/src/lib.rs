@@ -11,6 +11,7 @@ mod call;
 mod caller;
 mod cluster;
 mod definitions;
+mod fetches;
 mod http;
 mod json;
 mod list;
@@ -41,7 +42,9 @@ pub use settings::{
 
 use audit::Audit;
 use courser_broker::admin::Admin;
+use fetches::Fetches;
 use http::places::Places;
+use list::Sweeps;
 use login::Logins;
 use rates::Rates;
 use routes::Routes;
@@ -75,6 +78,8 @@ pub struct Api {
     pub(crate) sessions: Sessions,
     pub(crate) routes: Routes,
     pub(crate) rates: Rates,
+    pub(crate) sweeps: Sweeps,
+    pub(crate) fetches: Fetches,
     pub(crate) answers: Arc<Semaphore>,
     pub(crate) places: Arc<Places>,
     pub(crate) followers: Arc<Semaphore>,
@@ -93,6 +98,8 @@ impl Api {
             settings,
             routes: Routes::new(api::TABLE),
             rates: Rates::default(),
+            sweeps: Sweeps::default(),
+            fetches: Fetches::default(),
             answers: Arc::new(Semaphore::new(ANSWERS_MAX)),
             places: Arc::default(),
             followers: Arc::new(Semaphore::new(FOLLOWERS_MAX)),

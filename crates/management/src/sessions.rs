@@ -10,7 +10,7 @@ use crate::caller::Caller;
 use crate::refusal::Refusal;
 use courser_auth::{Grant, Login, PasswordHash, User};
 use hyper::HeaderMap;
-use hyper::header::{COOKIE, HeaderName};
+use hyper::header::{COOKIE, HOST, HeaderName};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -20,7 +20,8 @@ use std::sync::Arc;
 
 /// The header without which nothing is changed in a session.
 pub(crate) const CHANGE_HEADER: HeaderName = HeaderName::from_static("x-courser-csrf");
-/// The name of the cookie.
+/// How the name of the cookie begins. Browsers send cookies to all ports of a host: the port that they
+/// ask at follows, so that brokers on one machine don't end each other's sessions.
 const COOKIE_NAME: &str = "courser_session";
 /// Sessions at the same time; the one that is unused for longest gives way.
 const SESSIONS_MAX: usize = 1000;
@@ -138,20 +139,34 @@ impl Session {
 }
 
 /// The header that gives a browser the cookie, or takes it back if there is no secret.
-pub(crate) fn set_cookie(secret: Option<&str>, is_tls: bool, path_prefix: &str) -> String {
+pub(crate) fn set_cookie(
+    headers: &HeaderMap,
+    secret: Option<&str>,
+    is_tls: bool,
+    path_prefix: &str,
+) -> String {
+    let name = cookie_name(headers);
     let path = if path_prefix.is_empty() { "/" } else { path_prefix };
     let secure = if is_tls { "; Secure" } else { "" };
     let ends = if secret.is_none() { "; Max-Age=0" } else { "" };
     let secret = secret.unwrap_or_default();
-    format!("{COOKIE_NAME}={secret}; Path={path}; HttpOnly; SameSite=Strict{secure}{ends}")
+    format!("{name}={secret}; Path={path}; HttpOnly; SameSite=Strict{secure}{ends}")
+}
+
+/// The name of the cookie for whom a request asks.
+fn cookie_name(headers: &HeaderMap) -> String {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let port = host.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+    port.map_or_else(|| COOKIE_NAME.to_owned(), |port| format!("{COOKIE_NAME}_{port}"))
 }
 
 fn secret_of(headers: &HeaderMap) -> Option<&str> {
+    let wanted = cookie_name(headers);
     let lists = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut cookies = lists.flat_map(|list| list.split(';'));
     cookies.find_map(|cookie| {
         let (name, value) = cookie.trim().split_once('=')?;
-        (name == COOKIE_NAME).then_some(value)
+        (name == wanted).then_some(value)
     })
 }
 
@@ -175,12 +190,14 @@ impl fmt::Debug for Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hyper::header::HeaderValue;
 
     #[test]
     fn cookies_are_for_this_broker_only() {
-        let cookie = set_cookie(Some("x"), true, "");
+        let headers = HeaderMap::new();
+        let cookie = set_cookie(&headers, Some("x"), true, "");
         assert_eq!(cookie, "courser_session=x; Path=/; HttpOnly; SameSite=Strict; Secure");
-        let gone = set_cookie(None, false, "/mq");
+        let gone = set_cookie(&headers, None, false, "/mq");
         assert_eq!(gone, "courser_session=; Path=/mq; HttpOnly; SameSite=Strict; Max-Age=0");
     }
 
@@ -190,6 +207,28 @@ mod tests {
         headers.append(COOKIE, "a=b; courser_session=s; c=d".parse().expect("a value"));
         assert_eq!(secret_of(&headers), Some("s"));
         assert_eq!(secret_of(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn each_port_of_a_host_has_a_cookie_of_its_own() {
+        let to = |host: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, HeaderValue::from_static(host));
+            let cookies = "courser_session=no; courser_session_15672=a; courser_session_15673=b";
+            headers.insert(COOKIE, HeaderValue::from_static(cookies));
+            headers
+        };
+        for (host, secret) in [
+            ("broker:15672", "a"),
+            ("[::1]:15673", "b"),
+            ("broker", "no"),
+            ("[fe80::]", "no"),
+            ("broker:x; Path=/", "no"),
+        ] {
+            assert_eq!(secret_of(&to(host)), Some(secret), "{host}");
+        }
+        let cookie = set_cookie(&to("broker:15673"), Some("x"), false, "");
+        assert!(cookie.starts_with("courser_session_15673=x; "), "{cookie}");
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub struct Settings {
     pub log: Arc<LogLines>,
     /// Logins over AMQP.
     pub amqp_logins: Arc<dyn Fn() -> LoginCounts + Send + Sync>,
+    /// Begins to count these anew.
+    pub forget_amqp_logins: Arc<dyn Fn() + Send + Sync>,
     /// The certificates in use.
     pub certificates: Arc<dyn Fn() -> Vec<Certificate> + Send + Sync>,
     /// The cluster that the broker is a node of, if it is one.

@@ -98,6 +98,12 @@ impl Logins {
         (self.succeeded.load(Ordering::Relaxed), self.failed.load(Ordering::Relaxed))
     }
 
+    /// Forgets these counts.
+    pub fn forget_counts(&self) {
+        self.succeeded.store(0, Ordering::Relaxed);
+        self.failed.store(0, Ordering::Relaxed);
+    }
+
     /// Counts what a login has come to.
     pub fn count<T, E>(&self, decided: &Result<T, E>) {
         let counter = if decided.is_ok() { &self.succeeded } else { &self.failed };

@@ -48,7 +48,8 @@ pub(crate) fn api(
         listeners,
         settings: config.without_secrets(),
     };
-    let (acceptor, logins) = (around.acceptor.clone(), Arc::clone(shared));
+    let acceptor = around.acceptor.clone();
+    let (logins, forgotten) = (Arc::clone(shared), Arc::clone(shared));
     let certificates =
         move || acceptor.as_ref().map(|acceptor| acceptor.certificates()).unwrap_or_default();
     let websocket = config.management.websocket.then(|| websocket::serve(shared, stop));
@@ -59,6 +60,7 @@ pub(crate) fn api(
             let (succeeded, failed) = logins.logins.counts();
             LoginCounts { succeeded, failed }
         }),
+        forget_amqp_logins: Arc::new(move || forgotten.logins.forget_counts()),
         certificates: Arc::new(certificates),
         accounts: Arc::clone(shared.broker.accounts()),
         log_in: log_in(shared),

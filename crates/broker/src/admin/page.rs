@@ -159,13 +159,13 @@ impl<V: View<Item: Named>> Listing<V> {
     }
 
     /// A part of the list in another order than its own: that of a key, which is made of every item that
-    /// the filter lets through, and should be cheap. Items with the same key stay as they are. Begins at
-    /// the rank in this order.
+    /// the filter lets through, and should be cheap; items without one are left out. Items with the same
+    /// key stay as they are. Begins at the rank in this order.
     pub(super) fn page_by_key<K: Ord>(
         &self,
         request: &PageRequest<'_>,
         is_reversed: bool,
-        mut key: impl FnMut(&V::Group, &V::Item) -> K,
+        mut key: impl FnMut(&V::Group, &V::Item) -> Option<K>,
     ) -> Page<V> {
         let first = match request.start {
             Start::Rank(rank) => rank,
@@ -175,8 +175,10 @@ impl<V: View<Item: Named>> Listing<V> {
         for (rank, (group, item)) in self.starting_at(0).enumerate() {
             let is_wanted =
                 |filter: &dyn Fn(&str) -> bool| filter(&String::from_utf8_lossy(item.name()));
-            if request.filter.is_none_or(is_wanted) {
-                keys.push((key(&group.group, item), rank));
+            if request.filter.is_none_or(is_wanted)
+                && let Some(key) = key(&group.group, item)
+            {
+                keys.push((key, rank));
             }
         }
         let filtered = keys.len();

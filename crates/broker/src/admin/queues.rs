@@ -77,9 +77,29 @@ impl QueueGlance<'_> {
         QueueType::of(&self.queue.settings.arguments).name()
     }
 
+    /// Unique among all queues of the broker as long as it runs.
+    pub fn id(&self) -> u64 {
+        self.queue.id
+    }
+
     /// Survives a restart of the broker.
     pub fn is_durable(&self) -> bool {
         self.queue.settings.durable
+    }
+
+    /// Is deleted with its last consumer.
+    pub fn is_auto_delete(&self) -> bool {
+        self.queue.settings.auto_delete
+    }
+
+    /// Belongs to one connection.
+    pub fn is_exclusive(&self) -> bool {
+        self.queue.settings.exclusive_owner.is_some()
+    }
+
+    /// The policy that applies to it.
+    pub fn policy(&self) -> Option<String> {
+        self.vhost.policy_of_queue(self.queue)
     }
 
     /// What it holds.
@@ -100,12 +120,13 @@ impl QueueGlance<'_> {
 
 impl Listing<QueueView> {
     /// A part of the list in another order than its own, that of a key. It is made of every queue that
-    /// the filter lets through. Queues with the same key stay as they are.
+    /// the filter lets through; those without one are left out. Queues with the same key stay as they
+    /// are.
     pub fn page_by<K: Ord>(
         &self,
         request: &PageRequest<'_>,
         is_reversed: bool,
-        key: impl Fn(&QueueGlance<'_>) -> K,
+        mut key: impl FnMut(&QueueGlance<'_>) -> Option<K>,
     ) -> Page<QueueView> {
         self.page_by_key(request, is_reversed, |vhost, queue| key(&QueueGlance { vhost, queue }))
     }

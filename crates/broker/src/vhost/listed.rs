@@ -56,6 +56,13 @@ impl Vhost {
         }
     }
 
+    /// The name of the policy that counts for a queue.
+    pub(crate) fn policy_of_queue(&self, queue: &Queue) -> Option<String> {
+        let policies = self.policies.read();
+        let queue_type = QueueType::of(&queue.settings.arguments);
+        policies.of_queue(queue.name.as_bytes(), queue_type).0.map(|policy| policy.name.clone())
+    }
+
     /// The name of the policy that counts for an exchange.
     pub(crate) fn policy_of_exchange(&self, exchange: &Exchange) -> Option<String> {
         let policies = self.policies.read();

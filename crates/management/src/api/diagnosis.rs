@@ -232,7 +232,7 @@ fn attention(call: &Call) -> Outcome {
     let waiting = queues.page_by(&request, true, |queue| {
         let status = queue.status();
         let unattended = if status.consumers == 0 { status.ready } else { 0 };
-        (queue.is_paused(), unattended)
+        Some((queue.is_paused(), unattended))
     });
     findings.extend(waiting.items.iter().filter_map(of_queue));
     answered(&findings)

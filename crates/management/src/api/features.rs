@@ -37,14 +37,14 @@ pub(crate) const ROUTES: &[Route] = &[
         pattern: "/api/auth/attempts/{node}",
         needs: Needs::Administrator,
         handler: forget,
-        doc: "Begins to count logins over HTTP anew.",
+        doc: "Begins to count logins anew, those over AMQP too.",
     },
     Route {
         method: Verb::Delete,
         pattern: "/api/auth/attempts/{node}/source",
         needs: Needs::Administrator,
         handler: forget,
-        doc: "Begins to count logins over HTTP anew.",
+        doc: "Begins to count logins anew, those over AMQP too.",
     },
 ];
 
@@ -78,5 +78,6 @@ fn sources(call: &Call) -> Outcome {
 fn forget(call: &Call) -> Outcome {
     is_this(call)?;
     call.api.logins.reset();
+    (call.api.settings.forget_amqp_logins)();
     Ok(Reply::done())
 }

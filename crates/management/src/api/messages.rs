@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use courser_auth::{Resource, Right};
-use courser_broker::admin::{Fault, GetMode, MessageView, NewMessage, Published};
+use courser_broker::admin::{Fault, GetMode, MESSAGES_MAX, MessageView, NewMessage, Published};
 use courser_codec::{ContentHeader, OwnedProperties, Properties, ShortString};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -34,6 +34,10 @@ pub(crate) const ROUTES: &[Route] = &[
 
 /// How long a message may take to be as safe as its properties ask for.
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(30);
+/// Bytes of an answer with all messages that one request takes.
+const TAKEN_BYTES_MAX: usize = 128 << 20;
+/// Bytes of a message in an answer besides its payload, as a rule.
+const FRAMING_BYTES: usize = 4096;
 
 fn publish(call: &Call) -> Outcome {
     let (vhost, exchange) = (call.text("vhost")?, call.exchange("exchange"));
@@ -170,6 +174,12 @@ impl Taking {
         let truncate = size("truncate")?.unwrap_or(usize::MAX);
         Ok(Taking { count, mode, always_base64, truncate })
     }
+
+    /// The most that the answer is likely to be.
+    fn bytes_max(&self) -> usize {
+        let each = self.truncate.saturating_mul(2).saturating_add(FRAMING_BYTES);
+        each.saturating_mul(self.count.min(MESSAGES_MAX)).min(TAKEN_BYTES_MAX)
+    }
 }
 
 fn get(call: &Call) -> Outcome {
@@ -180,11 +190,12 @@ fn get(call: &Call) -> Outcome {
     checked.map_err(|reason| Refusal::not_authorised(format!("ACCESS_REFUSED - {reason}")))?;
     let before =
         call.admin().queue(vhost, queue).map_err(|_| Refusal::missing("queue_not_found"))?;
+    let fetch = call.api.fetches.begin(taking.bytes_max())?;
     let taken = call.admin().get(vhost, queue, taking.count, taking.mode, taking.truncate)?;
     let left = before.ready;
     let shown = taken.iter().enumerate();
     let list = shown.map(|(nth, message)| object(message, left.saturating_sub(nth + 1), &taking));
-    Ok(Reply::json(&list.collect::<Vec<Value>>()))
+    Ok(fetch.reply(&list.collect::<Vec<Value>>()))
 }
 
 fn object(message: &MessageView, left: usize, taking: &Taking) -> Value {

@@ -123,6 +123,7 @@ fn messages(call: &Call) -> Outcome {
     let count = count.min(MESSAGES_MAX);
     let always_base64 = call.query("encoding") == Some("base64");
     let search = Search::new(call.query("contains"), call.query("header"));
+    let fetch = call.api.fetches.begin(SHOWN_BYTES_MAX * 2)?;
     let (mut found, mut shown_bytes, mut looked_at) = (Vec::new(), 0, 0);
     let mut is_end = false;
     while found.len() < count
@@ -151,7 +152,7 @@ fn messages(call: &Call) -> Outcome {
         }
     }
     let next = (!is_end).then_some(first.saturating_add(looked_at));
-    Ok(Reply::json(&json!({ "messages": found, "looked_at": looked_at, "next": next })))
+    Ok(fetch.reply(&json!({ "messages": found, "looked_at": looked_at, "next": next })))
 }
 
 pub(super) fn object(message: &MessageView, offset: u64, always_base64: bool) -> Value {

@@ -3,7 +3,7 @@
 use super::{consumers, get, stats};
 use crate::call::{Call, Outcome};
 use crate::json::{Fields, from_table, name};
-use crate::list::paged;
+use crate::list::{paged, state_name};
 use crate::rates::{Range, put_counters};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -117,7 +117,7 @@ fn definition(call: &Call, queue: &QueueView, fields: &mut Fields) {
         .put("auto_delete", queue.auto_delete)
         .put("exclusive", queue.exclusive_owner.is_some())
         .put("node", call.api.settings.node.name.as_str())
-        .put("state", if queue.paused { "paused" } else { "running" })
+        .put("state", state_name(queue.paused))
         .put("internal", false)
         .put("internal_owner", false)
         .put_with("arguments", || arguments(queue))

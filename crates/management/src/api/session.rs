@@ -35,14 +35,15 @@ fn log_in(call: &Call) -> Outcome {
     let user = call.admin().accounts().user(caller.name()).cloned();
     let user = user.filter(|_| caller.grant.is_none()).unwrap_or_else(|| caller.user.clone());
     let secret = call.api.sessions.begin(&user, caller.grant.clone(), call.api.now_ms())?;
-    let cookie = set_cookie(Some(&secret), call.is_tls, &web.path_prefix);
+    let cookie = set_cookie(&call.headers, Some(&secret), call.is_tls, &web.path_prefix);
     tracing::info!(user = caller.name(), peer = %call.peer, "session begun");
     Ok(who(call)?.with_header(SET_COOKIE, &cookie))
 }
 
 fn log_out(call: &Call) -> Outcome {
     call.api.sessions.end(&call.headers);
-    let cookie = set_cookie(None, call.is_tls, &call.api.settings.web.path_prefix);
+    let path_prefix = &call.api.settings.web.path_prefix;
+    let cookie = set_cookie(&call.headers, None, call.is_tls, path_prefix);
     Ok(Reply::done().with_header(SET_COOKIE, &cookie))
 }
 

@@ -3,20 +3,28 @@
 //! A whole list is written item by item. A page in the order of vhost and name looks at its own items
 //! only; any other order needs all of them once.
 
+mod only;
 mod order;
 mod page;
 mod queues;
+mod sweeps;
 
+use crate::Api;
 use crate::call::{Call, Outcome};
 use crate::json::{Columns, Fields};
+use crate::refusal::Refusal;
 use crate::reply::{Reply, Rows};
 use courser_broker::admin::{
     ConnectionView, ExchangeView, Listing, Page, PageRequest, QueueView, Start,
 };
+use only::Only;
 use order::{Key, Order};
 use page::PageOf;
 use serde_json::{Value, json};
 use std::io;
+
+pub(crate) use queues::state_name;
+pub(crate) use sweeps::Sweeps;
 
 /// Items that are looked at before somebody else has a turn.
 const ROWS_AT_ONCE: usize = 100;
@@ -42,13 +50,20 @@ pub(crate) trait Source: Send + 'static {
     /// The name that a filter looks at.
     fn name(item: &Self::Item) -> String;
 
-    /// A page in another order than its own, if that can be had without a look at all of every item.
-    fn page_in(&self, _request: &PageRequest<'_>, _order: &Order) -> Option<Page<Self::Item>> {
+    /// A page in another order than its own, or of some items only, if that can be had without a look at
+    /// all of every item.
+    fn page_in(
+        &self,
+        _request: &PageRequest<'_>,
+        _order: Option<&Order>,
+        _only: &Only,
+        _api: &Api,
+    ) -> Option<Page<Self::Item>> {
         None
     }
 }
 
-type PageIn<V> = fn(&Listing<V>, &PageRequest<'_>, &Order) -> Option<Page<V>>;
+type PageIn<V> = fn(&Listing<V>, &PageRequest<'_>, Option<&Order>, &Only, &Api) -> Option<Page<V>>;
 
 macro_rules! source {
     ($($view:ty: $name:expr, $page_in:expr;)*) => {
@@ -72,9 +87,15 @@ macro_rules! source {
                 name(item)
             }
 
-            fn page_in(&self, request: &PageRequest<'_>, order: &Order) -> Option<Page<$view>> {
+            fn page_in(
+                &self,
+                request: &PageRequest<'_>,
+                order: Option<&Order>,
+                only: &Only,
+                api: &Api,
+            ) -> Option<Page<$view>> {
                 let page_in: PageIn<$view> = $page_in;
-                page_in(self, request, order)
+                page_in(self, request, order, only, api)
             }
         })*
     };
@@ -82,8 +103,8 @@ macro_rules! source {
 
 source! {
     QueueView: |queue| crate::json::name(&queue.name), queues::page_in;
-    ExchangeView: |exchange| crate::json::name(&exchange.name), |_, _, _| None;
-    ConnectionView: |connection| connection.name.clone(), |_, _, _| None;
+    ExchangeView: |exchange| crate::json::name(&exchange.name), |_, _, _, _, _| None;
+    ConnectionView: |connection| connection.name.clone(), |_, _, _, _, _| None;
 }
 
 /// Items that are all there.
@@ -149,20 +170,7 @@ where
     match PageOf::asked(call)? {
         None => whole(call, source, render),
         Some(page) => {
-            let order = Order::asked(call);
-            let quick = order.as_ref().map(|order| page.in_order(&source, order)).transpose()?;
-            let chosen = match (order, quick.flatten()) {
-                (None, _) => page.of(&source)?,
-                (Some(_), Some(chosen)) => chosen,
-                (Some(order), None) => {
-                    let filter = page.filter();
-                    let all = source.items();
-                    let wanted =
-                        all.filter(|item| filter.as_ref().is_none_or(|f| f(&S::name(item))));
-                    let sorted = sorted(wanted.collect(), &order, &render);
-                    page.of_sorted(sorted, source.len())?
-                }
-            };
+            let chosen = chosen(call, &page, &source, &render)?;
             let columns = call.columns();
             let items: Vec<Value> =
                 chosen.items.iter().map(|item| object(item, &columns, &render)).collect();
@@ -177,6 +185,33 @@ where
             })))
         }
     }
+}
+
+/// The items of a page.
+fn chosen<S: Source>(
+    call: &Call,
+    page: &PageOf,
+    source: &S,
+    render: &impl Fn(&S::Item, &mut Fields),
+) -> Result<Page<S::Item>, Refusal> {
+    let (order, only) = (Order::asked(call), Only::asked(call)?);
+    if order.is_none() && only.is_everything() {
+        return page.of(source);
+    }
+    if let Some(quick) = page.in_order(source, order.as_ref(), &only, &call.api)? {
+        return Ok(quick);
+    }
+    let (filter, columns) = (page.filter(), only.columns());
+    let all = source.items();
+    let named = all.filter(|item| filter.as_ref().is_none_or(|filter| filter(&S::name(item))));
+    let wanted = named
+        .filter(|item| only.is_everything() || only.lets_through(item, &columns, render))
+        .collect();
+    let sorted = match &order {
+        Some(order) => sorted(wanted, order, render),
+        None => wanted,
+    };
+    page.of_sorted(sorted, source.len())
 }
 
 /// Answers with all of a list.

@@ -1,7 +1,9 @@
 //! Pages (`page`, `page_size`) of what a filter lets through (`name`, `use_regex`).
 
 use super::Source;
+use super::only::Only;
 use super::order::Order;
+use crate::Api;
 use crate::call::Call;
 use crate::refusal::Refusal;
 use courser_auth::Pattern;
@@ -89,16 +91,18 @@ impl PageOf {
         Ok(page)
     }
 
-    /// The page of a list in another order, if the list can be sorted by that quickly.
+    /// The page of a list in another order or of some items only, if that can be had quickly.
     pub fn in_order<S: Source>(
         &self,
         source: &S,
-        order: &Order,
+        order: Option<&Order>,
+        only: &Only,
+        api: &Api,
     ) -> Result<Option<Page<S::Item>>, Refusal> {
         let filter = self.filter();
         let filter = filter.as_ref().map(|filter| filter as &dyn Fn(&str) -> bool);
-        let start = Start::Rank(self.first());
-        let page = source.page_in(&PageRequest { start, limit: self.size, filter }, order);
+        let request = PageRequest { start: Start::Rank(self.first()), limit: self.size, filter };
+        let page = source.page_in(&request, order, only, api);
         page.map(|page| self.check_range(page.filtered).map(|()| page)).transpose()
     }
 

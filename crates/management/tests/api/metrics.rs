@@ -204,6 +204,10 @@ async fn what_has_happened_is_counted() {
     let attempts = broker.get(&path).await.json();
     let over_amqp = (&attempts[0]["protocol"], &attempts[0]["auth_attempts_succeeded"]);
     assert_eq!(over_amqp, (&"amqp091".into(), &1.into()), "{attempts}");
+    assert_eq!(broker.send("DELETE", &path, "").await.status, 204);
+    let attempts = broker.get(&path).await.json();
+    let over_amqp = (&attempts[0]["auth_attempts"], &attempts[1]["auth_attempts"]);
+    assert_eq!(over_amqp, (&0.into(), &1.into()), "{attempts}");
     for some in ["rabbitmq_connection_incoming_bytes_total", "rabbitmq_io_sync_ops_total"] {
         assert!(metrics.value(some) > 0.0, "{some}");
     }
