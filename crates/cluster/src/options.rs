@@ -30,7 +30,9 @@ impl Options {
             seed: node.0,
             election_ticks: 10,
             heartbeat_ticks: 2,
-            packet_bytes: 1 << 20,
+            // Together what is read at once for a follower that catches up, by the thread that also has to say that
+            // this node leads.
+            packet_bytes: 128 << 10,
             packets_in_flight: 256,
             uncommitted_bytes: 256 << 20,
         }

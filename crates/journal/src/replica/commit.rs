@@ -142,11 +142,14 @@ impl Core {
     }
 
     /// A checkpoint that starts behind the entry `base` counts: entries that only the one before the last
-    /// needed can't be read any more. A follower counts what is live by checkpoints alone.
+    /// needed can't be read any more, unless a copy is being sent, whose receiver goes on with them. A follower counts
+    /// what is live by checkpoints alone.
     pub fn checkpoint_counts(&self, start: Lsn, base: Base, live: &mut dyn FnMut(EachLive<'_>)) {
         let Some(replica) = &self.replica else { return };
         let before = std::mem::replace(&mut *replica.latest_base.lock(), base);
-        replica.entries.lock().trim(before);
+        if !self.is_pinned() {
+            replica.entries.lock().trim(before);
+        }
         if replica.epoch() == FOLLOWS {
             self.count(live, Some(start));
         }

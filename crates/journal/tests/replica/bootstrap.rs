@@ -183,6 +183,29 @@ fn what_is_being_sent_stays_as_it_is() {
 }
 
 #[test]
+fn what_follows_a_copy_can_be_read_until_it_is_dropped() {
+    let copy = sender();
+    let bootstrap = copy.replica().bootstrap().unwrap();
+    let upto = bootstrap.upto().index;
+    copy.replica().commit(58).unwrap();
+    let checkpoint = |index: usize| {
+        let start = copy.entries[index].end();
+        let made = copy.replica().checkpoint(start, &mut |_| {}, &mut |out| out.write_all(&[1]));
+        made.unwrap();
+        copy.replica().maintain_once();
+    };
+    for index in [52, 54, 56] {
+        checkpoint(index);
+    }
+    assert!(copy.replica().first().index <= upto, "the receiver could not go on");
+    let behind = copy.replica().read(upto + 1, 58, u64::MAX).unwrap();
+    assert_eq!(behind.first().map(|entry| entry.id.index), Some(upto + 1));
+    drop(bootstrap);
+    checkpoint(57);
+    assert!(copy.replica().first().index > upto, "nothing was trimmed afterwards");
+}
+
+#[test]
 fn while_appends_are_paused_a_note_can_be_placed() {
     let copy = leading(&[]);
     let (replica, lead) = (copy.replica(), copy.lead.as_ref().unwrap());

@@ -4,10 +4,11 @@
 
 use super::Slot;
 use courser_cluster::transport::{Endpoint, Purpose, Stream};
-use courser_cluster::{CopySink, MemberConfig};
+use courser_cluster::{CopySink, MemberConfig, NodeId};
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Handle;
 
@@ -16,9 +17,16 @@ const CHUNK_BYTES_MAX: usize = 2 << 20;
 /// How long the other node may take for a chunk, also to read it from its disk.
 const CHUNK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Sends a copy to a node that has asked for one, if this one leads. Blocks.
+/// How long a node may take from the end of its copy until it follows.
+const FOLLOW_TIMEOUT: Duration = Duration::from_secs(60);
+/// How often is looked whether it does: it follows when it has what was the log's end the time before.
+const FOLLOW_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Sends a copy to a node that has asked for one, if this one leads, and keeps the log from there on until that node follows:
+/// under load, what comes next would else be gone before the copy is opened. Blocks.
 pub(super) fn send(
     slot: &Slot,
+    to: NodeId,
     note: &str,
     stream: Stream,
     runtime: &Handle,
@@ -40,7 +48,25 @@ pub(super) fn send(
         stream.write_u32_le(0).await?;
         stream.shutdown().await
     };
-    runtime.block_on(within(ending)).map_err(|error| error.to_string())
+    runtime.block_on(within(ending)).map_err(|error| error.to_string())?;
+    wait_until_it_follows(slot, to);
+    Ok(())
+}
+
+/// Returns as well when this node leads no more, or the other one takes too long.
+fn wait_until_it_follows(slot: &Slot, node: NodeId) {
+    let until = Instant::now() + FOLLOW_TIMEOUT;
+    let mut end_before = None;
+    while Instant::now() < until {
+        let Some(status) = slot.load().as_ref().map(|member| member.status()) else { return };
+        let found = status.followers.iter().find(|follower| follower.node == node);
+        match (found, end_before) {
+            (None, _) => return,
+            (Some(follower), Some(end)) if follower.matched >= end => return,
+            _ => end_before = Some(status.last),
+        }
+        thread::sleep(FOLLOW_INTERVAL);
+    }
 }
 
 /// Takes a copy from the node at `address`, if that leads. Blocks.

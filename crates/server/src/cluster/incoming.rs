@@ -33,7 +33,7 @@ impl Incoming for Switch {
         let (member, runtime) = (Arc::clone(&self.member), Handle::current());
         tokio::task::spawn_blocking(move || {
             tracing::info!(node = from.name, "the node wants a copy of the log");
-            match copies::send(&member, &note, stream, &runtime) {
+            match copies::send(&member, from.node, &note, stream, &runtime) {
                 Ok(()) => tracing::info!(node = from.name, "the node has a copy of the log"),
                 Err(why) => {
                     tracing::info!(node = from.name, why, "the node got no copy of the log")

@@ -164,6 +164,50 @@ async fn what_is_confirmed_through_one_node_is_served_by_the_others_when_the_lea
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_was_away_catches_up_while_others_publish_as_much_as_they_can() {
+    let mut three = Three::start().await;
+    let leader = three.wait_for_leader().await;
+    let follower = (leader + 1) % 3;
+    let name = three.node(follower).name();
+    let connection = connect(three.node(leader)).await;
+    let (ends, ending) = tokio::sync::watch::channel(false);
+    // More than the log keeps, all the time.
+    let publishing = tokio::spawn(async move {
+        let channel = connection.open_channel().await.expect("a channel");
+        channel.queue_declare("busy", QueueOptions::durable()).await.expect("a queue");
+        channel.confirm_select().await.expect("confirms");
+        let body = [0; 64 << 10];
+        while !*ending.borrow() {
+            let mut confirms = Vec::new();
+            for _ in 0..16 {
+                let message = Outgoing::new(&body).persistent();
+                confirms.push(channel.publish("", "busy", message).await.expect("published"));
+            }
+            for confirm in confirms {
+                assert!(confirm.await.expect("a confirm").is_ack());
+            }
+            channel.queue_purge("busy").await.expect("a queue");
+        }
+    });
+    let gone = three.nodes[follower].take().expect("a follower");
+    gone.stop().await.expect("a clean stop");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let config = three.configs[follower].clone();
+    let back = Node::start_on(config, Inherited::default()).await.expect("a node");
+    three.nodes[follower] = Some(back);
+    wait_until("a follower that lacks next to nothing", async || {
+        let status = three.node(leader).status();
+        let mut members = status["members"].as_array().expect("members").iter();
+        let found = members.find(|one| one["name"] == *name).expect("the follower");
+        found["connected"] == true && found["lag_entries"].as_u64().is_some_and(|lag| lag < 20)
+    })
+    .await;
+    ends.send_replace(true);
+    publishing.await.expect("a publisher");
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn every_node_answers_over_http() {
     let three = Three::start().await;
     let leader = three.wait_for_leader().await;
