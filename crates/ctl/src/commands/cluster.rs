@@ -20,10 +20,13 @@ const FAILURES_MAX: u32 = 20;
 
 pub(super) const COMMANDS: &[Spec] = &[Spec {
     name: "cluster",
-    about: "The cluster: status, add ADDRESS, remove NODE, transfer-leader [NODE], drain NODE, resume NODE",
+    about: "The cluster: status, add ADDRESS, remove NODE, transfer-leader [NODE], drain [NODE], resume NODE",
     arguments: &[
         required("action", "status, add, remove, transfer-leader, drain or resume"),
-        optional("what", "For add, the node's address as host:port; otherwise its name"),
+        optional(
+            "what",
+            "For add, the node's address as host:port; otherwise its name. drain alone takes the node that it asks",
+        ),
         option("group", "drain: connections to close at a time, 1 to 250 [default: 100]"),
         option("pause-ms", "drain: milliseconds between two groups, 0 to 60000 [default: 1000]"),
     ],
@@ -48,11 +51,13 @@ fn run(session: &mut Session, input: &Input) -> Result<Output, Failure> {
         ("remove", Some(node)) => remove(session, node),
         ("transfer-leader", to) => transfer(session, to),
         ("drain", Some(node)) => drain(session, input, node),
+        ("drain", None) => {
+            let status = session.client.get("/api/cluster")?;
+            drain(session, input, status["node"].as_str().unwrap_or_default())
+        }
         ("resume", Some(node)) => resume(session, node),
         ("add", None) => Err(Failure::usage("add needs the node's address, as host:port")),
-        ("remove" | "drain" | "resume", None) => {
-            Err(Failure::usage("remove, drain and resume need a node's name"))
-        }
+        ("remove" | "resume", None) => Err(Failure::usage("remove and resume need a node's name")),
         ("status", Some(_)) => Err(Failure::usage("status takes no further argument")),
         (other, _) => Err(Failure::usage(format_args!(
             "unknown action '{other}': use status, add, remove, transfer-leader, drain or resume"
