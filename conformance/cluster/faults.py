@@ -1,7 +1,11 @@
 """What is done to the nodes of a cluster while clients work."""
 
 import random
+import shutil
 import time
+
+import pika
+from pika.adapters.utils.connection_workflow import AMQPConnectorException
 
 
 def kill_leader(cluster, seconds):
@@ -13,7 +17,7 @@ def kill_leader(cluster, seconds):
 
 
 def kill_follower(cluster, seconds):
-    node = random.choice([node for node in cluster.nodes if node is not cluster.leader()])
+    node = random.choice(cluster.followers())
     node.kill()
     time.sleep(seconds)
     cluster.start_node(node)
@@ -47,7 +51,7 @@ def pause_leader(cluster, seconds):
 
 
 def pause_follower(cluster, seconds):
-    node = random.choice([node for node in cluster.nodes if node is not cluster.leader()])
+    node = random.choice(cluster.followers())
     node.pause()
     time.sleep(seconds)
     node.resume()
@@ -70,12 +74,98 @@ def cut_all(cluster, seconds):
         node.proxy.mend()
 
 
+def cut_link(cluster, seconds):
+    """Two nodes do not reach each other, the third one reaches both. Every other time, one of the two leads."""
+    leader = cluster.leader()
+    others = [node for node in cluster.nodes if node is not leader]
+    one, other = random.choice([others[:2], [leader, random.choice(others)]])
+    one.proxy.cut(other.name)
+    other.proxy.cut(one.name)
+    time.sleep(seconds)
+    one.proxy.mend()
+    other.proxy.mend()
+
+
+def fill_disk(cluster, seconds):
+    """A node's disk has no space left; every other time it is that of the node that leads."""
+    node = next((node for node in cluster.nodes if node.disk), None)
+    if node is None:
+        print("   (left out: nothing may be mounted here, so that no disk can be filled)", flush=True)
+        return
+    if random.random() < 0.5 and cluster.leader() is not node:
+        cluster.order("PUT", "/api/cluster/leader", {"node": node.name})
+        time.sleep(0.5)
+    node.disk.fill()
+    write_much(cluster)
+    time.sleep(seconds)
+    node.disk.free()
+    if not node.is_running():
+        cluster.start_node(node)
+    cluster.wait_for_voter(node)
+
+
+def write_much(cluster):
+    """More than what a node has put by for its log, unless it is held back."""
+    try:
+        parameters = pika.ConnectionParameters("127.0.0.1", cluster.leader().amqp, blocked_connection_timeout=2, socket_timeout=5)
+        with pika.BlockingConnection(parameters) as connection:
+            channel = connection.channel()
+            channel.queue_declare("much", durable=True)
+            for _ in range(400):
+                channel.basic_publish("", "much", bytes(1 << 16), pika.BasicProperties(delivery_mode=2))
+            channel.queue_purge("much")
+    except (pika.exceptions.AMQPError, AMQPConnectorException, OSError) as error:
+        print(f"   (while the disk is full: {error!r})", flush=True)
+
+
+def flip_bytes(cluster, seconds):
+    """What a node has on its disk is damaged while it is off. It must not count on it: it takes a copy from another one, or does
+    not start and says why, and is replaced."""
+    node = random.choice(cluster.followers())
+    node.kill()
+    logs = sorted((node.data / "group").glob("*.log"))
+    flip(random.choice(logs[-3:]))
+    time.sleep(min(seconds, 1))
+    cluster.start_node(node)
+    if not cluster.wait_for_voter(node):
+        assert "damage" in node.log()[-2000:], f"node {node.name} ended without a word of the damage: {node.log()[-500:]}"
+        print(f"   (node {node.name} refuses to start with the damage, and is replaced)", flush=True)
+        replace(cluster, node)
+
+
+def flip(path):
+    """Eight bytes, where something is written."""
+    content = bytearray(path.read_bytes())
+    used = len(content.rstrip(b"\0"))
+    at = random.randrange(max(used - 8, 1))
+    content[at : at + 8] = bytes(octet ^ 0xFF for octet in content[at : at + 8])
+    path.write_bytes(content)
+
+
+def lose_folder(cluster, seconds):
+    """A node comes back with an empty disk, as a new one: the old one is removed, and it is added."""
+    node = random.choice(cluster.followers())
+    node.kill()
+    time.sleep(min(seconds, 1))
+    replace(cluster, node)
+
+
+def replace(cluster, node):
+    """As the documentation says."""
+    shutil.rmtree(node.data)
+    cluster.order("DELETE", f"/api/cluster/nodes/{node.name}")
+    cluster.start_node(node)
+    cluster.order("POST", "/api/cluster/nodes", {"address": node.address})
+    assert cluster.wait_for_voter(node), f"node {node.name}, that was added, has ended: {node.log()[-500:]}"
+
+
 def restart_one_by_one(cluster, _seconds):
     """As for a new version."""
     for node in cluster.nodes:
+        node.drain()
         node.end()
         cluster.start_node(node)
-        cluster.leader()
+        cluster.wait_for_voter(node)
 
 
 ALL = [
@@ -87,5 +177,9 @@ ALL = [
     pause_follower,
     cut_leader,
     cut_all,
+    cut_link,
+    fill_disk,
+    flip_bytes,
+    lose_folder,
     restart_one_by_one,
 ]

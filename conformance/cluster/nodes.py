@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import pathlib
 import signal
 import socket
@@ -19,12 +20,17 @@ def free_port():
 
 
 class Proxy:
-    """Passes on what other nodes say to one, until it is cut."""
+    """Passes on what other nodes say to one, until it is cut: for all of them, or for some."""
 
-    def __init__(self, target):
-        self.target = target
+    def __init__(self, target, whose):
+        """`whose` tells the node that connects from a port."""
+        self.target, self.whose = target, whose
         self.is_cut = False
-        self.open = set()
+        self.cut_for = set()
+        # Takes every piece that goes by.
+        self.tap = None
+        # Each with the node that it is of.
+        self.open = {}
         self.lock = threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -36,35 +42,52 @@ class Proxy:
                 incoming, _ = self.listener.accept()
             except OSError:
                 return
-            if self.is_cut:
-                incoming.close()
-                continue
             try:
+                node = self.whose(incoming.getpeername()[1], self.port)
+                if self.is_cut or node in self.cut_for:
+                    incoming.close()
+                    continue
                 outgoing = socket.create_connection(("127.0.0.1", self.target), timeout=5)
             except OSError:
                 incoming.close()
                 continue
             outgoing.settimeout(None)
             with self.lock:
-                self.open |= {incoming, outgoing}
+                self.open |= {incoming: node, outgoing: node}
+            ended = []
             for source, sink in ((incoming, outgoing), (outgoing, incoming)):
-                threading.Thread(target=self.carry, args=(source, sink), daemon=True).start()
+                threading.Thread(target=self.carry, args=(source, sink, ended), daemon=True).start()
 
-    def carry(self, source, sink):
+    def carry(self, source, sink, ended):
+        """One way. Closing a socket in which another thread waits would not end it for whoever is at its other end."""
+        how = socket.SHUT_WR
         try:
             while data := source.recv(65536):
+                if self.tap:
+                    self.tap(data)
                 sink.sendall(data)
         except OSError:
-            pass
-        for one in (source, sink):
-            with self.lock:
-                self.open.discard(one)
-            one.close()
-
-    def cut(self):
-        self.is_cut = True
+            how = socket.SHUT_RDWR
+        for one in (sink, source) if how == socket.SHUT_RDWR else (sink,):
+            try:
+                one.shutdown(how)
+            except OSError:
+                pass
         with self.lock:
-            open_now = list(self.open)
+            ended.append(source)
+            if len(ended) == 2:
+                for one in ended:
+                    self.open.pop(one, None)
+                    one.close()
+
+    def cut(self, node=None):
+        """For all nodes, or for this one."""
+        if node is None:
+            self.is_cut = True
+        else:
+            self.cut_for.add(node)
+        with self.lock:
+            open_now = [one for one, of in self.open.items() if node in (None, of)]
         for one in open_now:
             try:
                 one.shutdown(socket.SHUT_RDWR)
@@ -73,6 +96,7 @@ class Proxy:
 
     def mend(self):
         self.is_cut = False
+        self.cut_for.clear()
 
     def close(self):
         self.listener.close()
@@ -90,29 +114,109 @@ class UnixConnection(http.client.HTTPConnection):
         self.sock.connect(str(self.path))
 
 
+def request(path, method, what, body=None):
+    """The status and the text that the node with this socket answers; `None` and why, if it does not."""
+    connection = UnixConnection(path)
+    try:
+        connection.request(method, what, None if body is None else json.dumps(body))
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    except (OSError, http.client.HTTPException) as error:
+        return None, repr(error)
+    finally:
+        connection.close()
+
+
+def ask(path):
+    """What the node with this socket says of the cluster; nothing if it does not answer."""
+    status, text = request(path, "GET", "/api/cluster")
+    try:
+        return json.loads(text) if status == 200 else None
+    except ValueError:
+        return None
+
+
+def owner(nodes, port, to):
+    """The node whose process has a connection from this port to that one: what comes to a proxy does not say whose it is."""
+    inode = None
+    for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if [int(end.split(":")[1], 16) for end in fields[1:3]] == [port, to]:
+            inode = f"socket:[{fields[9]}]"
+    return next((node.name for node in nodes if node.is_running() and inode in handles(node.process.pid)), None)
+
+
+def handles(pid):
+    """What a process has open; whatever it closes meanwhile, or it ends, does not matter."""
+    folder, found = pathlib.Path(f"/proc/{pid}/fd"), set()
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return found
+    for name in names:
+        try:
+            found.add(os.readlink(folder / name))
+        except OSError:
+            pass
+    return found
+
+
+class SmallDisk:
+    """A file system in memory, in which a folder can be that is to run out of space."""
+
+    SIZE_BYTES = 256 << 20
+
+    def __init__(self, folder):
+        """Raises `OSError` where nothing may be mounted."""
+        self.folder = folder
+        command = ["mount", "-t", "tmpfs", "-o", f"size={self.SIZE_BYTES}", "courser-test", folder]
+        if subprocess.run(command, capture_output=True).returncode != 0:
+            raise OSError("nothing may be mounted here")
+
+    def fill(self):
+        """No byte is left."""
+        with open(self.folder / "filler", "wb", buffering=0) as filler:
+            for size in (1 << 20, 4096):
+                try:
+                    while True:
+                        filler.write(bytes(size))
+                except OSError:
+                    pass
+
+    def free(self):
+        (self.folder / "filler").unlink(missing_ok=True)
+
+    def close(self):
+        subprocess.run(["umount", "--lazy", self.folder], check=False)
+
+
 class Node:
-    def __init__(self, binary, folder, name):
+    def __init__(self, binary, folder, name, whose):
         self.binary, self.name = binary, name
         self.folder = pathlib.Path(folder) / name
         self.folder.mkdir()
         self.amqp, self.peers = free_port(), free_port()
-        self.proxy = Proxy(self.peers)
+        self.proxy = Proxy(self.peers, whose)
+        self.disk = None
+        # Settings besides, as variables of the environment.
+        self.settings = {}
         self.process = None
         self.is_stopped = False
 
     def start(self, join):
         log = open(self.folder.parent / f"{self.name}.log", "ab")
         environment = {
-            "COURSER_CLUSTER_ADVERTISE": f"127.0.0.1:{self.proxy.port}",
+            "COURSER_CLUSTER_ADVERTISE": self.address,
             "COURSER_MANAGEMENT_LISTEN": "none",
             "COURSER_METRICS_LISTEN": "none",
             # Small, so that a node that was away for some seconds may need a copy of the whole log.
             "COURSER_JOURNAL_SEGMENT_BYTES": str(1 << 20),
             "COURSER_JOURNAL_CHECKPOINT_AFTER_BYTES": str(1 << 20),
+            **self.settings,
         }
         arguments = ["--cluster-name", "nemesis", "--node-name", self.name]
         arguments += ["--cluster-listen", f"127.0.0.1:{self.peers}", "--join", join]
-        arguments += ["--listen", f"127.0.0.1:{self.amqp}", "--data-dir", str(self.folder / "data")]
+        arguments += ["--listen", f"127.0.0.1:{self.amqp}", "--data-dir", str(self.data)]
         # A socket's path has to be short: the broker runs where it is.
         self.process = subprocess.Popen(
             [self.binary, *arguments], env=environment, stdout=log, stderr=log
@@ -123,6 +227,14 @@ class Node:
         self.resume()
         self.process.kill()
         self.process.wait()
+
+    def drain(self):
+        """As an operator does before it is stopped; not every moment is good for that."""
+        command = [self.binary, "ctl", "--data-dir", str(self.data), "cluster", "drain"]
+        until = time.monotonic() + PATIENCE_S
+        while (done := subprocess.run(command, capture_output=True, text=True)).returncode != 0:
+            assert time.monotonic() < until, f"node {self.name} can't be drained: {done.stderr}"
+            time.sleep(0.5)
 
     def end(self):
         """Stops it in order."""
@@ -146,23 +258,34 @@ class Node:
     def is_running(self):
         return self.process is not None and self.process.poll() is None
 
+    @property
+    def data(self):
+        return self.folder / "data"
+
+    @property
+    def address(self):
+        """Where the others reach it."""
+        return f"127.0.0.1:{self.proxy.port}"
+
+    def log(self):
+        return (self.folder.parent / f"{self.name}.log").read_text(errors="replace")
+
     def status(self):
         """What the node says of the cluster; nothing if it does not answer."""
-        connection = UnixConnection(self.folder / "data" / "ctl.sock")
-        try:
-            connection.request("GET", "/api/cluster")
-            answer = connection.getresponse()
-            return json.loads(answer.read()) if answer.status == 200 else None
-        except (OSError, ValueError, http.client.HTTPException):
-            return None
-        finally:
-            connection.close()
+        return ask(self.data / "ctl.sock")
 
 
 class Cluster:
     def __init__(self, binary, folder, count):
-        self.nodes = [Node(binary, folder, name) for name in "abcdefg"[:count]]
-        self.join = ",".join(f"127.0.0.1:{node.proxy.port}" for node in self.nodes)
+        def whose(port, to):
+            return owner(self.nodes, port, to)
+
+        self.nodes = [Node(binary, folder, name, whose) for name in "abcdefg"[:count]]
+        self.join = ",".join(node.address for node in self.nodes)
+        try:
+            self.nodes[0].disk = SmallDisk(self.nodes[0].folder)
+        except OSError:
+            pass
 
     def start(self):
         for node in self.nodes:
@@ -187,8 +310,43 @@ class Cluster:
             time.sleep(0.1)
         raise AssertionError(f"no leader within {PATIENCE_S} s")
 
+    def order(self, method, what, body=None):
+        """Has the node that leads do something; its members may just be changing."""
+        until, answer = time.monotonic() + PATIENCE_S, None
+        while time.monotonic() < until:
+            answer = request(self.leader().data / "ctl.sock", method, what, body)
+            if answer[0] is not None and answer[0] < 300:
+                return
+            time.sleep(0.5)
+        raise AssertionError(f"{method} {what} was not done within {PATIENCE_S} s: {answer}")
+
+    def member(self, name):
+        """What the node that leads says of this one."""
+        members = (self.leader().status() or {}).get("members", [])
+        return next((one for one in members if one["name"] == name), None)
+
+    def followers(self):
+        leader = self.leader()
+        return [node for node in self.nodes if node is not leader]
+
+    def wait_for_voter(self, node):
+        """Until it votes, is connected and lacks next to nothing; false if its process ends."""
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until:
+            if not node.is_running():
+                return False
+            member = self.member(node.name) or {}
+            if member.get("role") == "follower" and member["connected"] and (member["lag_entries"] or 0) < 100:
+                return True
+            if member.get("role") == "leader":
+                return True
+            time.sleep(0.1)
+        raise AssertionError(f"node {node.name} did not catch up within {PATIENCE_S} s; its log ends {node.log()[-500:]}")
+
     def close(self):
         for node in self.nodes:
             if node.is_running():
                 node.kill()
             node.proxy.close()
+            if node.disk:
+                node.disk.close()
