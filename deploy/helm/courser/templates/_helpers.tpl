@@ -21,3 +21,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- define "courser.secret" -}}
 {{- .Values.auth.existingSecret | default (include "courser.name" .) -}}
 {{- end -}}
+
+{{- define "courser.clusterSecret" -}}
+{{- .Values.cluster.existingSecret | default (printf "%s-cluster" (include "courser.name" .)) -}}
+{{- end -}}
+
+{{/* Where the pods of a cluster reach each other: names that the headless service gives them. */}}
+{{- define "courser.join" -}}
+{{- $name := include "courser.name" . -}}
+{{- range $index := until (int .Values.cluster.replicas) -}}
+{{- if $index }},{{ end }}{{ printf "%s-%d.%s-pods.%s.svc:5680" $name $index $name $.Release.Namespace }}
+{{- end -}}
+{{- end -}}
