@@ -242,7 +242,12 @@ impl Journal {
 
     /// As [`Journal::failed`], and that this machine does not lead the log any more.
     pub fn failure(&self) -> Option<Failure> {
-        self.failed().cloned().or_else(|| self.core.deposed(self.epoch))
+        self.failed().cloned().or_else(|| self.deposed())
+    }
+
+    /// Why what is read may be another leader's: this machine does not lead the log any more.
+    pub fn deposed(&self) -> Option<Failure> {
+        self.core.deposed(self.epoch)
     }
 
     /// Makes everything durable, notes in the log that it ends here by intention, and stops the

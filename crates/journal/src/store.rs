@@ -372,7 +372,13 @@ impl Reader for LogReader {
             tracing::error!(%position, %error, "a message is lost");
             StoreError::Lost(error.to_string())
         };
-        let record = match self.journal.read(position.into(), &mut self.cache) {
+        let read = self.journal.read(position.into(), &mut self.cache);
+        // A leader that is deposed has lost nothing, and what it finds may be what the next one has put there. Asked behind
+        // the read, which may have come upon either.
+        if let Some(failure) = self.journal.deposed() {
+            return Err(StoreError::Failed(failure.to_string()));
+        }
+        let record = match read {
             Ok(record) => record,
             Err(error @ ReadError::Io { .. }) => return Err(StoreError::Failed(error.to_string())),
             Err(error) => return Err(lost(&error)),

@@ -5,9 +5,11 @@ use crate::{
     entries::leading,
 };
 use courser_journal::{
-    AppendError, AppendMode, Batch, Failure, Journal, Lsn, Options, ReadCache, RealDisk,
+    AppendError, AppendMode, Batch, Failure, Journal, JournalStore, Lsn, Options, ReadCache,
+    RealDisk,
     replica::{Entry, EntryId, EntryKind, Events, Identity, Replica},
 };
+use courser_store::{Location, Log, MessageRef, Messages, Record, StoreError, Sync};
 use std::{
     sync::{
         Arc, Condvar, Mutex,
@@ -105,6 +107,38 @@ fn a_deposed_leader_appends_nothing_and_is_told_of_nothing_that_is_durable() {
     let mut batch = Batch::new();
     batch.push(&[b"late"]);
     assert!(matches!(lead.append(&mut batch, SYNC), Err(AppendError::Deposed)));
+}
+
+/// Appends a message with this body, and says where it is.
+fn publish(store: &JournalStore, body: &[u8]) -> Location {
+    let message = MessageRef { address: b"\0\0", header: &[0; 14], body, ..MessageRef::default() };
+    let record = Record::Message { queues: &[1], holders: 1, message };
+    let mut locations = Vec::new();
+    store.append(&[record], Sync::Later, &mut locations).unwrap();
+    locations.remove(0)
+}
+
+#[test]
+fn a_deposed_leader_does_not_take_the_next_ones_messages_for_its_own() {
+    let (mut copy, mut next) = (leading(&[]), leading(&[]));
+    let store = |copy: &mut Copy| {
+        JournalStore::on_lead(Arc::new(copy.lead.take().unwrap()), Arc::default())
+    };
+    let (old, new) = (store(&mut copy), store(&mut next));
+    let (own, foreign) = (publish(&old, b"own message"), publish(&new, b"another one"));
+    assert_eq!(own.position(), foreign.position());
+    let mut reader = old.reader();
+    assert_eq!(reader.read(&own).unwrap().body, b"own message");
+
+    copy.replica().follow();
+    assert!(matches!(reader.read(&own), Err(StoreError::Failed(_))), "it is not lost");
+    let entry = next.replica().place(EntryId { term: 2, index: 2 }).unwrap().unwrap();
+    copy.replica().append(std::slice::from_ref(&entry)).unwrap();
+    copy.push(entry);
+    copy.flush();
+    for mut reader in [reader, old.reader()] {
+        assert!(matches!(reader.read(&own), Err(StoreError::Failed(_))));
+    }
 }
 
 #[test]
