@@ -81,7 +81,7 @@ async fn nobody_there_is_an_error_with_the_address() {
 async fn amqps_without_a_tls_stream_says_what_to_do() {
     let error = Connection::open("amqps://localhost").await.unwrap_err();
     assert!(matches!(error, Error::TlsStreamNeeded));
-    assert!(error.to_string().contains("Connection::open_on"));
+    assert!(error.to_string().contains("Connection::open_through"));
 }
 
 #[tokio::test]
