@@ -18,7 +18,7 @@ impl Inner {
     pub(super) async fn adopt(&self) -> Result<Formation, String> {
         tracing::info!("this node begins the cluster with the data in its folder");
         let (config, folder) = (self.config(), Arc::clone(&self.folder));
-        let adopting = tokio::task::spawn_blocking(move || {
+        let adopting = self.blocking(move || {
             let dir = folder.copy_dir()?;
             let mut told = Instant::now();
             let mut tell = |progress: Progress| {
@@ -42,7 +42,7 @@ impl Inner {
             })?;
             Ok::<_, courser_cluster::AdoptError>(formation)
         });
-        let adopted = adopting.await.map_err(|error| error.to_string())?;
+        let adopted = adopting.await?;
         let formation = adopted.map_err(|error| {
             format!("the data in the folder can't begin a cluster, and are as they were: {error}")
         })?;

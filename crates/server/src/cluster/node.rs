@@ -27,11 +27,13 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{RwLock, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 /// How long a node that stops waits for another one to lead.
 const HAND_OVER_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long it waits for what it was doing with its log.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A broker that is a node of a cluster. Dropping it ends it without ceremony.
 pub struct Node {
@@ -58,6 +60,8 @@ pub(super) struct Inner {
     pub(super) members: Arc<Members>,
     pub(super) member: Arc<Slot>,
     pub(super) ended: watch::Sender<Option<String>>,
+    /// Held for reading by what uses the log and blocks.
+    pub(super) busy: Arc<RwLock<()>>,
 }
 
 impl Node {
@@ -112,6 +116,7 @@ impl Node {
             members,
             member,
             ended: sender,
+            busy: Arc::default(),
         };
         let inner = Arc::new(inner);
         let certificates =
@@ -203,9 +208,19 @@ impl Node {
         // An error means that nobody is left to be told.
         let _ = self.stop.send(true);
         self.running.await.map_err(StopError::Panicked)?;
-        let Some(member) = self.inner.member.swap(None) else { return Ok(()) };
-        let closed = tokio::task::spawn_blocking(move || member.close());
-        let closed = closed.await.map_err(StopError::Panicked)?;
+        let closed = match self.inner.member.swap(None) {
+            None => Ok(()),
+            Some(member) => {
+                let closing = tokio::task::spawn_blocking(move || member.close());
+                closing.await.map_err(StopError::Panicked)?
+            }
+        };
+        // What was under way when the node was stopped still has the log. The process may end without it; another node in the
+        // same process could not open the log.
+        let done = tokio::time::timeout(BUSY_TIMEOUT, self.inner.busy.write()).await;
+        if done.is_err() {
+            tracing::warn!("the node ends while its log is still being read");
+        }
         closed.map_err(|reason| StoreFailed { reason }.into())
     }
 }

@@ -16,7 +16,7 @@ use courser_store::MemoryGauge;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 /// How long a tick of the group is: a leader that is lost is replaced after 10 to 20 of them.
 const TICK: Duration = Duration::from_millis(50);
@@ -136,15 +136,14 @@ impl Inner {
     ) -> Result<Result<Arc<Member>, MemberError>, String> {
         let config = self.member_config(formation, origin)?;
         let peers: Arc<dyn Peers> = Arc::new(Outgoing(Arc::clone(&self.links)));
-        let opening = tokio::task::spawn_blocking(move || Member::start(config, peers));
-        Ok(opening.await.map_err(|error| error.to_string())?.map(Arc::new))
+        let opened = self.blocking(move || Member::start(config, peers)).await?;
+        Ok(opened.map(Arc::new))
     }
 
     /// Has others reach the group, and remembers what it belongs to.
     async fn enter(&self, formation: &Formation, member: &Arc<Member>) -> Result<(), String> {
         let (folder, kept) = (Arc::clone(&self.folder), formation.clone());
-        let keeping = tokio::task::spawn_blocking(move || folder.set_formation(&kept));
-        let keeping = keeping.await.map_err(|error| error.to_string())?;
+        let keeping = self.blocking(move || folder.set_formation(&kept)).await?;
         keeping.map_err(|error| error.to_string())?;
         self.endpoint.change(|about| {
             (about.formation, about.has_data) = (Some(formation.clone()), false);
@@ -158,8 +157,7 @@ impl Inner {
     /// Ends the group, whose copy of the log is to be replaced.
     async fn leave(&self, member: Arc<Member>) {
         self.member.store(None);
-        let closing = tokio::task::spawn_blocking(move || member.close()).await;
-        if let Ok(Err(error)) | Err(error) = closing.map_err(|error| error.to_string()) {
+        if let Ok(Err(error)) | Err(error) = self.blocking(move || member.close()).await {
             tracing::warn!(
                 error,
                 "the copy of the log that is to be replaced was not closed in order"
@@ -198,7 +196,7 @@ impl Inner {
         let (config, started) = (self.config(), Instant::now());
         let (opened_by, now_ms) = (Arc::clone(member), self.around.clock.now_ms());
         let settings = config.clone();
-        let opening = tokio::task::spawn_blocking(move || {
+        let opening = self.blocking(move || {
             let gauge = Arc::new(MemoryGauge::default());
             let shards = opened_by.shards(term, Arc::clone(&gauge));
             let seed = getrandom::u64().map_err(StartError::Random)?;
@@ -207,7 +205,7 @@ impl Inner {
             service::prepare(&broker, &settings)?;
             Ok::<_, StartError>((broker, storage))
         });
-        let opened = opening.await.map_err(|error| error.to_string())?;
+        let opened = opening.await?;
         let leads = || *member.leadership().borrow() == Leadership::Serving { term };
         let started_service = match opened {
             Ok((broker, storage)) if leads() => {
@@ -240,10 +238,24 @@ impl Inner {
         tracing::info!("this node does not lead any more: closing its clients' connections");
         service.say_goodbye(DEMOTION_TIMEOUT).await;
         // The threads that make checkpoints end with it.
-        let dropping = tokio::task::spawn_blocking(move || drop(service));
-        if let Err(error) = dropping.await {
-            tracing::error!(%error, "the broker's end was interrupted");
+        if let Err(error) = self.blocking(move || drop(service)).await {
+            tracing::error!(error, "the broker's end was interrupted");
         }
+    }
+
+    /// Does what blocks. It goes on when nobody waits for it any more because the node is stopped; what comes of it is dropped
+    /// before the node counts it as done.
+    pub(super) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, String> {
+        let busy = Arc::clone(&self.busy).read_owned().await;
+        let (sender, done) = oneshot::channel();
+        tokio::task::spawn_blocking(move || {
+            let _busy = busy;
+            drop(sender.send(work()));
+        });
+        done.await.map_err(|_| "what was being done has panicked".to_owned())
     }
 
     /// Finds members that are not connected, and has those vote that have caught up. Ends when this node is a member no
@@ -267,8 +279,7 @@ impl Inner {
     async fn removed(&self, member: Arc<Member>) -> String {
         self.demote(Serves::Nobody).await;
         let folder = Arc::clone(&self.folder);
-        let keeping = tokio::task::spawn_blocking(move || folder.set_removed()).await;
-        if let Ok(Err(error)) = keeping {
+        if let Ok(Err(error)) = self.blocking(move || folder.set_removed()).await {
             tracing::error!(%error, "that this node was removed can't be kept");
         }
         self.leave(member).await;

@@ -137,5 +137,6 @@ async fn a_member_does_not_start_under_another_name() {
     assert!(error.to_string().contains("node 'a', not of 'z'"), "{error}");
     let again = Node::start_on(three.configs[0].clone(), Inherited::default()).await;
     three.nodes[0] = Some(again.expect("it starts under its own"));
+    three.wait_for_leader().await;
     three.stop().await;
 }
