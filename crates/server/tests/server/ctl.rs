@@ -1,6 +1,7 @@
 //! `courser ctl` against a broker: what its commands show, and what they end with.
 
 use crate::support::{Client, Process};
+use crate::tls::World;
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 use std::io::Read as _;
@@ -78,6 +79,34 @@ fn said(command: &mut Command) -> Said {
     let output = command.output().expect("the command runs");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
     Said { out: text(output.stdout), error: text(output.stderr), code: output.status.code() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broker_is_operated_over_https_with_the_authority_that_is_named() {
+    let any = "127.0.0.1:0".parse().expect("an address");
+    let world = World::with(|config, _, _| config.management.tls_listen = vec![any]).await;
+    let port = world.server.https_addresses()[0].port();
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("ca.pem"), world.authority.pem()).expect("a file");
+    let ctl = async |host: &str, arguments: &[&str]| {
+        let mut command = Process::command();
+        command.current_dir(folder.path()).env("HOME", folder.path());
+        command.env_remove("XDG_CONFIG_HOME").env("COURSER_CTL_PASSWORD", "guest");
+        command.args(["ctl", "--user", "guest", "--url"]).arg(format!("https://{host}:{port}"));
+        command.args(arguments).args(["-q", "list_vhosts"]);
+        tokio::task::spawn_blocking(move || said(&mut command)).await.expect("what it said")
+    };
+    let trusting = ctl("localhost", &["--ca", "ca.pem"]).await;
+    assert_eq!((trusting.code, &*trusting.error), (Some(0), ""), "{trusting:?}");
+    assert!(trusting.out.ends_with("\n/\n"), "{trusting:?}");
+    for (host, arguments, why) in [
+        ("localhost", &[][..], "give the CA that issued its certificate with --ca"),
+        ("127.0.0.1", &["--ca", "ca.pem"], "the TLS handshake with "),
+        ("localhost", &["--ca", "none.pem"], "can't read CA certificates from none.pem"),
+    ] {
+        let said = ctl(host, arguments).await;
+        assert!(said.code != Some(0) && said.error.contains(why), "{said:?}");
+    }
 }
 
 #[test]
