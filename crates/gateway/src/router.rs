@@ -13,12 +13,16 @@ use courser_client::{
     Channel, ConsumeOptions, Delivery, Error, Message as AmqpMessage, Outgoing, OwnedProperties,
     QueueOptions, ShortString,
 };
-use omq_tokio::{Message, Socket};
-use std::collections::BTreeMap;
+use omq_tokio::{Message, Socket, TrySendError};
+use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
 /// How often late requests are looked for.
 const EXPIRY_INTERVAL: Duration = Duration::from_millis(100);
+/// How long a reply waits for room among those that are on their way to its peer. The replies of others wait with it.
+const ROOM_TIMEOUT: Duration = Duration::from_millis(500);
+/// Peers that are known not to read; more are not remembered.
+const SILENT_MAX: usize = 1024;
 
 /// Carries requests and replies until the gateway stops.
 pub(crate) async fn run(link: Link, mut intake: Intake, socket: &Socket) {
@@ -51,6 +55,8 @@ struct Desk<'a> {
     /// By number of the request, so the oldest comes first.
     askers: BTreeMap<u64, Asker>,
     last: u64,
+    /// Peers for which a reply has waited in vain, and none was sent since.
+    silent: HashSet<Bytes>,
 }
 
 async fn serve(link: &Link, intake: &mut Intake, socket: &Socket) -> Result<(), LinkError> {
@@ -63,15 +69,15 @@ async fn serve(link: &Link, intake: &mut Intake, socket: &Socket) -> Result<(), 
     let mut returns = channel.returns()?;
     let reply_queue = ShortString::try_from(reply_queue.as_str())
         .map_err(|error| Error::TooLong { what: "a reply queue's name", len: error.len })?;
-    let mut desk =
-        Desk { link, socket, channel, queue, reply_queue, askers: BTreeMap::new(), last: 0 };
+    let (askers, silent) = (BTreeMap::new(), HashSet::new());
+    let mut desk = Desk { link, socket, channel, queue, reply_queue, askers, last: 0, silent };
     let most = link.config.high_water_messages as usize;
     let mut tick = tokio::time::interval(EXPIRY_INTERVAL);
     let done: Result<(), LinkError> = loop {
         let step = tokio::select! {
             _ = tick.tick() => { desk.expire(); Ok(()) }
             reply = replies.next() => match reply {
-                Ok(Some(reply)) => desk.answer(&reply),
+                Ok(Some(reply)) => desk.answer(&reply).await,
                 Ok(None) => Err(LinkError::QueueGone),
                 Err(error) => Err(error.into()),
             },
@@ -128,22 +134,43 @@ impl Desk<'_> {
         Ok(())
     }
 
-    /// Hands a reply to who asked for it. A peer that is gone, or does not read, costs only its own reply.
-    fn answer(&mut self, reply: &Delivery) -> Result<(), LinkError> {
+    /// Hands a reply to who asked for it. A peer that is gone, or does not read, costs only its own replies.
+    async fn answer(&mut self, reply: &Delivery) -> Result<(), LinkError> {
         let metrics = &self.link.metrics;
         let asker = number_of(reply.message()).and_then(|number| self.askers.remove(&number));
         if let Some((content, _)) = self.link.outgoing(reply.message()) {
-            let sent = asker.and_then(|asker| {
+            let mut sent = None;
+            if let Some(asker) = asker {
                 let message = Message::multipart(asker.address.into_iter().chain(content));
                 let size_bytes = message.byte_len();
-                self.socket.try_send_to(&asker.identity, message).is_ok().then_some(size_bytes)
-            });
+                sent = self.send(asker.identity, message).await.then_some(size_bytes);
+            }
             match sent {
                 Some(size_bytes) => metrics.note_sent(size_bytes),
                 None => Metrics::add(&metrics.dropped, 1),
             }
         }
         Ok(reply.ack()?)
+    }
+
+    /// Sends to a peer. Where replies come faster than they leave, each waits for room; but for a peer that does not read,
+    /// only the first.
+    async fn send(&mut self, identity: Bytes, message: Message) -> bool {
+        match self.socket.try_send_to(&identity, message) {
+            Ok(()) => {
+                self.silent.remove(&identity);
+                true
+            }
+            Err(TrySendError::Full(message)) if !self.silent.contains(&identity) => {
+                let sending = self.socket.send_to(&identity, message);
+                let sent = matches!(tokio::time::timeout(ROOM_TIMEOUT, sending).await, Ok(Ok(())));
+                if !sent && self.silent.len() < SILENT_MAX {
+                    self.silent.insert(identity);
+                }
+                sent
+            }
+            Err(_) => false,
+        }
     }
 
     /// Forgets what was not answered in time. All have the same time, so the oldest are late first.
