@@ -78,6 +78,17 @@ def test_a_thousand_replies_find_who_asked(patient_router, peers, port):
         assert [dealer.recv_multipart()[1] for _ in range(250)] == [b"re %d %d" % (index, n) for n in range(250)]
 
 
+def test_a_peer_that_does_not_read_costs_others_no_reply(patient_router, peers, port):
+    serve(patient_router.connect(for_thread=True), "rpc", lambda _, body: body)
+    silent = peers(zmq.DEALER, port, rcvhwm=1)
+    for _ in range(300):
+        silent.send_multipart([b"", bytes(100_000)])
+    dealer = peers(zmq.DEALER, port)
+    for number in range(100):
+        dealer.send_multipart([b"", b"%d" % number])
+    assert [dealer.recv_multipart()[1] for _ in range(100)] == [b"%d" % number for number in range(100)]
+
+
 def test_a_request_that_nobody_answers_is_forgotten_and_the_next_works(router, peers, port):
     serve(router.connect(for_thread=True), "rpc", lambda _, body: None if body == b"lost" else body)
     dealer = peers(zmq.DEALER, port)
