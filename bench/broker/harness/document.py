@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from . import brokers, loads, results
-from .workloads import MEMORY_GOAL_BYTES, MEMORY_WORKLOAD, WORKLOADS
+from .workloads import MEMORY_GOAL_BYTES, MEMORY_WORKLOAD, USUAL, WORKLOADS
 
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 # A queue grows when this many times more is published than consumed; the table then says so.
@@ -54,6 +54,9 @@ def renew_summary(path: Path, measured: dict) -> bool:
     if SUMMARY_LOAD not in results.present(measured, "load"):
         return False
     machine = measured["machine"]
+    # The page has the others.
+    shown = [run for run in measured["runs"] if run["workload"] in USUAL and not run["name"].endswith("-tls")]
+    measured = {**measured, "runs": shown}
     text = (
         f"With {loads.TITLES[SUMMARY_LOAD]} as load, which writes each message by itself as most clients do; it and the broker "
         f"share {machine['cores']} cores of {machine['cpu']}, commit {measured['versions']['commit']}, "
@@ -162,6 +165,8 @@ def _remarks(measured: dict) -> str:
         "- Each figure is the median of its rounds; the farthest run lies "
         f"{results.spread(measured):.0%} from its median CPU time."
     ]
+    if (profile := measured.get("profile", "release")) != "release":
+        lines.append(f"- Courser was built with the profile {profile}, without link-time optimisation.")
     busy = [others for run in measured["runs"] if (others := results.other_cores(run)) > results.BUSY_CORES]
     if busy:
         lines.append(
@@ -179,9 +184,9 @@ def _remarks(measured: dict) -> str:
 
 def _commands(measured: dict) -> str:
     """What was run."""
-    lines = [f"{name:<8} {brokers.COMMANDS[name]}" for name in results.present(measured, "name")]
+    lines = [f"{name:<11} {brokers.COMMANDS[name]}" for name in results.present(measured, "name")]
     commands = {(run["load"], run["workload"]): run["command"] for run in measured["runs"]}
-    lines += [f"{workload:<8} {command}" for (_, workload), command in commands.items()]
+    lines += [f"{workload:<11} {command}" for (_, workload), command in commands.items()]
     return "Commands:\n\n```\n" + "\n".join(lines) + "\n```"
 
 
