@@ -128,7 +128,8 @@ impl Call {
     }
 }
 
-fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
+/// A body as an object.
+pub(crate) fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
     if matches!(body.trim_ascii(), b"" | b"null" | b"undefined") {
         return Ok(Map::new());
     }

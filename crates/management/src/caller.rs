@@ -1,5 +1,6 @@
 //! Who asks, and what that user may see and do.
 
+use crate::oauth::renewal::Renewal;
 use crate::refusal::Refusal;
 use courser_auth::{
     Access, Accounts, Directory, Grant, Login, Origin, PasswordHash, Resource, Right, Tag, Tags,
@@ -24,6 +25,8 @@ pub(crate) struct Caller {
     directory: Arc<Directory>,
     /// What it may do, if it is somebody else than the directory who says it.
     pub grant: Option<Arc<Grant>>,
+    /// What renews that, for one who has just logged in at whoever issues tokens.
+    pub renewal: Option<Arc<Renewal>>,
     /// Permissions of users do not count.
     is_operator: bool,
 }
@@ -32,7 +35,7 @@ impl Caller {
     pub fn new(user: Arc<User>, accounts: &Arc<Accounts>) -> Self {
         let directory = accounts.directory();
         let accounts = Arc::clone(accounts);
-        Caller { user, accounts, directory, grant: None, is_operator: false }
+        Caller { user, accounts, directory, grant: None, renewal: None, is_operator: false }
     }
 
     /// Whoever has logged in.

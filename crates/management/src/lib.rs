@@ -10,6 +10,7 @@ mod audit;
 mod call;
 mod caller;
 mod cluster;
+mod cookies;
 mod definitions;
 mod fetches;
 mod http;
@@ -18,6 +19,7 @@ mod list;
 mod log_lines;
 mod login;
 mod metrics;
+mod oauth;
 mod openapi;
 mod page;
 mod path;
@@ -35,9 +37,10 @@ pub use definitions::{ImportError, Imported, import};
 pub use http::relay::{OwnAnswer, Relay, RelayIo, RelayStream};
 pub use log_lines::{LogLevel, LogLine, LogLines};
 pub use metrics::{EndpointFigures, Exporter, LoginCounts, ServerFigures};
+pub use oauth::{Asking, Endpoints, Issued, OAuthClient, ProviderError, TokenGrant, TokenProvider};
 pub use settings::{
-    Certificate, CertificateUse, ListenerFacts, LogIn, LoggingIn, NodeFacts, OAuthClient,
-    ServeWebSocket, Settings, Upgraded, Web, WebSocketEnds,
+    Certificate, CertificateUse, ListenerFacts, LogIn, LoggingIn, NodeFacts, ServeWebSocket,
+    Settings, Upgraded, Web, WebSocketEnds,
 };
 
 use audit::Audit;
@@ -64,6 +67,8 @@ pub const LOCAL_ALARMS: &str = "There are alarms in effect on the node";
 
 /// Requests that are answered at the same time; others wait.
 const ANSWERS_MAX: usize = 32;
+/// Questions to whoever issues tokens at the same time, for logins; who asks one more is refused.
+const EXCHANGES_MAX: usize = 8;
 /// Connections on which events are followed.
 const FOLLOWERS_MAX: usize = 64;
 /// Bytes of requests that are read or answered at the same time; others wait.
@@ -83,6 +88,8 @@ pub struct Api {
     pub(crate) answers: Arc<Semaphore>,
     pub(crate) places: Arc<Places>,
     pub(crate) followers: Arc<Semaphore>,
+    /// For logins at whoever issues tokens.
+    pub(crate) exchanges: Semaphore,
     /// One permit a byte.
     pub(crate) bodies: Arc<Semaphore>,
 }
@@ -103,6 +110,7 @@ impl Api {
             answers: Arc::new(Semaphore::new(ANSWERS_MAX)),
             places: Arc::default(),
             followers: Arc::new(Semaphore::new(FOLLOWERS_MAX)),
+            exchanges: Semaphore::new(EXCHANGES_MAX),
             bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
         })
     }

@@ -17,10 +17,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use zeroize::Zeroizing;
 
+/// What is said to names and passwords where only tokens count.
+const ONLY_TOKENS: &str = "HTTP access denied: basic auth disabled";
+
 /// Lets users in.
 pub(crate) struct Logins {
     accounts: Arc<Accounts>,
     log_in: LogIn,
+    /// Names and passwords are refused.
+    only_tokens: bool,
     succeeded: AtomicU64,
     failed: AtomicU64,
 }
@@ -36,9 +41,19 @@ impl Logins {
         Logins {
             accounts: Arc::clone(&settings.accounts),
             log_in: Arc::clone(&settings.log_in),
+            only_tokens: settings
+                .web
+                .oauth
+                .as_ref()
+                .is_some_and(|client| client.disable_basic_auth),
             succeeded: AtomicU64::new(0),
             failed: AtomicU64::new(0),
         }
+    }
+
+    /// Whether names and passwords are refused.
+    pub fn only_tokens(&self) -> bool {
+        self.only_tokens
     }
 
     /// How many logins succeeded and failed.
@@ -61,7 +76,11 @@ impl Logins {
     ) -> Result<Caller, Refusal> {
         let header = headers.get(AUTHORIZATION).ok_or_else(Refusal::challenge)?;
         let header = header.as_bytes();
-        let credentials = basic(header).or_else(|| bearer(header)).ok_or_else(wrong)?;
+        let named = basic(header);
+        if self.only_tokens && named.is_some() {
+            return Err(Refusal::not_authorised(ONLY_TOKENS));
+        }
+        let credentials = named.or_else(|| bearer(header)).ok_or_else(wrong)?;
         self.check(&credentials.user, &credentials.password, peer, admin).await
     }
 
@@ -76,6 +95,9 @@ impl Logins {
         if headers.contains_key(AUTHORIZATION) {
             return self.of_headers(headers, peer, admin).await;
         }
+        if self.only_tokens {
+            return Err(Refusal::not_authorised(ONLY_TOKENS));
+        }
         let (user, password) = said(body).ok_or_else(wrong)?;
         self.check(user.as_bytes(), password.as_bytes(), peer, admin).await
     }
@@ -88,29 +110,50 @@ impl Logins {
         peer: SocketAddr,
         admin: &Admin,
     ) -> Result<Caller, Refusal> {
-        let password = Zeroizing::new(password.to_vec());
-        let login = (self.log_in)(user.to_vec(), password, peer.ip()).await;
-        match login {
+        match self.decide(user, password, peer).await {
             Ok(login) => {
-                self.succeeded.fetch_add(1, Ordering::Relaxed);
                 keep_rehashed(admin, &login);
                 Ok(Caller::of_login(login, &self.accounts))
             }
+            Err(LoginRefused::LoopbackOnly(_)) => {
+                Err(Refusal::not_authorised("User can only log in via localhost"))
+            }
+            Err(LoginRefused::NotChecked(_)) => {
+                Err(Refusal::internal("the password could not be checked"))
+            }
+            Err(_) => Err(wrong()),
+        }
+    }
+
+    /// Whose token this is.
+    pub async fn of_token(&self, token: &str, peer: SocketAddr) -> Result<Login, LoginRefused> {
+        self.decide(b"", token.as_bytes(), peer).await
+    }
+
+    /// Counts a login that did not come as far as this.
+    pub fn count_failed(&self) {
+        self.failed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    async fn decide(
+        &self,
+        user: &[u8],
+        password: &[u8],
+        peer: SocketAddr,
+    ) -> Result<Login, LoginRefused> {
+        let password = Zeroizing::new(password.to_vec());
+        let decided = (self.log_in)(user.to_vec(), password, peer.ip()).await;
+        match &decided {
+            Ok(_) => {
+                self.succeeded.fetch_add(1, Ordering::Relaxed);
+            }
             Err(refused) => {
-                self.failed.fetch_add(1, Ordering::Relaxed);
+                self.count_failed();
                 // Guessing must not fill the log: back-off bounds how often this is said.
                 tracing::debug!(%peer, %refused, "HTTP login refused");
-                Err(match refused {
-                    LoginRefused::LoopbackOnly(_) => {
-                        Refusal::not_authorised("User can only log in via localhost")
-                    }
-                    LoginRefused::NotChecked(_) => {
-                        Refusal::internal("the password could not be checked")
-                    }
-                    _ => wrong(),
-                })
             }
         }
+        decided
     }
 }
 

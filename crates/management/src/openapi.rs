@@ -36,7 +36,7 @@ fn parameters(pattern: &str) -> Value {
 fn operation(pattern: &str, doc: &str, needs: Needs) -> Value {
     let tag = pattern.split('/').nth(2).unwrap_or_default();
     let (security, needed) = match needs {
-        Needs::Nothing => (json!([]), "no credentials"),
+        Needs::Nothing | Needs::Code => (json!([]), "no credentials"),
         Needs::Credentials => (json!([{ "basic": [] }, {}]), "any tag"),
         Needs::Login => (json!([{ "basic": [] }]), "any tag"),
         Needs::Vhost => (json!([{ "basic": [] }]), "any tag, and access to the vhost"),

@@ -16,6 +16,8 @@ pub(crate) enum Needs {
     Nothing,
     /// Name and password in the request, and a tag that lets it log in.
     Credentials,
+    /// A code in the request that whoever issues tokens gives tokens for, and a tag that lets its user log in.
+    Code,
     /// A tag that lets it log in. Whose things it may see is for the handler to say.
     Login,
     /// Such a tag, and to be let into the vhost in the path.
@@ -191,7 +193,7 @@ impl Routes {
 pub(crate) fn check_tags(caller: &Caller, needs: Needs) -> Result<(), Refusal> {
     match needs {
         Needs::Nothing => Ok(()),
-        Needs::Credentials | Needs::Login | Needs::Vhost => caller.need_login(),
+        Needs::Credentials | Needs::Code | Needs::Login | Needs::Vhost => caller.need_login(),
         Needs::Monitoring => caller.need_monitor(),
         Needs::Policymaker => caller.need_policymaker(None),
         Needs::Administrator => caller.need_administrator(),

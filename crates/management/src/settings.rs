@@ -3,6 +3,7 @@
 use crate::Cluster;
 use crate::LoginCounts;
 use crate::log_lines::LogLines;
+use crate::oauth::OAuthClient;
 use courser_auth::{Accounts, Login, LoginRefused};
 use hyper_util::rt::TokioIo;
 use std::fmt;
@@ -77,17 +78,6 @@ pub struct Web {
     pub session_idle_s: u64,
     /// Where pages log people in for tokens, if they do.
     pub oauth: Option<OAuthClient>,
-}
-
-/// What a page needs to log people in at whoever issues tokens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OAuthClient {
-    /// The name of the page there.
-    pub client_id: String,
-    /// The address of whoever issues tokens.
-    pub provider_url: String,
-    /// The scopes to ask for.
-    pub scopes: String,
 }
 
 impl Default for Web {

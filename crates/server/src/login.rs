@@ -8,6 +8,7 @@ use crate::oauth::{TokenError, Tokens};
 use crate::peer::Peer;
 use courser_auth::{Accounts, Attempt, Authority, Grant, Login, LoginRefused, Step, Verified};
 use courser_connection::{Credentials, Mechanism};
+use courser_management::OAuthClient;
 use courser_oauth::Token;
 use std::future::Future;
 use std::net::IpAddr;
@@ -52,6 +53,8 @@ pub(crate) struct Elsewhere {
     pub program: Option<Arc<HttpUsers>>,
     /// Whoever issues tokens.
     pub tokens: Option<Arc<Tokens>>,
+    /// How pages log people in there.
+    pub client: Option<OAuthClient>,
 }
 
 /// Lets users in.

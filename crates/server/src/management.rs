@@ -6,9 +6,7 @@ use crate::driver::Shared;
 use crate::log_lines;
 use crate::service::Around;
 use crate::websocket;
-use courser_management::{
-    Api, ListenerFacts, LogIn, LoginCounts, NodeFacts, OAuthClient, Settings, Web,
-};
+use courser_management::{Api, ListenerFacts, LogIn, LoginCounts, NodeFacts, Settings, Web};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -74,20 +72,10 @@ pub(crate) fn api(
             cors_origins: config.management.cors_origins.clone(),
             hsts_max_age_s: config.management.hsts_seconds,
             session_idle_s: config.management.session_idle_minutes.saturating_mul(60),
-            oauth: oauth_client(config),
+            oauth: around.elsewhere.client.clone(),
         },
     };
     Api::new(shared.broker.admin(), settings)
-}
-
-/// Where pages log people in for tokens.
-fn oauth_client(config: &Config) -> Option<OAuthClient> {
-    let oauth = &config.oauth;
-    (!oauth.client_id.is_empty()).then(|| OAuthClient {
-        client_id: oauth.client_id.clone(),
-        provider_url: oauth.issuer.clone(),
-        scopes: oauth.client_scopes.clone(),
-    })
 }
 
 /// Has whoever asks over HTTP log in as AMQP clients do.

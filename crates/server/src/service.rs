@@ -12,7 +12,7 @@ use crate::driver::Shared;
 use crate::gateway;
 use crate::login::{Elsewhere, Logins};
 use crate::negotiated;
-use crate::oauth::Tokens;
+use crate::oauth::{self, Tokens};
 use crate::places::Places;
 use crate::server::StartError;
 use crate::storage::{Checkpoints, Storage, StoreFailed};
@@ -152,6 +152,8 @@ pub(crate) fn elsewhere(config: &Config) -> Result<Elsewhere, StartError> {
     if config.oauth.is_used() {
         let tokens = Tokens::new(&config.oauth);
         elsewhere.tokens = Some(tokens.map_err(|error| StartError::OAuth(error.to_string()))?);
+        let client = oauth::client(&config.oauth);
+        elsewhere.client = client.map_err(|error| StartError::OAuth(error.to_string()))?;
     }
     Ok(elsewhere)
 }

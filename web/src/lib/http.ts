@@ -137,9 +137,9 @@ function failure(status: number, text: string, ofSession: boolean): ApiError {
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** The request for a shell. */
-export function curl(action: Action, user: string): string {
-  const parts = ["curl", "-u", quoted(user)];
+/** The request for a shell. Without a user it is let in by a token. */
+export function curl(action: Action, user: string | undefined): string {
+  const parts = user === undefined ? ["curl", "-H", '"Authorization: Bearer $TOKEN"'] : ["curl", "-u", quoted(user)];
   if (action.method !== "GET") parts.push("-X", action.method);
   for (const [name, value] of Object.entries(action.headers ?? {})) parts.push("-H", quoted(`${name}: ${value}`));
   if (action.body !== undefined) {

@@ -57,3 +57,9 @@ export function setQuery(values: Values, replace = true): void {
     setPlace(parse(location.hash));
   } else go(address);
 }
+
+/** Goes to an address in the place of the one that the browser is at, its query before the hash too. */
+export function settle(hash: string): void {
+  history.replaceState(null, "", location.pathname + hash);
+  setPlace(parse(location.hash));
+}

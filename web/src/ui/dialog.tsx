@@ -1,7 +1,7 @@
 // Windows over the page: what is to be done, how it is done as a command, and what came of it.
 import { createEffect, createSignal, createUniqueId, Show, type JSX, type ParentProps } from "solid-js";
 import { ApiError, curl, send, shellWord, type Action } from "../lib/http";
-import { user } from "../lib/session";
+import { user, withToken } from "../lib/session";
 import { Button, Code, Problem } from "./bits";
 import { tell } from "./toast";
 
@@ -53,7 +53,7 @@ export function AsCommand(props: { actions: Action[]; secret?: string; file?: st
     const body: unknown = JSON.parse(JSON.stringify(action.body), (_, value: unknown) => (value === props.secret ? "PASSWORD" : value));
     return { ...action, body };
   };
-  const lines = () => props.actions.slice(0, 50).map((action) => curl(hide(action), user()?.name ?? "guest") + (props.file ? ` -d @${shellWord(props.file)}` : ""));
+  const lines = () => props.actions.slice(0, 50).map((action) => curl(hide(action), withToken() ? undefined : (user()?.name ?? "guest")) + (props.file ? ` -d @${shellWord(props.file)}` : ""));
   const ctl = () => props.actions.slice(0, 50).flatMap((action) => action.ctl ?? []);
   return (
     <details class="as-command">

@@ -2,7 +2,10 @@
 
 use super::Fate;
 use super::lines::Line;
-use super::tokens::{algorithm, flag, scope_alias, signing_key, username_claim, words};
+use super::tokens::{
+    algorithm, authorization_param, endpoint, flag, logon_type, only_tokens, page_client,
+    provider_url, scope_alias, signing_key, username_claim, words,
+};
 use super::values::{
     authorities, backend, http_method, level, limit, login_from, loopback, management,
     management_tls, mechanism, number, origin, peer_cert, proxies, queue_type, size, ssl, tcp,
@@ -40,7 +43,7 @@ const SOCKET: &str = "the broker and the system configure sockets";
 const LOG: &str = "the log goes to standard error, and the system stores it";
 const ERLANG: &str = "Courser does not run on Erlang";
 const PLUGIN: &str = "this protocol or plugin does not exist in Courser";
-const OAUTH_PAGE: &str = "the web page logs in with a name and a password, or a token as password";
+const OAUTH_PAGE: &str = "the page logs people in with the authorization code flow: docs/oauth.md";
 const OAUTH_SEVERAL: &str =
     "one issuer and one resource server are supported: set oauth.issuer, oauth.resource_server_id";
 
@@ -161,11 +164,26 @@ pub(super) const KEYS: &[Key] = &[
     key("management.enable_queue_totals", NotNeeded(STATISTICS)),
     key("management.http.max_body_size", NotNeeded("the limit is 10,000,000 bytes")),
     key("management.http_log_dir", NotThere("only changes are logged: management.audit_log")),
-    key("management.disable_basic_auth", NotThere("users log in with HTTP Basic")),
+    key("management.disable_basic_auth", Made(only_tokens)),
     key("management.oauth_enabled", NotNeeded("it is if oauth.client_id is set")),
-    key("management.oauth_client_id", Is("oauth.client_id", text)),
-    key("management.oauth_scopes", Is("oauth.client_scopes", text)),
-    key("management.oauth_provider_url", NotNeeded("oauth.issuer is its address")),
+    key("management.oauth_disable_basic_auth", Made(only_tokens)),
+    key("management.oauth_client_id", Made(page_client)),
+    key("management.oauth_client_secret", Made(page_client)),
+    key("management.oauth_scopes", Made(page_client)),
+    key("management.oauth_provider_url", Made(provider_url)),
+    key("management.oauth_authorization_endpoint_params.*", Made(authorization_param)),
+    key(
+        "management.oauth_token_endpoint_params.*",
+        NotThere("only what the flow needs goes to the token endpoint"),
+    ),
+    key(
+        "management.oauth_metadata_url",
+        NotThere("set oauth.authorization_endpoint, oauth.token_endpoint and oauth.jwks_uri"),
+    ),
+    key("management.oauth_initiated_logon_type", Made(logon_type)),
+    key("management.oauth_response_type", NotNeeded("it is always code")),
+    key("management.oauth_resource_servers.*", NotThere(OAUTH_SEVERAL)),
+    key("management.oauth_resource_id", NotNeeded("it is oauth.resource_server_id")),
     key("management.oauth_*", NotThere(OAUTH_PAGE)),
     key("management.*", NotNeeded("the HTTP API has no such setting")),
     key("collect_statistics", NotNeeded(STATISTICS)),
@@ -250,9 +268,9 @@ pub(super) const KEYS: &[Key] = &[
     key("auth_oauth2.https.*", NotNeeded("certificates are always checked")),
     key("auth_oauth2.discovery_endpoint_path", NotThere("set oauth.jwks_uri")),
     key("auth_oauth2.discovery_endpoint_params.*", NotThere("set oauth.jwks_uri")),
-    key("auth_oauth2.token_endpoint", NotNeeded("the broker asks for no tokens")),
-    key("auth_oauth2.authorization_endpoint", NotNeeded("the broker asks for no tokens")),
-    key("auth_oauth2.end_session_endpoint", NotNeeded("the broker asks for no tokens")),
+    key("auth_oauth2.token_endpoint", Made(endpoint)),
+    key("auth_oauth2.authorization_endpoint", Made(endpoint)),
+    key("auth_oauth2.end_session_endpoint", Made(endpoint)),
     key("auth_oauth2.resource_servers.*", NotThere(OAUTH_SEVERAL)),
     key("auth_oauth2.oauth_providers.*", NotThere(OAUTH_SEVERAL)),
     key("auth_oauth2.default_oauth_provider", NotThere(OAUTH_SEVERAL)),

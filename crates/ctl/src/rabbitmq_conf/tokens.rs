@@ -52,6 +52,96 @@ pub(super) fn scope_alias(key: &str, text: &str, lines: &[Line], settings: &mut 
     Fate::Taken("oauth.scope_aliases".to_owned())
 }
 
+/// Whether the page logs people in with tokens there.
+fn has_page(lines: &[Line]) -> bool {
+    value(lines, "management.oauth_enabled") == Some("true")
+        && value(lines, "management.oauth_client_id").is_some()
+}
+
+const NO_PAGE: &str = "the page logs nobody in with tokens: management.oauth_enabled is not true, or there is no client";
+
+/// What the page is at the issuer.
+pub(super) fn page_client(key: &str, text: &str, lines: &[Line], settings: &mut Value) -> Fate {
+    if !has_page(lines) {
+        return Fate::NotNeeded(NO_PAGE.to_owned());
+    }
+    let ours = match key.trim_start_matches("management.oauth_") {
+        "client_secret" => "oauth.client_secret",
+        "scopes" => "oauth.client_scopes",
+        _ => "oauth.client_id",
+    };
+    set(settings, ours, text.into());
+    Fate::Taken(ours.to_owned())
+}
+
+/// The address of the issuer, where that has no key of its own.
+pub(super) fn provider_url(_: &str, text: &str, lines: &[Line], settings: &mut Value) -> Fate {
+    if !has_page(lines) {
+        return Fate::NotNeeded(NO_PAGE.to_owned());
+    }
+    if value(lines, "auth_oauth2.issuer").is_some() {
+        return Fate::NotNeeded("oauth.issuer is its address".to_owned());
+    }
+    if !text.starts_with("https://") {
+        return Fate::NotThere(
+            "the issuer has to be reached with https: set oauth.issuer".to_owned(),
+        );
+    }
+    set(settings, "oauth.issuer", text.into());
+    Fate::Taken("oauth.issuer".to_owned())
+}
+
+pub(super) fn endpoint(key: &str, text: &str, lines: &[Line], settings: &mut Value) -> Fate {
+    if !has_page(lines) {
+        return Fate::NotNeeded(NO_PAGE.to_owned());
+    }
+    let ours = format!("oauth.{}", key.trim_start_matches("auth_oauth2."));
+    set(settings, &ours, text.into());
+    Fate::Taken(ours)
+}
+
+pub(super) fn authorization_param(
+    key: &str,
+    text: &str,
+    lines: &[Line],
+    settings: &mut Value,
+) -> Fate {
+    if !has_page(lines) {
+        return Fate::NotNeeded(NO_PAGE.to_owned());
+    }
+    let name = key.trim_start_matches("management.oauth_authorization_endpoint_params.");
+    push(settings, "oauth.authorization_params", format!("{name}={text}").into());
+    Fate::Taken("oauth.authorization_params".to_owned())
+}
+
+pub(super) fn logon_type(_: &str, text: &str, _: &[Line], _: &mut Value) -> Fate {
+    match text {
+        "sp_initiated" => Fate::NotNeeded("logins begin at the page".to_owned()),
+        other => Fate::NotThere(format!("{other}: logins begin at the page")),
+    }
+}
+
+/// Whether names and passwords are refused over HTTP.
+pub(super) fn only_tokens(key: &str, text: &str, lines: &[Line], settings: &mut Value) -> Fate {
+    let refuses = match flag(text) {
+        Ok(Some(Value::Bool(refuses))) => refuses,
+        Ok(_) => false,
+        Err(why) => return Fate::Wrong(why),
+    };
+    if has_page(lines) {
+        // Either of the two keys is enough.
+        let is_set = settings.pointer("/oauth/disable_basic_auth") == Some(&true.into());
+        set(settings, "oauth.disable_basic_auth", (refuses || is_set).into());
+        return Fate::Taken("oauth.disable_basic_auth".to_owned());
+    }
+    match refuses && key == "management.disable_basic_auth" {
+        true => {
+            Fate::NotThere("users log in with HTTP Basic: oauth.client_id is not set".to_owned())
+        }
+        false => Fate::NotNeeded("users log in with HTTP Basic".to_owned()),
+    }
+}
+
 pub(super) fn flag(text: &str) -> Result<Option<Value>, String> {
     match text {
         "true" => Ok(Some(true.into())),

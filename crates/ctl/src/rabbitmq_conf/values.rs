@@ -264,7 +264,8 @@ pub(super) fn vhost(_: &str, text: &str, _: &[Line], settings: &mut Value) -> Fa
     Fate::Taken("vhosts".to_owned())
 }
 
-/// What follows from keys that are not there: RabbitMQ listens everywhere, asks with GET, and takes tokens without an end.
+/// What follows from keys that are not there: RabbitMQ listens everywhere, asks with GET, takes tokens without an end, and
+/// takes nothing else over HTTP where its page logs people in with them.
 pub(super) fn finish(settings: &mut Value) {
     if settings.get("listen").is_none() {
         settings["listen"] = json!(["0.0.0.0:5672"]);
@@ -278,5 +279,11 @@ pub(super) fn finish(settings: &mut Value) {
         && oauth.get("require_exp").is_none()
     {
         oauth["require_exp"] = false.into();
+    }
+    if let Some(oauth) = settings.get_mut("oauth")
+        && oauth.get("client_id").is_some()
+        && oauth.get("disable_basic_auth").is_none()
+    {
+        oauth["disable_basic_auth"] = true.into();
     }
 }

@@ -60,9 +60,9 @@ fn auth(call: &Call) -> Outcome {
         None => json!({ "oauth_enabled": false }),
         Some(client) => json!({
             "oauth_enabled": true,
-            // Names with passwords are let in as ever.
-            "oauth_disable_basic_auth": false,
+            "oauth_disable_basic_auth": client.disable_basic_auth,
             "oauth_client_id": client.client_id,
+            "oauth_provider_name": client.provider_name,
             "oauth_provider_url": client.provider_url,
             "oauth_scopes": client.scopes,
         }),

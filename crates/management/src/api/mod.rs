@@ -23,6 +23,7 @@ mod log;
 mod messages;
 mod moves;
 mod nodes;
+mod oauth;
 mod overview;
 mod parameters;
 mod pause;
@@ -49,6 +50,7 @@ use crate::routes::{Handler, Needs, Route, Verb};
 pub(crate) const TABLE: &[&[Route]] = &[
     general::ROUTES,
     session::ROUTES,
+    oauth::ROUTES,
     absent::ROUTES,
     events::ROUTES,
     log::ROUTES,

@@ -3,19 +3,21 @@
 use super::general::tags;
 use super::get;
 use crate::call::{Call, Outcome};
+use crate::cookies::Kept;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route, Verb};
-use crate::sessions::{CHANGE_HEADER, set_cookie};
+use crate::sessions::{CHANGE_HEADER, SESSION};
 use courser_auth::Origin;
 use hyper::header::SET_COOKIE;
 use serde_json::json;
+use tokio::runtime::Handle;
 
 pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Verb::Post,
         pattern: "/api/login",
         needs: Needs::Credentials,
-        handler: log_in,
+        handler: begun,
         doc: "Begins a session, which a cookie stands for: `username` and `password` as a form or as JSON.",
     },
     Route {
@@ -23,34 +25,53 @@ pub(crate) const ROUTES: &[Route] = &[
         pattern: "/api/login",
         needs: Needs::Login,
         handler: log_out,
-        doc: "Ends the session.",
+        doc: "Ends the session; if it was begun at a provider of tokens, says where to log out there (`end_session`).",
     },
     get("/api/login", Needs::Login, who, "The user who is logged in, and how a session is used."),
 ];
 
-fn log_in(call: &Call) -> Outcome {
+/// Begins a session of whoever has logged in with this request.
+pub(super) fn begun(call: &Call) -> Outcome {
     let caller = call.caller()?;
     let web = &call.api.settings.web;
     // As it is now: a good login may have renewed the hash.
     let user = call.admin().accounts().user(caller.name()).cloned();
     let user = user.filter(|_| caller.grant.is_none()).unwrap_or_else(|| caller.user.clone());
-    let secret = call.api.sessions.begin(&user, caller.grant.clone(), call.api.now_ms())?;
-    let cookie = set_cookie(&call.headers, Some(&secret), call.is_tls, &web.path_prefix);
+    let (grant, renewal) = (caller.grant.clone(), caller.renewal.clone());
+    let secret = call.api.sessions.begin(&user, grant, renewal, call.api.now_ms())?;
+    let kept = Kept::UntilItCloses;
+    let cookie = SESSION.set(&call.headers, &secret, kept, call.is_tls, &web.path_prefix);
     tracing::info!(user = caller.name(), peer = %call.peer, "session begun");
     Ok(who(call)?.with_header(SET_COOKIE, &cookie))
 }
 
 fn log_out(call: &Call) -> Outcome {
-    call.api.sessions.end(&call.headers);
+    let ended = call.api.sessions.end(&call.headers);
     let path_prefix = &call.api.settings.web.path_prefix;
-    let cookie = set_cookie(&call.headers, None, call.is_tls, path_prefix);
-    Ok(Reply::done().with_header(SET_COOKIE, &cookie))
+    let cookie = SESSION.clear(&call.headers, call.is_tls, path_prefix);
+    let is_elsewhere_too = ended.is_some_and(|session| session.renewal.is_some());
+    let reply = is_elsewhere_too.then(|| elsewhere(call)).flatten().unwrap_or_else(Reply::done);
+    Ok(reply.with_header(SET_COOKIE, &cookie))
+}
+
+/// Where the browser goes to log out of the provider too, if that is known.
+fn elsewhere(call: &Call) -> Option<Reply> {
+    let client = call.api.settings.web.oauth.as_ref()?;
+    let endpoints = Handle::current().block_on(client.provider.endpoints()).ok()?;
+    let mut reply = Reply::json(&json!({
+        "end_session": endpoints.end_session?,
+        "client_id": client.client_id,
+    }));
+    reply.no_store = true;
+    Some(reply)
 }
 
 fn who(call: &Call) -> Outcome {
-    let user = &call.caller()?.user;
+    let caller = call.caller()?;
+    let (user, grant) = (&caller.user, caller.grant.as_ref());
     let mut reply = Reply::json(&json!({
         "user": { "name": user.name, "tags": tags(&user.tags), "is_internal_user": user.origin != Origin::Elsewhere },
+        "with_token": grant.is_some_and(|grant| grant.is_renewable()),
         "change_header": CHANGE_HEADER.as_str(),
         "idle_seconds": call.api.settings.web.session_idle_s,
     }));

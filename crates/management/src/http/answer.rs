@@ -158,7 +158,8 @@ async fn durable(call: &Call) -> Result<(), Refusal> {
 fn set_headers(head: &mut Response<Outgoing>, reply: &Reply) {
     let headers = head.headers_mut();
     for (name, value) in &reply.headers {
-        headers.insert(name, value.clone());
+        // There may be several cookies.
+        headers.append(name, value.clone());
     }
     if reply.no_store {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-store"));

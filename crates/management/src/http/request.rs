@@ -5,6 +5,7 @@ use super::places::{Keeper, Kept};
 use crate::Api;
 use crate::call::Call;
 use crate::caller::Caller;
+use crate::oauth::{flow, renewal};
 use crate::path;
 use crate::refusal::Refusal;
 use crate::routes::{Needs, Resource, Route, check_tags};
@@ -48,7 +49,7 @@ pub(super) async fn prepare(
 ) -> Result<(Call, Option<Kept>), Refusal> {
     let (head, body) = request.into_parts();
     let (mut caller, mut kept) = (None, None);
-    if !matches!(route.needs, Needs::Nothing | Needs::Credentials) {
+    if !matches!(route.needs, Needs::Nothing | Needs::Credentials | Needs::Code) {
         let who = known(api, &peer, &head).await?;
         *user = Some(who.name().to_owned());
         check_tags(&who, route.needs)?;
@@ -62,9 +63,12 @@ pub(super) async fn prepare(
         return Err(Refusal::bad_request("The query string can't be read"));
     };
     let (body, room) = read(body, &api.bodies).await?;
-    if route.needs == Needs::Credentials {
-        let login = api.logins.of_login(&head.headers, &body, peer.connected.address, &api.admin);
-        let who = login.await?;
+    if matches!(route.needs, Needs::Credentials | Needs::Code) {
+        let (headers, from) = (&head.headers, peer.connected.address);
+        let who = match route.needs {
+            Needs::Code => flow::finish(api, headers, &body, from).await?,
+            _ => api.logins.of_login(headers, &body, from, &api.admin).await?,
+        };
         *user = Some(who.name().to_owned());
         check_tags(&who, route.needs)?;
         caller = Some(who);
@@ -97,27 +101,31 @@ async fn known(api: &Arc<Api>, peer: &Peer, head: &Parts) -> Result<Caller, Refu
     let caller = match headers.contains_key(AUTHORIZATION) {
         true => api.logins.of_headers(headers, peer.connected.address, &api.admin).await,
         false if peer.connected.is_operator => Ok(Caller::operator(&api.settings.accounts)),
-        false => of_session(api, peer, headers, is_change),
+        false => of_session(api, peer, headers, is_change).await,
     };
-    // Who sends this header has a form of its own: its browser must not show another one.
+    // Who sends this header has a form of its own: its browser must not show another one, nor one that is of no use.
     caller.map_err(|mut refusal| {
-        refusal.challenge &= !headers.contains_key(CHANGE_HEADER);
+        refusal.challenge &= !headers.contains_key(CHANGE_HEADER) && !api.logins.only_tokens();
         refusal
     })
 }
 
-fn of_session(
+async fn of_session(
     api: &Arc<Api>,
     peer: &Peer,
     headers: &HeaderMap,
     is_change: bool,
 ) -> Result<Caller, Refusal> {
-    let session = api.sessions.find(headers, peer.connected.address, api)?;
-    session.ok_or_else(Refusal::challenge)?.caller(is_change, headers, api)
+    let from = peer.connected.address;
+    let session = api.sessions.find(headers, from, api)?.ok_or_else(Refusal::challenge)?;
+    if let Some((grant, renewal)) = session.renewable() {
+        renewal::keep(api, grant, renewal, from).await?;
+    }
+    session.caller(is_change, headers, api)
 }
 
 /// Whether a web page sends this that is neither ours nor one that the settings name.
-pub(super) fn is_from_elsewhere(api: &Api, headers: &HeaderMap) -> bool {
+pub(crate) fn is_from_elsewhere(api: &Api, headers: &HeaderMap) -> bool {
     let Some(origin) = headers.get(ORIGIN) else { return false };
     let Ok(origin) = origin.to_str() else { return true };
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();

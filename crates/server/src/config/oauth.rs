@@ -44,10 +44,24 @@ pub struct OAuth {
     pub keys_cache_seconds: u64,
     /// Seconds between two questions for them, at least.
     pub keys_retry_seconds: u64,
-    /// The name, at the issuer, of pages that log people in there: said at `/api/auth`.
+    /// The name, at the issuer, of the web page: with it people log in there.
     pub client_id: String,
-    /// The scopes that they ask for.
+    /// What the issuer knows that name by, if it wants a secret.
+    pub client_secret: String,
+    /// The scopes that the page asks for.
     pub client_scopes: String,
+    /// What the page calls the issuer; without it, by its host.
+    pub provider_name: String,
+    /// Where people log in, if the issuer does not say so itself.
+    pub authorization_endpoint: String,
+    /// Where tokens are given for codes, likewise.
+    pub token_endpoint: String,
+    /// Where people log out, likewise.
+    pub end_session_endpoint: String,
+    /// What else goes to where people log in: `NAME=VALUE`.
+    pub authorization_params: Vec<String>,
+    /// Whether names and passwords are refused over HTTP.
+    pub disable_basic_auth: bool,
 }
 
 /// A key from a file.
@@ -83,6 +97,19 @@ const LEEWAY_SECONDS_MAX: u64 = 300;
 const CACHE_SECONDS_MAX: u64 = 86_400;
 const RETRY_SECONDS_MAX: u64 = 3600;
 
+/// Parameters of a login that nobody else sets.
+const OF_THE_FLOW: [&str; 9] = [
+    "response_type",
+    "response_mode",
+    "client_id",
+    "client_secret",
+    "redirect_uri",
+    "scope",
+    "state",
+    "code_challenge",
+    "code_challenge_method",
+];
+
 impl Default for OAuth {
     fn default() -> Self {
         OAuth {
@@ -104,7 +131,14 @@ impl Default for OAuth {
             keys_cache_seconds: 3600,
             keys_retry_seconds: 10,
             client_id: String::new(),
+            client_secret: String::new(),
             client_scopes: "openid profile".to_owned(),
+            provider_name: String::new(),
+            authorization_endpoint: String::new(),
+            token_endpoint: String::new(),
+            end_session_endpoint: String::new(),
+            authorization_params: Vec::new(),
+            disable_basic_auth: false,
         }
     }
 }
@@ -135,6 +169,25 @@ impl OAuth {
         rules
     }
 
+    /// What people call the issuer.
+    pub(crate) fn provider_name(&self) -> String {
+        if !self.provider_name.is_empty() {
+            return self.provider_name.clone();
+        }
+        let address = match &*self.issuer {
+            "" => &self.authorization_endpoint,
+            issuer => issuer,
+        };
+        let uri = address.parse::<hyper::Uri>().ok();
+        uri.and_then(|uri| uri.host().map(str::to_owned)).unwrap_or_default()
+    }
+
+    /// What else goes to where people log in, by name.
+    pub(crate) fn authorization_params(&self) -> Vec<(String, String)> {
+        let pairs = self.authorization_params.iter().filter_map(|pair| pair.split_once('='));
+        pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let wrong = |key: &str, why: &str| Err(ConfigError::invalid(&format!("oauth.{key}"), why));
         if !self.is_used() {
@@ -149,13 +202,8 @@ impl OAuth {
         if self.resource_server_id.len() > 255 {
             return wrong("resource_server_id", "must have at most 255 bytes");
         }
-        for (key, address) in [("issuer", &self.issuer), ("jwks_uri", &self.jwks_uri)] {
-            let is_https = address.starts_with("https://") && !address.contains('#');
-            let is_good = is_https && address.parse::<hyper::Uri>().is_ok();
-            if !is_good && !address.is_empty() {
-                return wrong(key, "must be an address that begins with https://");
-            }
-        }
+        check_address("issuer", &self.issuer)?;
+        check_address("jwks_uri", &self.jwks_uri)?;
         let is_asked = !self.issuer.is_empty() || !self.jwks_uri.is_empty();
         if !is_asked && self.signing_keys.is_empty() {
             return wrong(
@@ -166,15 +214,62 @@ impl OAuth {
         if !is_asked && !self.ca.as_os_str().is_empty() {
             return wrong("ca", "is for issuer and jwks_uri: neither is set");
         }
-        if !self.client_id.is_empty() && self.issuer.is_empty() {
-            return wrong("issuer", "is needed with client_id: pages log people in there");
-        }
-        if self.client_id.is_empty() && self.client_scopes != OAuth::default().client_scopes {
-            return wrong("client_scopes", "are of client_id, which is not set");
-        }
+        self.check_client()?;
         self.check_numbers()?;
         self.check_algorithms()?;
         self.check_aliases()
+    }
+
+    /// Logins of people at the issuer.
+    fn check_client(&self) -> Result<(), ConfigError> {
+        let wrong = |key: &str, why: &str| Err(ConfigError::invalid(&format!("oauth.{key}"), why));
+        let ends = [
+            ("authorization_endpoint", &self.authorization_endpoint),
+            ("token_endpoint", &self.token_endpoint),
+            ("end_session_endpoint", &self.end_session_endpoint),
+        ];
+        for (key, address) in ends {
+            check_address(key, address)?;
+        }
+        if self.client_id.is_empty() {
+            let usual = OAuth::default();
+            let of_client = [
+                ("client_secret", !self.client_secret.is_empty()),
+                ("client_scopes", self.client_scopes != usual.client_scopes),
+                ("provider_name", !self.provider_name.is_empty()),
+                ("authorization_endpoint", !self.authorization_endpoint.is_empty()),
+                ("token_endpoint", !self.token_endpoint.is_empty()),
+                ("end_session_endpoint", !self.end_session_endpoint.is_empty()),
+                ("authorization_params", !self.authorization_params.is_empty()),
+                ("disable_basic_auth", self.disable_basic_auth),
+            ];
+            return match of_client.into_iter().find(|(_, is_set)| *is_set) {
+                Some((key, _)) => wrong(key, "is for the web page's logins: set client_id too"),
+                None => Ok(()),
+            };
+        }
+        let knows_ends = !self.authorization_endpoint.is_empty() && !self.token_endpoint.is_empty();
+        if self.issuer.is_empty() && !knows_ends {
+            return wrong(
+                "issuer",
+                "is needed with client_id, or authorization_endpoint and token_endpoint: people log in there",
+            );
+        }
+        for param in &self.authorization_params {
+            match param.split_once('=') {
+                None | Some(("", _)) => {
+                    return wrong("authorization_params", "must each be NAME=VALUE");
+                }
+                Some((name, _)) if OF_THE_FLOW.contains(&name) => {
+                    return wrong(
+                        "authorization_params",
+                        &format!("must not have {name}: the broker sets it"),
+                    );
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
     }
 
     fn check_numbers(&self) -> Result<(), ConfigError> {
@@ -233,4 +328,14 @@ impl OAuth {
         }
         Ok(())
     }
+}
+
+fn check_address(key: &str, address: &str) -> Result<(), ConfigError> {
+    let is_https = address.starts_with("https://") && !address.contains('#');
+    let is_good = is_https && address.parse::<hyper::Uri>().is_ok();
+    if is_good || address.is_empty() {
+        return Ok(());
+    }
+    let why = "must be an address that begins with https://";
+    Err(ConfigError::invalid(&format!("oauth.{key}"), why))
 }

@@ -8,7 +8,7 @@ const REMOVED: &str = "(removed)";
 /// What names of secrets have in them. Names of files are shown: `key` is one.
 const SECRET: [&str; 4] = ["password", "secret", "token", "passphrase"];
 /// Names that only look like one.
-const HARMLESS: [&str; 1] = ["password_hashing"];
+const HARMLESS: [&str; 2] = ["password_hashing", "token_endpoint"];
 
 impl Config {
     /// All settings as JSON, passwords and keys removed.

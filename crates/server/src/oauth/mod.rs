@@ -2,9 +2,13 @@
 //!
 //! - [`issuer`]: how the keys of whoever issues tokens are asked for.
 //! - [`jwks`]: those keys, as they are known now.
+//! - [`provider`]: where people log in for tokens.
 
 mod issuer;
 mod jwks;
+mod provider;
+
+pub(crate) use provider::client;
 
 use crate::config::OAuth;
 use crate::https::HttpsError;

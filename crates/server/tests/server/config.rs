@@ -274,7 +274,26 @@ fn settings_for_tokens_that_would_do_nothing_are_refused() {
         ),
         (", leeway_seconds: 301 }", "oauth.leeway_seconds must be from 0 to 300"),
         (", keys_retry_seconds: 0 }", "oauth.keys_retry_seconds must be from 1 to 3600"),
-        (", client_scopes: x }", "oauth.client_scopes are of client_id, which is not set"),
+        (
+            ", client_scopes: x }",
+            "oauth.client_scopes is for the web page's logins: set client_id too",
+        ),
+        (
+            ", disable_basic_auth: true }",
+            "oauth.disable_basic_auth is for the web page's logins: set client_id too",
+        ),
+        (
+            ", client_id: page, token_endpoint: 'http://id.example/token' }",
+            "oauth.token_endpoint must be an address that begins with https://",
+        ),
+        (
+            ", client_id: page, authorization_params: [audience] }",
+            "oauth.authorization_params must each be NAME=VALUE",
+        ),
+        (
+            ", client_id: page, authorization_params: ['state=1'] }",
+            "oauth.authorization_params must not have state: the broker sets it",
+        ),
         (", algorithms: [] }", "HS256, HS384, HS512"),
         (", algorithms: [none] }", "HS256, HS384, HS512"),
         (", signing_keys: [{ id: a, file: '' }] }", "oauth.signing_keys must each name a file"),

@@ -26,6 +26,7 @@ mod log;
 mod management;
 mod oauth;
 mod oauth_http;
+mod oauth_login;
 mod open_files;
 mod permissions;
 mod policies;

@@ -61,7 +61,7 @@ async fn pages_are_told_where_to_log_people_in() {
         .await;
     let said = ask(&server, "/api/auth", "").await;
     let wanted = format!(
-        r#"{{"oauth_client_id":"page","oauth_disable_basic_auth":false,"oauth_enabled":true,"oauth_provider_url":"{}","oauth_scopes":"openid profile"}}"#,
+        r#"{{"oauth_client_id":"page","oauth_disable_basic_auth":false,"oauth_enabled":true,"oauth_provider_name":"localhost","oauth_provider_url":"{}","oauth_scopes":"openid profile"}}"#,
         issuer.address()
     );
     let body = said.split("\r\n\r\n").nth(1).expect("a body");

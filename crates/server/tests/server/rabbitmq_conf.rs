@@ -151,3 +151,35 @@ fn lines_that_can_not_be_read_are_a_failure() {
     assert!(!is_good);
     assert_eq!(said.matches(": WRONG: ").count(), 3, "{said}");
 }
+
+#[test]
+fn a_page_that_logs_people_in_with_tokens_goes_on_to() {
+    let text = "auth_oauth2.resource_server_id = mq\n\
+                auth_oauth2.jwks_uri = https://id.example/keys\n\
+                auth_oauth2.end_session_endpoint = https://id.example/out\n\
+                management.oauth_enabled = true\n\
+                management.oauth_client_id = page\n\
+                management.oauth_client_secret = s3cret\n\
+                management.oauth_scopes = openid mq.tag:management\n\
+                management.oauth_provider_url = https://id.example/realms/mq\n\
+                management.oauth_authorization_endpoint_params.resource = mq\n\
+                management.oauth_initiated_logon_type = sp_initiated\n";
+    let (config, said, is_good) = translated(text);
+    assert!(is_good && !said.contains("NOT SUPPORTED"), "{said}");
+    let oauth = config.oauth;
+    assert_eq!((&*oauth.client_id, &*oauth.client_secret), ("page", "s3cret"));
+    assert_eq!(oauth.client_scopes, "openid mq.tag:management");
+    assert_eq!(oauth.issuer, "https://id.example/realms/mq");
+    assert_eq!(oauth.end_session_endpoint, "https://id.example/out");
+    assert_eq!(oauth.authorization_params, ["resource=mq"]);
+    assert!(
+        oauth.disable_basic_auth,
+        "there, names and passwords are refused unless the file says no"
+    );
+    let (config, said, _) =
+        translated(&format!("{text}management.oauth_disable_basic_auth = false\n"));
+    assert!(!config.oauth.disable_basic_auth, "{said}");
+    let text = text.replace("oauth_enabled = true", "oauth_enabled = false");
+    let (config, said, _) = translated(&text);
+    assert!(config.oauth.client_id.is_empty() && !config.oauth.disable_basic_auth, "{said}");
+}

@@ -37,6 +37,12 @@ struct State {
     answers: Answers,
     /// The paths that were asked for.
     asked: Vec<String>,
+    /// What is answered where codes are brought, the next one last.
+    grants: Vec<(u16, Value)>,
+    /// What was brought there: heads and forms.
+    brought: Vec<String>,
+    /// How clients may say their secrets.
+    methods: Vec<&'static str>,
 }
 
 /// A key that signs tokens, on P-256.
@@ -109,7 +115,14 @@ impl Issuer {
             .with_single_cert(issued.chain(), issued.private_key())
             .expect("a certificate");
         let acceptor = TlsAcceptor::from(Arc::new(tls));
-        let state = State { keys: Vec::new(), answers: Answers::Well, asked: Vec::new() };
+        let state = State {
+            keys: Vec::new(),
+            answers: Answers::Well,
+            asked: Vec::new(),
+            grants: Vec::new(),
+            brought: Vec::new(),
+            methods: vec!["client_secret_basic", "client_secret_post"],
+        };
         let state = Arc::new(Mutex::new(state));
         let issuer = Issuer { files, port, state: Arc::clone(&state) };
         issuer.rotate(signers);
@@ -128,6 +141,27 @@ impl Issuer {
 
     pub fn answers(&self, answers: Answers) {
         self.state.lock().answers = answers;
+    }
+
+    /// Answers this to the next who brings a code.
+    pub fn grant(&self, status: u16, body: &Value) {
+        self.state.lock().grants.push((status, body.clone()));
+    }
+
+    /// Takes secrets in these ways only.
+    pub fn takes_secrets(&self, methods: &[&'static str]) {
+        self.state.lock().methods = methods.to_vec();
+    }
+
+    /// What was brought last where codes are: head and form.
+    pub fn brought(&self) -> String {
+        self.state.lock().brought.last().cloned().unwrap_or_default()
+    }
+
+    /// How often it was asked what is where.
+    pub fn asked_about_itself(&self) -> usize {
+        let state = self.state.lock();
+        state.asked.iter().filter(|path| path.starts_with("/.well-known/")).count()
     }
 
     /// How often it was asked for its keys.
@@ -156,25 +190,54 @@ impl Issuer {
 async fn answer(stream: TcpStream, acceptor: TlsAcceptor, state: Arc<Mutex<State>>, port: u16) {
     let Ok(mut stream) = acceptor.accept(stream).await else { return };
     let mut read = Vec::new();
-    while !read.ends_with(b"\r\n\r\n") {
+    let head_len = loop {
+        if let Some(at) = read.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+            break at + 4;
+        }
         if stream.read_buf(&mut read).await.unwrap_or(0) == 0 {
             return;
         }
-    }
+    };
+    let mut form = read.split_off(head_len);
     let head = String::from_utf8_lossy(&read).into_owned();
     let path = head.split(' ').nth(1).expect("a path").to_owned();
-    let (answers, keys) = {
+    let length = head.to_lowercase().split("content-length: ").nth(1).map_or(0, |rest| {
+        rest.split("\r\n").next().and_then(|text| text.parse::<usize>().ok()).expect("a length")
+    });
+    while form.len() < length {
+        if stream.read_buf(&mut form).await.unwrap_or(0) == 0 {
+            return;
+        }
+    }
+    let (answers, keys, grant, methods) = {
         let mut state = state.lock();
         state.asked.push(path.clone());
-        (state.answers, json!({ "keys": state.keys }))
+        let grant = if path == "/token" { state.grants.pop() } else { None };
+        if path == "/token" {
+            state.brought.push(format!("{head}{}", String::from_utf8_lossy(&form)));
+        }
+        (state.answers, json!({ "keys": state.keys }), grant, state.methods.clone())
     };
     let at = format!("https://localhost:{port}");
-    let body = match &*path {
-        "/keys" => keys.to_string(),
-        _ => json!({ "issuer": at, "jwks_uri": format!("{at}/keys") }).to_string(),
+    let (granted, body) = match (&*path, grant) {
+        ("/keys", _) => (200, keys.to_string()),
+        ("/token", Some((status, body))) => (status, body.to_string()),
+        ("/token", None) => (500, String::new()),
+        _ => {
+            let about = json!({
+                "issuer": at,
+                "jwks_uri": format!("{at}/keys"),
+                "authorization_endpoint": format!("{at}/authorize?tenant=1"),
+                "token_endpoint": format!("{at}/token"),
+                "end_session_endpoint": format!("{at}/logout"),
+                "token_endpoint_auth_methods_supported": methods,
+            });
+            (200, about.to_string())
+        }
     };
+    let granted = format!("{granted} as wanted");
     let (status, more, body) = match answers {
-        Answers::Well => ("200 OK", String::new(), body),
+        Answers::Well => (&*granted, String::new(), body),
         Answers::WithTooMuch => ("200 OK", String::new(), " ".repeat(300 * 1024) + &body),
         Answers::WithRedirect => ("302 Found", format!("location: {at}/keys\r\n"), body),
         Answers::WithError => ("500 Internal Server Error", String::new(), String::new()),
