@@ -125,6 +125,14 @@ for (const colorScheme of ["light", "dark"] as const) {
       await compare(page, `login-${colorScheme}`);
     });
 
+    test(`login beside a provider of tokens looks as before, ${colorScheme}`, async ({ page }) => {
+      await prepare(page);
+      await page.route("**/api/auth", (route) => route.fulfill({ json: { oauth_enabled: true, oauth_disable_basic_auth: false, oauth_provider_name: "Example" } }));
+      await page.goto(`${address}/?state=x&error=access_denied`);
+      await expect(page.getByRole("alert")).toBeVisible();
+      await compare(page, `login-provider-${colorScheme}`);
+    });
+
     for (const [name, path, heading] of PAGES) {
       test(`${name} looks as before, ${colorScheme}`, async ({ page }) => {
         await prepare(page);

@@ -6,6 +6,7 @@ import { poll } from "../lib/poll";
 import { node, overview, pulseError, pulseRefresh, samples } from "../lib/pulse";
 import { Badge, Facts, Num, Panel, Problem } from "../ui/bits";
 import { Chart } from "../ui/chart";
+import { SyncTime } from "../ui/sync-time";
 import { Table } from "../ui/table";
 
 type Memory = Record<string, number | string | Record<string, number>>;
@@ -45,7 +46,8 @@ export function NodePage() {
               <Chart title="Memory of messages" times={samples.times()} format={format.bytes} binary exact={exactBytes} lines={[{ label: "used", colour: "c4", values: samples.values("mem_used") }, { label: "limit", colour: "c6", dashed: true, values: samples.values("mem_limit") }]} />
               <Chart title="Free disk" times={samples.times()} format={format.bytes} binary exact={exactBytes} lines={[{ label: "free", colour: "c3", values: samples.values("disk_free") }]} />
               <Chart title="Syncs of the journal per second" times={samples.times()} format={format.rate} lines={[{ label: "syncs", colour: "c2", values: samples.rates("syncs") }]} />
-              <Chart title="Time of a sync" times={samples.times()} format={format.milliseconds} exact={(ms) => `${ms.toFixed(3)} ms`} lines={[{ label: "on average", colour: "c5", values: samples.ratios("sync_ms", "syncs") }]} />
+              <SyncTime />
+              <Chart title="Open file descriptors" times={samples.times()} format={format.count} lines={[{ label: "open", colour: "c2", values: samples.values("fd_used") }]} />
             </div>
             <MemoryParts name={one().name} />
           </>

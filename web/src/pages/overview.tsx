@@ -10,6 +10,7 @@ import { rateOf, type Connection, type Page } from "../lib/types";
 import { Badge, Code, Empty, Link, Num, Panel, Problem, Tile, type Tone } from "../ui/bits";
 import { Chart, type Line } from "../ui/chart";
 import { Findings, type Finding } from "../ui/findings";
+import { SyncTime } from "../ui/sync-time";
 
 export function Overview() {
   return (
@@ -139,14 +140,12 @@ function Charts() {
       <Show when={isMonitor()}>
         <Chart title="Memory of messages" times={samples.times()} format={format.bytes} binary exact={exactBytes} lines={levels([["mem_used", "used", "c4"], ["mem_limit", "limit", "c6", true]])} />
         <Chart title="Free disk" times={samples.times()} format={format.bytes} binary exact={exactBytes} lines={levels([["disk_free", "free", "c3"]])} />
+        <SyncTime />
       </Show>
       <Chart
         title="Connections and queues per second" times={samples.times()} format={format.rate} exact={exactRate}
         lines={rates([["connection_created", "connections opened", "c1"], ["connection_closed", "connections closed", "c1", true], ["channel_created", "channels opened", "c4"], ["queue_created", "queues made", "c3"], ["queue_deleted", "queues deleted", "c6", true]])}
       />
-      <Show when={isMonitor()}>
-        <Chart title="Open file descriptors" times={samples.times()} format={format.count} exact={format.exact} lines={levels([["fd_used", "open", "c2"]])} />
-      </Show>
     </div>
   );
 }

@@ -59,7 +59,8 @@ export function Chart(props: Props) {
       cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
       scales: { x: { range: (_, min, max) => window(min, max) }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
       axes: [
-        { ...axis, space: 60, size: 24, grid: { show: false }, values: (_, ticks) => ticks.map(clock) },
+        // Without samples there are no times.
+        { ...axis, space: 60, size: 24, grid: { show: false }, values: (_, ticks) => ticks.map((tick) => (props.times.length < 2 ? "" : clock(tick))) },
         { ...axis, space: 34, size: 62, incrs: props.binary ? POWERS : undefined, values: (_, ticks) => ticks.map((tick) => props.format(tick)) },
       ],
       series: [

@@ -133,10 +133,17 @@ fn of_consumers(
     let is_used_up = |one: &&&ConsumerView| one.prefetch > 0 && one.unacked >= one.prefetch;
     let used_up = active.iter().filter(is_used_up).count();
     if used_up == active.len() {
-        let text = format!(
-            "All of its {used_up} active consumers have as many messages unacknowledged as they may \
-             (prefetch): they get more when they acknowledge"
-        );
+        let text = match used_up {
+            1 => {
+                "Its one active consumer has as many messages unacknowledged as it may (prefetch): \
+                  it gets more when it acknowledges"
+                    .to_owned()
+            }
+            _ => format!(
+                "All of its {used_up} active consumers have as many messages unacknowledged as they may \
+                 (prefetch): they get more when they acknowledge"
+            ),
+        };
         findings.push(Finding::new("warning", "prefetch_used_up", text));
     } else if used_up > 0 {
         let text = format!("{used_up} of {} consumers have used up their prefetch", active.len());
