@@ -84,7 +84,7 @@ export function ChannelPage() {
           <Show when={look.error()}>{(error) => <Problem error={error()} retry={look.refresh} />}</Show>
           <div class="charts">
             <Chart title="Messages per second" times={samples.times()} format={format.rate} lines={[rates("publish", "published", "c1"), rates("deliver_get", "delivered", "c2"), rates("ack", "acknowledged", "c3"), rates("confirm", "confirmed", "c4")]} />
-            <Chart title="On the way" times={samples.times()} format={format.count} exact={format.exact} lines={[{ label: "unacknowledged", colour: "c5", values: samples.values("unacked") }, { label: "unconfirmed", colour: "c4", values: samples.values("unconfirmed") }]} />
+            <Chart title="On the way" times={samples.times()} format={format.count} whole exact={format.exact} lines={[{ label: "unacknowledged", colour: "c5", values: samples.values("unacked") }, { label: "unconfirmed", colour: "c4", values: samples.values("unconfirmed") }]} />
           </div>
           <Panel title="Settings">
             <Facts of={[["User", one().user], ["Vhost", one().vhost], ["Prefetch of each consumer", one().prefetch_count === 0 ? "no limit" : <Num of={one().prefetch_count} />], ["Prefetch of the channel", one().global_prefetch_count === 0 ? "no limit" : <Num of={one().global_prefetch_count} />]]} />

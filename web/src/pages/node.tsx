@@ -47,7 +47,7 @@ export function NodePage() {
               <Chart title="Free disk" times={samples.times()} format={format.bytes} binary exact={exactBytes} lines={[{ label: "free", colour: "c3", values: samples.values("disk_free") }]} />
               <Chart title="Syncs of the journal per second" times={samples.times()} format={format.rate} lines={[{ label: "syncs", colour: "c2", values: samples.rates("syncs") }]} />
               <SyncTime />
-              <Chart title="Open file descriptors" times={samples.times()} format={format.count} lines={[{ label: "open", colour: "c2", values: samples.values("fd_used") }]} />
+              <Chart title="Open file descriptors" times={samples.times()} format={format.count} whole lines={[{ label: "open", colour: "c2", values: samples.values("fd_used") }]} />
             </div>
             <MemoryParts name={one().name} />
           </>

@@ -136,7 +136,7 @@ function Charts() {
         title="Messages per second" times={samples.times()} format={format.rate} exact={exactRate}
         lines={rates([["publish", "published", "c1"], ["deliver_get", "delivered", "c2"], ["ack", "acknowledged", "c3"], ["confirm", "confirmed", "c4", true], ["redeliver", "redelivered", "c5", true], ["drop_unroutable", "dropped", "c6", true]])}
       />
-      <Chart title="Messages in queues" times={samples.times()} format={format.count} exact={format.exact} lines={levels([["messages_ready", "waiting", "c1"], ["messages_unacknowledged", "unacknowledged", "c5"]])} />
+      <Chart title="Messages in queues" times={samples.times()} format={format.count} whole exact={format.exact} lines={levels([["messages_ready", "waiting", "c1"], ["messages_unacknowledged", "unacknowledged", "c5"]])} />
       <Show when={isMonitor()}>
         <Chart title="Memory of messages" times={samples.times()} format={format.bytes} binary exact={exactBytes} lines={levels([["mem_used", "used", "c4"], ["mem_limit", "limit", "c6", true]])} />
         <Chart title="Free disk" times={samples.times()} format={format.bytes} binary exact={exactBytes} lines={levels([["disk_free", "free", "c3"]])} />

@@ -185,7 +185,7 @@ function Glance(props: { queue: Queue; samples: Samples }) {
         </Show>
       </div>
       <div class="charts">
-        <Chart title="Messages in it" times={props.samples.times()} format={format.count} exact={format.exact} lines={[level("messages_ready", "waiting", "c1"), level("messages_unacknowledged", "unacknowledged", "c5")]} />
+        <Chart title="Messages in it" times={props.samples.times()} format={format.count} whole exact={format.exact} lines={[level("messages_ready", "waiting", "c1"), level("messages_unacknowledged", "unacknowledged", "c5")]} />
         <Chart
           title="Messages per second" times={props.samples.times()} format={format.rate} exact={(value) => `${value.toFixed(3)} per second`}
           lines={[line("publish", "published", "c1"), line("deliver_get", "delivered", "c2"), line("ack", "acknowledged", "c3"), line("redeliver", "redelivered", "c6", true)]}

@@ -23,11 +23,15 @@ interface Props {
   height?: number;
   /** Steps of the scale are powers of two. */
   binary?: boolean;
+  /** Steps of the scale are whole numbers. */
+  whole?: boolean;
 }
 
 /** So many seconds at least are seen at once. */
 const WINDOW = 300;
 const POWERS = Array.from({ length: 50 }, (_, power) => 2 ** power);
+
+const WHOLE = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 
 const clock = (seconds: number): string => new Date(seconds * 1000).toLocaleTimeString("en-GB", { hour12: false });
 
@@ -61,7 +65,7 @@ export function Chart(props: Props) {
       axes: [
         // Without samples there are no times.
         { ...axis, space: 60, size: 24, grid: { show: false }, values: (_, ticks) => ticks.map((tick) => (props.times.length < 2 ? "" : clock(tick))) },
-        { ...axis, space: 34, size: 62, incrs: props.binary ? POWERS : undefined, values: (_, ticks) => ticks.map((tick) => props.format(tick)) },
+        { ...axis, space: 34, size: 62, incrs: props.binary ? POWERS : props.whole ? WHOLE : undefined, values: (_, ticks) => ticks.map((tick) => props.format(tick)) },
       ],
       series: [
         {},
