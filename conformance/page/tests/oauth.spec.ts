@@ -247,6 +247,7 @@ test("the ways in are there for the keyboard and for screen readers, light and d
     }
   }
   await page.goto(world.broker.address);
+  await expect(toProvider(page)).toBeFocused();
   await page.keyboard.press("Tab");
   await expect(page.getByLabel("User")).toBeFocused();
   await page.keyboard.press("Shift+Tab");
