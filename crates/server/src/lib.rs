@@ -52,6 +52,7 @@ mod throttle;
 mod timers;
 mod tls;
 mod websocket;
+mod workers;
 
 pub use banner::{banner, node_banner};
 pub use clock::Clock;
@@ -71,6 +72,7 @@ pub use open_files::raise_limit as raise_open_file_limit;
 pub use server::{Server, StartError};
 pub use storage::{StopError, StoreFailed};
 pub use tls::TlsError;
+pub use workers::Workers;
 
 /// The name that brokers have where nobody gives them another.
 pub(crate) const CLUSTER_NAME: &str = "courser";

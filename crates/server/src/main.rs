@@ -7,7 +7,7 @@ mod stops;
 
 use anyhow::Context;
 use clap::{CommandFactory, Parser};
-use courser::{Config, ConfigError, Gather, Inherited, raise_open_file_limit};
+use courser::{Config, ConfigError, Gather, Inherited, Workers, raise_open_file_limit};
 use courser_broker::{names_in_log, shards_in_log};
 use courser_ctl::{Ctl, Top};
 use courser_journal::tools;
@@ -210,7 +210,8 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     let config = settings(&arguments)?;
-    let runtime = runtime(&config)?;
+    let mut workers = Workers::new();
+    let runtime = runtime(&config, &workers)?;
     survive_file_size_limit(&runtime)?;
     if let Some(Command::Journal(command)) = arguments.command {
         return look_into_journal(command, &config).map(|()| ExitCode::SUCCESS);
@@ -219,17 +220,23 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let Err(error) = raise_open_file_limit() {
         tracing::warn!(%error, "the limit of open files can't be raised");
     }
+    workers.start(runtime.handle())?;
     let served = runtime.block_on(serve(config, &arguments));
+    drop(workers);
     drop(runtime);
     Ok(served.map_or_else(|error| log.say_last(&error), |()| ExitCode::SUCCESS))
 }
 
 /// The threads that serve connections.
-fn runtime(config: &Config) -> io::Result<tokio::runtime::Runtime> {
+fn runtime(config: &Config, workers: &Workers) -> io::Result<tokio::runtime::Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.enable_all();
+    if config.amqp.threads > 0 {
+        builder.worker_threads(config.amqp.threads);
+    }
     let pause = Duration::from_micros(config.amqp.gather_us);
     Arc::new(Gather::new(pause)).install(&mut builder);
+    workers.install(&mut builder);
     builder.build()
 }
 

@@ -47,6 +47,7 @@ const BUFFER_BYTES_MIN: usize = 64 << 10;
 /// The longest gap between two syncs: confirms wait for it.
 const GATHER_US_MAX: u64 = 100_000;
 const AMQP_GATHER_US_MAX: u64 = 10_000;
+const AMQP_THREADS_MAX: usize = 1024;
 
 /// All settings of a broker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -104,6 +105,9 @@ pub struct Amqp {
     pub handshake_timeout_ms: u64,
     /// Milliseconds that a client's socket may take nothing of what is sent to it; 0 for as long as it wants.
     pub send_timeout_ms: u64,
+    /// Threads that serve clients at most, of which as many do as the load needs: see [`Workers`](crate::Workers);
+    /// 0 for as many as the machine has processors.
+    pub threads: usize,
     /// Microseconds that a thread of the runtime pauses before it waits for sockets, where processors
     /// are busy: see [`Gather`](crate::Gather).
     pub gather_us: u64,
@@ -191,6 +195,7 @@ impl Default for Config {
                 heartbeat_s: 60,
                 handshake_timeout_ms: 10_000,
                 send_timeout_ms: 30_000,
+                threads: 0,
                 gather_us: 200,
                 max_message_bytes: 16 * 1024 * 1024,
                 proxy_protocol_from: Vec::new(),
@@ -267,6 +272,9 @@ impl Config {
         }
         if self.amqp.handshake_timeout_ms == 0 {
             return wrong("amqp.handshake_timeout_ms", "must be at least 1");
+        }
+        if self.amqp.threads > AMQP_THREADS_MAX {
+            return wrong("amqp.threads", "must be at most 1024");
         }
         if self.amqp.gather_us > AMQP_GATHER_US_MAX {
             return wrong("amqp.gather_us", "must be at most 10000");

@@ -39,3 +39,4 @@ mod tls;
 mod tls_clients;
 mod top;
 mod websocket;
+mod workers;

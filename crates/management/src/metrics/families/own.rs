@@ -49,12 +49,10 @@ const NODE: &[Metric<NodeFigures>] = &[
     }),
 ];
 
-const WORKER: &[Metric<(Duration, u64)>] = &[
-    counter("runtime_worker_busy_seconds_total", "Time that a thread was not waiting", |one| {
-        one.0.into()
-    }),
-    counter("runtime_worker_parks_total", "How often a thread began to wait", |one| one.1.into()),
-];
+const WORKER: &[Metric<u64>] =
+    &[counter("runtime_worker_parks_total", "How often a thread began to wait", |parks| {
+        (*parks).into()
+    })];
 
 const MEMORY: &[Metric<u64>] =
     &[gauge("memory_used_bytes", "Memory that counts towards the limit, by its use", |bytes| {
@@ -162,12 +160,11 @@ pub(crate) fn add(
 }
 
 /// What the threads have done that serve connections.
-fn workers() -> Vec<(Labels, (Duration, u64))> {
+fn workers() -> Vec<(Labels, u64)> {
     let runtime = tokio::runtime::Handle::current().metrics();
     let of = |worker: usize| {
         let labels = Labels::default().with("worker", worker.to_string());
-        let busy = runtime.worker_total_busy_duration(worker);
-        (labels, (busy, runtime.worker_park_count(worker)))
+        (labels, runtime.worker_park_count(worker))
     };
     (0..runtime.num_workers()).map(of).collect()
 }

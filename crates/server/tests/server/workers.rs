@@ -1,0 +1,137 @@
+//! Threads of the runtime: as many serve as the load needs, and nothing waits for one that is held.
+
+use courser::Workers;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc;
+
+const THREADS: usize = 4;
+const LIMIT: Duration = Duration::from_secs(30);
+
+fn threads() -> (Workers, Runtime) {
+    let mut workers = Workers::new();
+    let mut builder = Builder::new_multi_thread();
+    workers.install(builder.worker_threads(THREADS).enable_all());
+    let runtime = builder.build().expect("threads");
+    workers.start(runtime.handle()).expect("a thread that looks after them");
+    (workers, runtime)
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < LIMIT, "{what}: not within {LIMIT:?}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Keeps all threads of the runtime busy until it is told to stop.
+fn occupy(runtime: &Runtime, stop: &Arc<AtomicBool>) {
+    for _ in 0..2 * THREADS {
+        let stop = Arc::clone(stop);
+        runtime.spawn(async move {
+            while !stop.load(SeqCst) {
+                let until = Instant::now() + Duration::from_micros(50);
+                while Instant::now() < until {
+                    std::hint::spin_loop();
+                }
+                tokio::task::yield_now().await;
+            }
+        });
+    }
+}
+
+/// A pair of tasks that pass a number to and fro; returns how often it came back.
+fn rally(runtime: &Runtime) -> Arc<AtomicU64> {
+    let rounds = Arc::new(AtomicU64::new(0));
+    let ((to, mut at), (back, mut home)) = (mpsc::channel(1), mpsc::channel(1));
+    runtime.spawn(async move {
+        while let Some(ball) = at.recv().await {
+            if back.send(ball).await.is_err() {
+                return;
+            }
+        }
+    });
+    let counted = Arc::clone(&rounds);
+    runtime.spawn(async move {
+        while to.send(()).await.is_ok() && home.recv().await.is_some() {
+            counted.fetch_add(1, SeqCst);
+            tokio::time::sleep(Duration::from_micros(100)).await;
+        }
+    });
+    rounds
+}
+
+fn has_moved(rounds: &[Arc<AtomicU64>], before: &[u64]) -> bool {
+    rounds.iter().zip(before).all(|(now, before)| now.load(SeqCst) > before + 2)
+}
+
+fn scores(rounds: &[Arc<AtomicU64>]) -> Vec<u64> {
+    rounds.iter().map(|score| score.load(SeqCst)).collect()
+}
+
+#[test]
+fn one_thread_serves_what_one_can() {
+    let (workers, runtime) = threads();
+    let _rally = rally(&runtime);
+    wait_until("others are held", || workers.held() == THREADS - 1);
+}
+
+#[test]
+fn all_threads_serve_what_keeps_them_busy_and_one_when_that_has_ended() {
+    let (workers, runtime) = threads();
+    let _rally = rally(&runtime);
+    wait_until("others are held", || workers.held() == THREADS - 1);
+    let stop = Arc::new(AtomicBool::new(false));
+    occupy(&runtime, &stop);
+    wait_until("all serve", || workers.held() == 0);
+    stop.store(true, SeqCst);
+    wait_until("others are held again", || workers.held() == THREADS - 1);
+}
+
+#[test]
+fn others_go_on_while_a_task_does_not_return() {
+    let (workers, runtime) = threads();
+    let rallies: Vec<_> = (0..8).map(|_| rally(&runtime)).collect();
+    wait_until("others are held", || workers.held() == THREADS - 1);
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    runtime.spawn(async move {
+        while !stopped.load(SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    for _ in 0..5 {
+        let before = scores(&rallies);
+        wait_until("all go on", || has_moved(&rallies, &before));
+    }
+    stop.store(true, SeqCst);
+}
+
+#[test]
+fn no_task_is_left_behind_when_threads_are_held() {
+    let (workers, runtime) = threads();
+    let rallies: Vec<_> = (0..64).map(|_| rally(&runtime)).collect();
+    for _ in 0..4 {
+        wait_until("others are held", || workers.held() == THREADS - 1);
+        let stop = Arc::new(AtomicBool::new(false));
+        occupy(&runtime, &stop);
+        wait_until("all serve", || workers.held() == 0);
+        stop.store(true, SeqCst);
+        let before = scores(&rallies);
+        wait_until("all go on", || has_moved(&rallies, &before));
+    }
+}
+
+#[test]
+fn the_end_of_the_runtime_waits_for_no_thread_that_is_held() {
+    let (workers, runtime) = threads();
+    let _rally = rally(&runtime);
+    wait_until("others are held", || workers.held() == THREADS - 1);
+    let begun = Instant::now();
+    drop(workers);
+    drop(runtime);
+    assert!(begun.elapsed() < LIMIT, "it took {:?}", begun.elapsed());
+}
