@@ -33,14 +33,14 @@ mod settings;
 mod slow;
 
 pub use cluster::{Cluster, ClusterError, ClusterNode, ClusterRole};
-pub use definitions::{ImportError, Imported, import};
+pub use definitions::{IMPORTED_HASH, ImportError, Imported, import};
 pub use http::relay::{OwnAnswer, Relay, RelayIo, RelayStream};
 pub use log_lines::{LogLevel, LogLine, LogLines};
 pub use metrics::{EndpointFigures, Exporter, LoginCounts, ServerFigures};
 pub use oauth::{Asking, Endpoints, Issued, OAuthClient, ProviderError, TokenGrant, TokenProvider};
 pub use settings::{
-    Certificate, CertificateUse, ListenerFacts, LogIn, LoggingIn, NodeFacts, ServeWebSocket,
-    Settings, Upgraded, Web, WebSocketEnds,
+    Certificate, CertificateUse, ClientTls, ListenerFacts, LogIn, LoggingIn, NodeFacts,
+    ServeWebSocket, Settings, Upgraded, Web, WebSocketEnds,
 };
 
 use audit::Audit;

@@ -53,13 +53,24 @@ pub type Upgraded = TokioIo<hyper::upgrade::Upgraded>;
 /// Serves what is behind the handshake of a WebSocket; must not block.
 pub type ServeWebSocket = Arc<dyn Fn(Upgraded, WebSocketEnds) + Send + Sync>;
 
+/// What the TLS handshake of a client has said; whoever serves its WebSocket wants to know.
+#[derive(Clone, Debug)]
+pub struct ClientTls {
+    /// The protocol's version and the cipher suite.
+    pub session: String,
+    /// The user that the client's certificate names, or why it names none.
+    pub user: Result<String, &'static str>,
+}
+
 /// Both ends of a WebSocket.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct WebSocketEnds {
     /// Where the client is.
     pub peer: SocketAddr,
     /// Where it has connected to.
     pub local: SocketAddr,
+    /// With TLS: what its handshake has said.
+    pub tls: Option<Arc<ClientTls>>,
 }
 
 /// What concerns browsers.

@@ -1,8 +1,11 @@
-//! Definitions that the configuration names: made at each start, before anybody is served.
+//! Definitions that the configuration names: made at each start, before anybody is served, or when they have changed.
 
+use crate::config::Management;
 use crate::server::StartError;
 use courser_broker::admin::Admin;
-use courser_management::ImportError;
+use courser_management::{IMPORTED_HASH, ImportError};
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -15,19 +18,33 @@ pub enum DefinitionsError {
     /// Something in it can't be made.
     #[error(transparent)]
     Import(#[from] ImportError),
+    /// It can't be noted what was made.
+    #[error("what was imported can't be noted: {0}")]
+    Note(String),
 }
 
-/// Makes what a file describes, or what all files of a folder do, by name.
+/// Makes what a file describes, or what all files of a folder do, by name; nothing if that is what was made the last time, and
+/// the settings say so.
 ///
 /// # Errors
 /// The first file that can't be read or made; what came before it stays.
-pub(crate) fn load(admin: &Admin, path: &Path) -> Result<(), StartError> {
+pub(crate) fn load(admin: &Admin, settings: &Management) -> Result<(), StartError> {
+    let path = &settings.load_definitions;
     if path.as_os_str().is_empty() {
         return Ok(());
     }
     let wrong = |path: &Path, error| StartError::Definitions { path: path.to_owned(), error };
+    let mut texts = Vec::new();
     for file in files(path).map_err(|error| wrong(path, error.into()))? {
         let text = std::fs::read(&file).map_err(|error| wrong(&file, error.into()))?;
+        texts.push((file, text));
+    }
+    let hash = settings.skip_if_unchanged.then(|| hash(texts.iter().map(|(_, text)| text)));
+    if hash.is_some() && admin.global_parameter(IMPORTED_HASH) == hash {
+        tracing::info!(path = %path.display(), "definitions are unchanged, and not imported again");
+        return Ok(());
+    }
+    for (file, text) in texts {
         let done = courser_management::import(admin, &text, None)
             .map_err(|error| wrong(&file, error.into()))?;
         tracing::info!(
@@ -39,7 +56,28 @@ pub(crate) fn load(admin: &Admin, path: &Path) -> Result<(), StartError> {
             "definitions loaded"
         );
     }
+    if let Some(hash) = hash {
+        let noted = admin.set_global_parameter(IMPORTED_HASH, &hash);
+        noted.map_err(|fault| wrong(path, DefinitionsError::Note(fault.to_string())))?;
+    }
     Ok(())
+}
+
+/// The hash of these texts, as a string of JSON.
+fn hash<'a>(texts: impl Iterator<Item = &'a Vec<u8>>) -> String {
+    let mut all = Sha256::new();
+    for text in texts {
+        // Where one ends is part of what they say.
+        all.update((text.len() as u64).to_be_bytes());
+        all.update(text);
+    }
+    let mut json = String::from('"');
+    for byte in all.finalize() {
+        // Writing to a string can't fail.
+        let _ = write!(json, "{byte:02x}");
+    }
+    json.push('"');
+    json
 }
 
 fn files(path: &Path) -> io::Result<Vec<PathBuf>> {

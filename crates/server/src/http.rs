@@ -6,7 +6,7 @@ use crate::listener::{LISTEN_BACKLOG, RETRY_INTERVAL, bind};
 use crate::open_files::OpenFiles;
 use crate::proxies::{self, Proxies};
 use crate::server::StartError;
-use crate::tls::Acceptor;
+use crate::tls::{Acceptor, TlsPeer};
 use courser_management::{Api, Exporter};
 use std::io;
 use std::net::SocketAddr;
@@ -32,16 +32,19 @@ impl HttpService {
         self,
         stream: S,
         (peer, local): (SocketAddr, SocketAddr),
-        is_tls: bool,
+        tls: Option<TlsPeer>,
         stopping: watch::Receiver<bool>,
     ) where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         match self {
-            HttpService::Api(api) => api.serve(stream, peer, local, is_tls, stopping).await,
+            HttpService::Api(api) => {
+                let tls = tls.map(|tls| Arc::new(tls.into()));
+                api.serve(stream, peer, local, tls, stopping).await;
+            }
             HttpService::Metrics(exporter) => exporter.serve(stream, peer, stopping).await,
             HttpService::Node(front) => {
-                front.serve_http(stream, (peer, local), is_tls, stopping).await;
+                front.serve_http(stream, (peer, local), tls, stopping).await;
             }
             HttpService::NodeMetrics(front) => front.serve_metrics(stream, peer, stopping).await,
         }
@@ -205,10 +208,10 @@ async fn serve(
     // Who is gone already has nothing to be served.
     let Ok(local) = stream.local_addr() else { return };
     let Some(acceptor) = acceptor else {
-        return service.serve(stream, (peer, local), false, stopping).await;
+        return service.serve(stream, (peer, local), None, stopping).await;
     };
     match acceptor.accept(stream).await {
-        Ok((stream, _)) => service.serve(stream, (peer, local), true, stopping).await,
+        Ok((stream, tls)) => service.serve(stream, (peer, local), Some(tls), stopping).await,
         Err(error) => tracing::debug!(%peer, %error, "TLS handshake failed"),
     }
 }

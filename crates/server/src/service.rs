@@ -56,7 +56,7 @@ pub(crate) struct Service {
 /// What can't be had.
 pub(crate) fn prepare(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
     // Before the users that a broker without any would make.
-    definitions::load(&broker.admin(), &config.management.load_definitions)?;
+    definitions::load(&broker.admin(), &config.management)?;
     accounts::set_up(broker, config)?;
     set_up(broker, config)
 }

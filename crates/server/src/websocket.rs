@@ -7,6 +7,7 @@
 use crate::driver::{self, Shared};
 use crate::peer::Peer;
 use crate::places::{Admission, Place};
+use crate::tls::TlsPeer;
 use bytes::{Buf, Bytes, BytesMut};
 use courser_management::{ServeWebSocket, Upgraded, WebSocketEnds};
 use futures_util::{Sink, Stream};
@@ -50,11 +51,12 @@ pub(crate) fn serve(shared: &Arc<Shared>, stop: &watch::Sender<bool>) -> ServeWe
     let (shared, stop) = (Arc::clone(shared), stop.clone());
     Arc::new(move |upgraded, ends| {
         let (shared, stopping) = (Arc::clone(&shared), stop.subscribe());
+        let peer = ends.peer;
         let admission = Arc::clone(&shared.places).admit(|place| {
             tokio::spawn(run(upgraded, ends, place, shared, stopping)).abort_handle()
         });
         if admission == Admission::Refused {
-            tracing::debug!(peer = %ends.peer, "WebSocket refused: too many connections");
+            tracing::debug!(%peer, "WebSocket refused: too many connections");
         }
     })
 }
@@ -68,7 +70,8 @@ async fn run(
 ) {
     let name = format!("{} -> {}", ends.peer, ends.local);
     let socket = WebSocket::new(upgraded, shared.connection.max_message_bytes).await;
-    let peer = Peer { address: ends.peer, tls: None };
+    let tls = ends.tls.map(|tls| Box::new(TlsPeer::from(&*tls)));
+    let peer = Peer { address: ends.peer, tls };
     driver::serve(socket, peer, place, name, shared, stopping).await;
 }
 

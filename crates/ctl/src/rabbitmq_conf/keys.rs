@@ -141,7 +141,11 @@ pub(super) const KEYS: &[Key] = &[
         "definitions.import_backend",
         NotNeeded("definitions are read from management.load_definitions"),
     ),
-    key("definitions.skip_if_unchanged", NotNeeded("existing objects stay as they are")),
+    key("definitions.skip_if_unchanged", Is("management.skip_if_unchanged", flag)),
+    key(
+        "definitions.hashing.algorithm",
+        NotNeeded("the hash that tells whether definitions have changed is SHA-256"),
+    ),
     key(
         "definitions.https.*",
         NotThere("definitions are read from a file: download it before the start"),

@@ -28,6 +28,9 @@ struct Topology {
     parameters: Vec<Value>,
 }
 
+/// The global parameter with the hash of the definitions that the last start has imported.
+pub const IMPORTED_HASH: &str = "imported_definition_hash_value";
+
 /// The definitions of the whole broker.
 pub(crate) fn of_broker(admin: &Admin, node: &NodeFacts) -> Result<Value, Refusal> {
     let accounts = admin.accounts();
@@ -95,7 +98,8 @@ pub(crate) fn metadata(vhost: &VhostView) -> Value {
 }
 
 fn global_parameters(admin: &Admin) -> Value {
-    let all = admin.global_parameters().into_iter();
+    // What was imported here says nothing about another broker.
+    let all = admin.global_parameters().into_iter().filter(|one| one.name != IMPORTED_HASH);
     all.map(|one| json!({ "name": one.name, "value": kept_value(&one.value) })).collect()
 }
 

@@ -5,5 +5,6 @@ mod export;
 mod import;
 
 pub(crate) use compare::compare;
+pub use export::IMPORTED_HASH;
 pub(crate) use export::{metadata, of_broker, of_vhost};
 pub use import::{ImportError, Imported, import};

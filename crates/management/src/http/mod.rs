@@ -24,6 +24,7 @@ use crate::Api;
 use crate::audit::Entry;
 use crate::refusal::Refusal;
 use crate::routes::Verb;
+use crate::settings::ClientTls;
 use crate::{page, path};
 use answer::Answer;
 use body::Outgoing;
@@ -52,12 +53,12 @@ impl Api {
         stream: S,
         peer: SocketAddr,
         local: SocketAddr,
-        is_tls: bool,
+        tls: Option<Arc<ClientTls>>,
         stopping: watch::Receiver<bool>,
     ) where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let connected = Connected { address: peer, local, is_tls, is_operator: false };
+        let connected = Connected { address: peer, local, tls, is_operator: false };
         self.serve_as(stream, connected, stopping).await;
     }
 
@@ -69,7 +70,7 @@ impl Api {
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let (address, local) = (OPERATOR_ADDRESS, OPERATOR_ADDRESS);
-        let connected = Connected { address, local, is_tls: false, is_operator: true };
+        let connected = Connected { address, local, tls: None, is_operator: true };
         self.serve_as(stream, connected, stopping).await;
     }
 
@@ -87,7 +88,7 @@ impl Api {
             return;
         };
         let respond = |request| {
-            let peer = Peer { connected, keeper: place.keeper() };
+            let peer = Peer { connected: connected.clone(), keeper: place.keeper() };
             respond(Arc::clone(&self), peer, request)
         };
         connection::serve(stream, peer, &place, stopping, respond).await;
@@ -96,7 +97,7 @@ impl Api {
 
 /// Answers a request, whatever it is.
 async fn respond(api: Arc<Api>, peer: Peer, request: Request<Incoming>) -> Response<Outgoing> {
-    let asked = Asked::new(request.method(), request.headers(), peer.connected.is_tls);
+    let asked = Asked::new(request.method(), request.headers(), peer.connected.tls.is_some());
     let (answer, allow) = answered(&api, peer, request).await;
     asked.finish(answer, allow, &api.settings.web)
 }

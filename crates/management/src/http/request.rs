@@ -10,6 +10,7 @@ use crate::path;
 use crate::refusal::Refusal;
 use crate::routes::{Needs, Resource, Route, check_tags};
 use crate::sessions::CHANGE_HEADER;
+use crate::settings::ClientTls;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HOST, HeaderMap, ORIGIN};
 use hyper::http::request::Parts;
@@ -18,13 +19,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Both ends of a connection over which requests come.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Connected {
     /// Where the client is.
     pub address: SocketAddr,
     /// Where it has connected to.
     pub local: SocketAddr,
-    pub is_tls: bool,
+    /// With TLS: what its handshake has said.
+    pub tls: Option<Arc<ClientTls>>,
     /// The system says that it belongs to whoever the broker does.
     pub is_operator: bool,
 }
@@ -83,7 +85,7 @@ pub(super) async fn prepare(
         body,
         _room: room,
         peer: peer.connected.address,
-        is_tls: peer.connected.is_tls,
+        is_tls: peer.connected.tls.is_some(),
     };
     Ok((call, kept))
 }

@@ -39,12 +39,13 @@ pub(super) fn answer(
     }
     Some(match shake_hands(api, request, is_asked) {
         Ok(agreed) => {
-            let ends = WebSocketEnds { peer: connected.address, local: connected.local };
+            let (peer, local) = (connected.address, connected.local);
+            let ends = WebSocketEnds { peer, local, tls: connected.tls.clone() };
             let upgrade = hyper::upgrade::on(request);
             tokio::spawn(async move {
                 match upgrade.await {
                     Ok(upgraded) => serve(TokioIo::new(upgraded), ends),
-                    Err(error) => tracing::debug!(peer = %ends.peer, %error, "no WebSocket"),
+                    Err(error) => tracing::debug!(%peer, %error, "no WebSocket"),
                 }
             });
             agreed

@@ -11,6 +11,7 @@ use crate::peer::Peer;
 use crate::places::{Place, Places};
 use crate::service::Service;
 use crate::throttle::Throttles;
+use crate::tls::TlsPeer;
 use courser_cluster::NodeId;
 use courser_cluster::transport::{ByteStream, Endpoint, Purpose, Stream};
 use courser_management::{Relay, RelayStream};
@@ -162,16 +163,17 @@ impl Front {
         self: Arc<Self>,
         stream: S,
         (peer, local): (SocketAddr, SocketAddr),
-        is_tls: bool,
+        tls: Option<TlsPeer>,
         stopping: watch::Receiver<bool>,
     ) {
         if let Serves::Here(service) = self.serves() {
             let (api, stopping) = (Arc::clone(&service.api), service.stopping());
             drop(service);
-            return api.serve(stream, peer, local, is_tls, stopping).await;
+            let tls = tls.map(|tls| Arc::new(tls.into()));
+            return api.serve(stream, peer, local, tls, stopping).await;
         }
         if let Some(relay) = self.relay.get() {
-            let connect = || self.connect(Note::http(What::Http, peer, local, is_tls));
+            let connect = || self.connect(Note::http(What::Http, peer, local, tls.as_ref()));
             relay.serve(stream, peer, false, connect, stopping).await;
         }
     }
@@ -189,7 +191,7 @@ impl Front {
         }
         if let Some(relay) = self.relay.get() {
             let peer = SocketAddr::from((IpAddr::V4(Ipv4Addr::LOCALHOST), 0));
-            let connect = || self.connect(Note::http(What::Operator, peer, peer, false));
+            let connect = || self.connect(Note::http(What::Operator, peer, peer, None));
             relay.serve(stream, peer, true, connect, stopping).await;
         }
     }
@@ -207,7 +209,7 @@ impl Front {
             return exporter.serve(stream, peer, stopping).await;
         }
         if let Some(metrics) = self.metrics.get() {
-            let connect = || self.connect(Note::http(What::Http, peer, peer, false));
+            let connect = || self.connect(Note::http(What::Http, peer, peer, None));
             metrics.serve(stream, peer, false, connect, stopping).await;
         }
     }
@@ -311,7 +313,8 @@ async fn serve_note_http<S: ByteStream + 'static>(service: Arc<Service>, stream:
         What::Operator => api.serve_operator(stream, stopping).await,
         _ => {
             let local = note.local.unwrap_or(note.peer);
-            api.serve(stream, note.peer, local, note.tls.is_some(), stopping).await;
+            let tls = note.peer().tls.map(|tls| Arc::new((*tls).into()));
+            api.serve(stream, note.peer, local, tls, stopping).await;
         }
     }
 }

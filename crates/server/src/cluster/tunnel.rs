@@ -39,18 +39,21 @@ pub(super) struct TlsNote {
     pub user: Option<String>,
 }
 
+impl TlsNote {
+    fn of(tls: &TlsPeer) -> Self {
+        TlsNote { session: tls.session.clone(), user: tls.user.clone().ok() }
+    }
+}
+
 impl Note {
     pub fn amqp(peer: &Peer, name: &str) -> Self {
-        let tls = peer
-            .tls
-            .as_ref()
-            .map(|tls| TlsNote { session: tls.session.clone(), user: tls.user.clone().ok() });
+        let tls = peer.tls.as_deref().map(TlsNote::of);
         Note { what: What::Amqp, peer: peer.address, local: None, name: name.to_owned(), tls }
     }
 
-    pub fn http(what: What, peer: SocketAddr, local: SocketAddr, is_tls: bool) -> Self {
-        let tls = is_tls.then(|| TlsNote { session: String::new(), user: None });
-        Note { what, peer, local: Some(local), name: String::new(), tls }
+    pub fn http(what: What, peer: SocketAddr, local: SocketAddr, tls: Option<&TlsPeer>) -> Self {
+        let (local, tls) = (Some(local), tls.map(TlsNote::of));
+        Note { what, peer, local, name: String::new(), tls }
     }
 
     /// The client, as the broker knows it.

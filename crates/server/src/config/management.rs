@@ -27,6 +27,8 @@ pub struct Management {
     /// A file with definitions, or a folder of such files, that are made at each start; none unless
     /// said otherwise.
     pub load_definitions: PathBuf,
+    /// Makes them only if they are not those that were made the last time.
+    pub skip_if_unchanged: bool,
     /// The file that says who has asked for which change, within the data folder unless it is absolute;
     /// `none` writes none.
     pub audit_log: PathBuf,
@@ -54,6 +56,7 @@ impl Default for Management {
             websocket: true,
             page: true,
             load_definitions: PathBuf::new(),
+            skip_if_unchanged: false,
             audit_log: PathBuf::from("audit.log"),
             path_prefix: String::new(),
             cors_origins: Vec::new(),

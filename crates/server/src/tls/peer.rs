@@ -1,6 +1,7 @@
 //! The client's certificate, and the name of the user in it.
 
 use crate::config::{ExternalName, Tls};
+use courser_management::ClientTls;
 use rustls::ServerConnection;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use x509_parser::extensions::GeneralName;
@@ -13,6 +14,18 @@ pub(crate) struct TlsPeer {
     pub session: String,
     /// The user that the client's certificate names, or why it names none.
     pub user: Result<String, &'static str>,
+}
+
+impl From<TlsPeer> for ClientTls {
+    fn from(peer: TlsPeer) -> Self {
+        ClientTls { session: peer.session, user: peer.user }
+    }
+}
+
+impl From<&ClientTls> for TlsPeer {
+    fn from(tls: &ClientTls) -> Self {
+        TlsPeer { session: tls.session.clone(), user: tls.user.clone() }
+    }
 }
 
 impl TlsPeer {

@@ -2,7 +2,7 @@
 
 use crate::support::{PATIENCE, TestServer, config_in};
 use crate::tls::World;
-use courser::{DefinitionsError, HttpListen, Server, StartError};
+use courser::{Config, DefinitionsError, HttpListen, Server, StartError};
 use rustls::pki_types::ServerName;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -161,6 +161,46 @@ async fn definitions_that_the_configuration_names_are_made_before_anybody_is_ser
     drop(admin);
     let server = server.restart_with(|config| config.management.load_definitions = path).await;
     assert_eq!(server.admin().accounts().user_count(), 1, "once more");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn definitions_that_have_not_changed_are_skipped_where_that_is_wanted() {
+    let files = tempfile::tempdir().expect("a folder");
+    let file = files.path().join("shop.json");
+    let shop = r#"{"vhosts": [{"name": "shop"}]}"#;
+    let other = r#"{"vhosts": [{"name": "shop"}, {"name": "other"}]}"#;
+    std::fs::write(&file, shop).expect("a file");
+    let with = |skip_if_unchanged| {
+        let file = file.clone();
+        move |config: &mut Config| {
+            config.management.listen = HttpListen::At(vec![any_port()]);
+            config.management.load_definitions = file;
+            config.management.skip_if_unchanged = skip_if_unchanged;
+        }
+    };
+    let has_shop = |server: &TestServer| server.admin().vhost("shop").is_some();
+    let server = TestServer::start_with(with(true)).await;
+    assert!(has_shop(&server));
+    server.admin().delete_vhost("shop").expect("deleted");
+    let server = server.restart_with(with(true)).await;
+    assert!(!has_shop(&server), "the file is the same");
+    let stream = TcpStream::connect(server.http_addresses()[0]).await.expect("a connection");
+    let exported = ask_for("/api/definitions", stream).await;
+    assert!(exported.starts_with("HTTP/1.1 200"), "{exported}");
+    assert!(!exported.contains("imported_definition_hash_value"), "{exported}");
+
+    std::fs::write(&file, other).expect("a file");
+    let server = server.restart_with(with(true)).await;
+    assert!(has_shop(&server), "another one");
+    server.admin().delete_vhost("shop").expect("deleted");
+    let cleared = server.admin().clear_global_parameter("imported_definition_hash_value");
+    assert!(cleared.expect("cleared"), "it was there");
+    let server = server.restart_with(with(true)).await;
+    assert!(has_shop(&server), "it is not known what was imported");
+    server.admin().delete_vhost("shop").expect("deleted");
+    let server = server.restart_with(with(false)).await;
+    assert!(has_shop(&server), "at each start");
     server.stop().await;
 }
 

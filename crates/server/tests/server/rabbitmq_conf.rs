@@ -38,6 +38,7 @@ fn what_is_here_is_taken_over() {
                 management.tcp.port = 8080\n\
                 management.tcp.ip = 127.0.0.1\n\
                 log.console.level = warning\n\
+                definitions.skip_if_unchanged = true\n\
                 proxy_protocol = true\n\
                 default_vhost = orders\n";
     let (config, said, is_good) = translated(text);
@@ -53,6 +54,7 @@ fn what_is_here_is_taken_over() {
     assert_eq!(config.limits.memory_high_bytes, 2 << 30);
     let http = HttpListen::At(vec!["127.0.0.1:8080".parse().expect("an address")]);
     assert_eq!(config.management.listen, http);
+    assert!(config.management.skip_if_unchanged);
     assert_eq!((&*config.log.level, &*config.vhosts[0].name), ("warn", "orders"));
     let everywhere: Vec<String> =
         config.tls.proxy_protocol_from.iter().map(ToString::to_string).collect();

@@ -58,7 +58,16 @@ impl World {
         host: &'static str,
         shown: Option<&Issued>,
     ) -> std::io::Result<TlsStream<TcpStream>> {
-        let stream = TcpStream::connect(self.server.tls_address()).await?;
+        self.connect_to(self.server.tls_address(), host, shown).await
+    }
+
+    pub async fn connect_to(
+        &self,
+        address: SocketAddr,
+        host: &'static str,
+        shown: Option<&Issued>,
+    ) -> std::io::Result<TlsStream<TcpStream>> {
+        let stream = TcpStream::connect(address).await?;
         let name = ServerName::try_from(host).expect("a name");
         TlsConnector::from(Arc::new(self.client(shown))).connect(name, stream).await
     }

@@ -2,10 +2,12 @@
 
 use crate::support::{Authority, Client, Heard, Issued, PATIENCE};
 use crate::tls::World;
+use crate::websocket::pipe;
 use courser::{ClientCertificates, ExternalName};
 use courser_connection::Credentials;
 use courser_connection::client::Config as ClientConfig;
 use rcgen::DnType;
+use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// A broker that asks for certificates, and where `external_name` is to be `user`.
@@ -38,6 +40,16 @@ async fn log_in(world: &World, shown: Option<&Issued>) -> Heard {
     let stream = world.connect("localhost", shown).await.expect("a handshake");
     let config = ClientConfig { credentials: Credentials::External, ..ClientConfig::default() };
     Client::begin_on(stream, config).await.next().await
+}
+
+/// The same over a WebSocket.
+async fn log_in_over_websocket(world: &World, shown: Option<&Issued>) -> Heard {
+    let address = world.server.https_addresses()[0];
+    let stream = world.connect_to(address, "localhost", shown).await.expect("a handshake");
+    let opening = tokio_tungstenite::client_async("wss://localhost/ws/amqp", stream);
+    let (socket, _) = opening.await.expect("a socket");
+    let config = ClientConfig { credentials: Credentials::External, ..ClientConfig::default() };
+    Client::begin_on(pipe(socket, 1024), config).await.next().await
 }
 
 #[tokio::test]
@@ -88,6 +100,26 @@ async fn the_common_name_logs_in_as_the_user_of_that_name() {
     let text = "ACCESS_REFUSED - Login was refused using authentication mechanism EXTERNAL. For \
                 details see the broker logfile.";
     assert_eq!(heard, Heard::Closed(403, text.into()));
+    world.server.stop().await;
+}
+
+#[tokio::test]
+async fn a_certificate_logs_in_over_a_websocket_too() {
+    let world = World::with(|config, authority, files| {
+        config.tls.client_ca = files.path().join("clients.pem");
+        std::fs::write(&config.tls.client_ca, authority.pem()).expect("a file");
+        config.tls.client_certificates = ClientCertificates::Optional;
+        config.tls.external_name = ExternalName::CommonName;
+        config.auth.user = "alice".to_owned();
+        config.management.tls_listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
+    })
+    .await;
+    let issue = |name| world.authority.issue(&[], &[(DnType::CommonName, name)], 30);
+    assert_eq!(log_in_over_websocket(&world, Some(&issue("alice"))).await, Heard::Opened);
+    for shown in [Some(&issue("mallory")), None] {
+        let heard = log_in_over_websocket(&world, shown).await;
+        assert!(matches!(heard, Heard::Closed(403, _)), "{heard:?}");
+    }
     world.server.stop().await;
 }
 

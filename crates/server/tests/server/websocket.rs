@@ -7,7 +7,7 @@ use futures_util::{Sink, Stream};
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -50,7 +50,10 @@ async fn opened(server: &TestServer) -> Socket {
     open(server, "/ws/amqp", &[]).await.expect("a socket").0
 }
 
-async fn send(socket: &mut Socket, message: Message) {
+async fn send<S>(socket: &mut WebSocketStream<S>, message: Message)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     poll_fn(|cx| Pin::new(&mut *socket).poll_ready(cx)).await.expect("room");
     Pin::new(&mut *socket).start_send(message).expect("sent");
     poll_fn(|cx| Pin::new(&mut *socket).poll_flush(cx)).await.expect("sent");
@@ -73,7 +76,10 @@ async fn close_code(socket: &mut Socket) -> Option<CloseCode> {
 }
 
 /// A stream of bytes over a socket. What is sent is cut into messages of at most `cut` bytes.
-fn pipe(mut socket: Socket, cut: usize) -> DuplexStream {
+pub fn pipe<S>(mut socket: WebSocketStream<S>, cut: usize) -> DuplexStream
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let (mut inner, outer) = tokio::io::duplex(1 << 20);
     tokio::spawn(async move {
         let mut buffer = vec![0; cut];
