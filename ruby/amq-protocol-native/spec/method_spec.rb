@@ -125,3 +125,28 @@ RSpec.describe AMQ::Protocol::Method, ".encode_body" do
     expect(described_class.encode_body(body, 1, 4096).first.payload).to equal(body)
   end
 end
+
+RSpec.describe "Instances of methods" do
+  def delivery(text)
+    [text.bytesize, text, 77, 1, text.bytesize, text, text.bytesize, text].pack("Ca*Q>CCa*Ca*")
+  end
+
+  it "keep their attributes when they are short or long, and objects of other threads are freed" do
+    [5, 30, 40, 255].each do |len|
+      text = "x" * len
+      made = Queue.new
+      maker = Thread.new { 2_000.times { made << AMQ::Protocol::Basic::Deliver.decode(delivery(text)) } }
+      2_000.times do |n|
+        found = made.pop
+        expect([found.consumer_tag, found.delivery_tag, found.redelivered, found.exchange, found.routing_key])
+          .to eq([text, 77, true, text, text])
+        GC.start if (n % 500).zero?
+      end
+      maker.join
+    end
+  end
+
+  it "have readers that take no argument" do
+    expect(AMQ::Protocol::Basic::Deliver.instance_method(:exchange).arity).to eq(0)
+  end
+end

@@ -16,6 +16,7 @@ mod keys;
 mod method;
 mod out;
 mod parser;
+mod pool;
 mod properties;
 mod publish;
 mod ruby;

@@ -10,10 +10,13 @@ pub(crate) use wire::{channel_number, frame_header, from_wire, unknown_type};
 use std::ffi::c_void;
 
 use crate::classes::Slot;
-use crate::ruby::api::{self, DataType, FREE_BY_RUBY, FREE_IMMEDIATELY, Value, WRITE_BARRIERS};
+use crate::pool::{self, Pool};
+use crate::ruby::api::{self, DataType, FREE_IMMEDIATELY, Value, WRITE_BARRIERS};
 use crate::ruby::error::ruby_method;
 use crate::ruby::layout::{self, NIL};
-use crate::ruby::value::{define_method, define_singleton_method, expect_string, intern, keep};
+use crate::ruby::value::{
+    self, define_method, define_singleton_method, expect_string, intern, keep,
+};
 
 /// Bytes of a frame before its payload, and with the end marker.
 const HEADER_LEN: usize = 7;
@@ -28,10 +31,14 @@ struct Frame {
     decoded: Value,
 }
 
+thread_local! {
+    static POOL: Pool<{ size_of::<Frame>() }> = const { Pool::new() };
+}
+
 static FRAME: DataType = DataType {
     name: c"AMQ::Protocol::Frame".as_ptr(),
     mark: Some(mark),
-    free: FREE_BY_RUBY,
+    free: free as *const c_void,
     size: Some(size),
     compact: None,
     reserved: [std::ptr::null_mut()],
@@ -58,6 +65,11 @@ unsafe extern "C-unwind" fn mark(frame: *mut c_void) {
     }
 }
 
+unsafe extern "C-unwind" fn free(frame: *mut c_void) {
+    // SAFETY: Ruby passes what a frame object held, which `new_frame` has made.
+    unsafe { pool::put_back(&POOL, frame.cast()) };
+}
+
 unsafe extern "C-unwind" fn size(_: *const c_void) -> usize {
     size_of::<Frame>()
 }
@@ -67,7 +79,7 @@ unsafe extern "C-unwind" fn size(_: *const c_void) -> usize {
 fn new_frame(class: Value, payload: Value, channel: Value) -> Value {
     // SAFETY: the memory is filled before Ruby gets it; a new object needs no write barrier.
     unsafe {
-        let frame = api::ruby_xmalloc(size_of::<Frame>()).cast::<Frame>();
+        let frame = pool::piece(&POOL).cast::<Frame>();
         frame.write(Frame { payload, channel, decoded: layout::UNDEF });
         let object = api::rb_data_typed_object_wrap(class, frame.cast(), &FRAME);
         keep(payload);
@@ -90,8 +102,7 @@ pub(crate) fn body_frame(payload: Value, channel: Value) -> Value {
 /// What a frame object holds; raises a TypeError for anything else.
 #[inline(always)]
 fn frame_of(object: Value) -> *mut Frame {
-    // SAFETY: any object may be asked.
-    unsafe { api::rb_check_typeddata(object, &FRAME).cast() }
+    value::memory_of(object, &FRAME).cast()
 }
 
 /// The payload of a frame object as a string.

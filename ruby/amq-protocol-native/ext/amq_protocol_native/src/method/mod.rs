@@ -3,7 +3,9 @@
 //! Each class is a Ruby class; [`define_method_class`] gives it what does the work. What `decode`
 //! gives is in [`instance`].
 
+mod block;
 mod instance;
+mod shape;
 
 use std::ffi::{CStr, c_int};
 
@@ -18,7 +20,9 @@ use crate::publish;
 use crate::ruby::api::{self, Value};
 use crate::ruby::error::{Raise, Result, enter, ruby_method};
 use crate::ruby::layout::{NIL, is_truthy};
-use crate::ruby::value::{self, call, define_method, define_singleton_method, low_64_bits, small};
+use crate::ruby::value::{
+    self, call, define_method, define_reader, define_singleton_method, low_64_bits, small,
+};
 
 /// How a field lies on the wire.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -221,7 +225,7 @@ ruby_method! {
             define_method(class, c"initialize", functions.initialize);
             for (field, reader) in spec.attributes().zip(instance::READERS) {
                 if let Some(name) = field.name {
-                    define_method(class, name, reader);
+                    define_reader(class, name, reader);
                 }
             }
         }

@@ -10,12 +10,15 @@ pub(crate) type Id = usize;
 /// A method as Ruby calls it when it takes any number of arguments.
 pub(crate) type Method = unsafe extern "C-unwind" fn(c_int, *const Value, Value) -> Value;
 
+/// A method as Ruby calls it when it takes no argument.
+pub(crate) type Reader = unsafe extern "C-unwind" fn(Value) -> Value;
+
 /// How Ruby treats the memory of a kind of object that is ours (`rb_data_type_t`).
 #[repr(C)]
 pub(crate) struct DataType {
     pub name: *const c_char,
     pub mark: Option<unsafe extern "C-unwind" fn(*mut c_void)>,
-    /// A function, or all ones for Ruby's own `xfree`.
+    /// What frees it, null for nothing.
     pub free: *const c_void,
     pub size: Option<unsafe extern "C-unwind" fn(*const c_void) -> usize>,
     pub compact: Option<unsafe extern "C-unwind" fn(*mut c_void)>,
@@ -28,8 +31,6 @@ pub(crate) struct DataType {
 // SAFETY: nothing in it is ever written.
 unsafe impl Sync for DataType {}
 
-/// `RUBY_DEFAULT_FREE`: the memory is Ruby's, and nothing else is to be done.
-pub(crate) const FREE_BY_RUBY: *const c_void = usize::MAX as *const c_void;
 /// `RUBY_TYPED_FREE_IMMEDIATELY`: freeing runs no Ruby code.
 pub(crate) const FREE_IMMEDIATELY: Value = 1;
 /// `RUBY_TYPED_WB_PROTECTED`: every reference that is stored is told to the collector.
@@ -121,5 +122,6 @@ unsafe extern "C-unwind" {
     pub fn rb_ull2inum(number: u64) -> Value;
     pub fn rb_utf8_encindex() -> c_int;
     pub fn rb_utf8_str_new(octets: *const c_char, len: c_long) -> Value;
+    pub fn ruby_xfree(memory: *mut c_void);
     pub fn ruby_xmalloc(size: usize) -> *mut c_void;
 }

@@ -9,10 +9,11 @@
 //!
 //! The version is that of the build; [`check`] refuses any other, and holds these layouts against Ruby's own functions.
 
-use std::ffi::{c_char, c_int, c_long};
-use std::slice;
+use std::ffi::{c_char, c_int, c_long, c_void};
+use std::{ptr, slice};
 
-use super::api::{self, Value};
+use super::api::{self, DataType, FREE_IMMEDIATELY, Value};
+use super::value;
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("words of 64 bits are assumed throughout");
@@ -70,6 +71,16 @@ struct Outside {
     basic: Basic,
     len: c_long,
     octets: *const c_char,
+}
+
+/// An object around memory of ours.
+#[cfg(not(ruby_3_5))]
+#[repr(C)]
+struct TypedData {
+    basic: Basic,
+    kind: *const DataType,
+    flag: Value,
+    data: *mut c_void,
 }
 
 #[cfg(ruby_3_3)]
@@ -214,6 +225,23 @@ pub(crate) fn may_have_variables(object: Value) -> bool {
     cfg!(ruby_3_5) || flags(object) & HAS_VARIABLES != 0
 }
 
+/// The memory of ours that an object of this kind has; nothing for any other object.
+#[cfg(not(ruby_3_5))]
+#[inline(always)]
+pub(crate) fn typed_data(object: Value, kind: &'static DataType) -> Option<*mut c_void> {
+    if is_immediate(object) || flags(object) & 0x1f != 0x0c {
+        return None;
+    }
+    // SAFETY: objects around memory lie so; one without a kind has a function in its place, which is none of ours.
+    let object = unsafe { &*(object as *const TypedData) };
+    ptr::eq(object.kind, kind).then_some(object.data)
+}
+
+#[cfg(ruby_3_5)]
+pub(crate) fn typed_data(_: Value, _: &'static DataType) -> Option<*mut c_void> {
+    None
+}
+
 /// The class of an object, a singleton class included.
 #[inline(always)]
 pub(crate) fn class_pointer(object: Value) -> Value {
@@ -261,5 +289,28 @@ pub(crate) fn check() -> Result<(), &'static str> {
             );
         }
     }
+    // SAFETY: the object is made around memory that stays, and only asked.
+    let (object, memory) = unsafe {
+        let memory = (&raw const SAMPLE).cast_mut().cast();
+        (api::rb_data_typed_object_wrap(value::class_named(c"Object"), memory, &SAMPLE), memory)
+    };
+    if !cfg!(ruby_3_5) && typed_data(object, &SAMPLE) != Some(memory) {
+        return Err(
+            "objects around memory do not lie as assumed; amq_protocol_native cannot run on this Ruby",
+        );
+    }
     Ok(())
 }
+
+/// The kind of the object that [`check`] looks at.
+static SAMPLE: DataType = DataType {
+    name: c"AMQ::Protocol sample".as_ptr(),
+    mark: None,
+    free: ptr::null(),
+    size: None,
+    compact: None,
+    reserved: [ptr::null_mut()],
+    parent: ptr::null(),
+    data: ptr::null_mut(),
+    flags: FREE_IMMEDIATELY,
+};

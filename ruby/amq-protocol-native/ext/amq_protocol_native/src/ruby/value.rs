@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_int, c_long, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::api::{self, Id, Method, Value};
+use super::api::{self, DataType, Id, Method, Value};
 use super::error::{Raise, Result};
 use super::layout::{self, FALSE, Kind, NIL, TRUE};
 
@@ -237,6 +237,20 @@ pub(crate) fn define_singleton_method(object: Value, name: &CStr, method: Method
 pub(crate) fn define_method(class: Value, name: &CStr, method: Method) {
     // SAFETY: -1 is for the signature of `Method`.
     unsafe { api::rb_define_method(class, name.as_ptr(), method as *const c_void, -1) };
+}
+
+/// Defines a method of a class's instances that takes no argument.
+pub(crate) fn define_reader(class: Value, name: &CStr, reader: api::Reader) {
+    // SAFETY: 0 is for the signature of `Reader`.
+    unsafe { api::rb_define_method(class, name.as_ptr(), reader as *const c_void, 0) };
+}
+
+/// The memory of ours that an object of this kind has. Raises a TypeError for any other object.
+#[inline(always)]
+pub(crate) fn memory_of(object: Value, kind: &'static DataType) -> *mut c_void {
+    // SAFETY: any object may be asked.
+    layout::typed_data(object, kind)
+        .unwrap_or_else(|| unsafe { api::rb_check_typeddata(object, kind) })
 }
 
 /// The element of an offset argument: an Integer that is not negative.
