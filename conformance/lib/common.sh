@@ -44,6 +44,12 @@ free_port() {
     python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
+# Where cargo puts what it builds; CARGO_TARGET_DIR and configuration files may say so.
+target_folder() {
+    cargo metadata --no-deps --format-version 1 |
+        python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])'
+}
+
 # with_timeout SECONDS COMMAND...: nothing may hang. The command is told to stop at its time limit and
 # killed 10 s later.
 with_timeout() { timeout --foreground --kill-after=10 "$@"; }

@@ -2,7 +2,7 @@
 
 use crate::commands::{GROUPS, Group};
 use crate::format::Format;
-use crate::spec::{Argument, Kind, Spec};
+use crate::spec::{Action, Argument, Kind, Spec};
 use clap::{Arg, ArgAction, Command, value_parser};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -143,12 +143,23 @@ fn subcommand(spec: &'static Spec) -> Command {
     for argument in spec.arguments {
         command = command.arg(arg(argument));
     }
-    if spec.examples.is_empty() {
-        return command;
+    let mut after = String::new();
+    if let Action::List(list) = &spec.action
+        && spec.arguments.iter().any(|argument| argument.name == "columns")
+    {
+        command = command.mut_arg("columns", |columns| {
+            columns.help(format!("The columns to show [default: {}]", list.default.join(" ")))
+        });
+        let names: Vec<&str> = list.columns.iter().map(|(name, _)| *name).collect();
+        after = format!("Columns: {}\n\n", names.join(", "));
     }
-    let lines: Vec<String> =
-        spec.examples.iter().map(|example| format!("  courser ctl {example}")).collect();
-    command.after_help(format!("Examples:\n{}", lines.join("\n")))
+    if !spec.examples.is_empty() {
+        after.push_str("Examples:");
+        for example in spec.examples {
+            let _ = write!(after, "\n  courser ctl {example}");
+        }
+    }
+    if after.is_empty() { command } else { command.after_help(after) }
 }
 
 fn arg(argument: &Argument) -> Arg {

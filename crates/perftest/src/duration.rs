@@ -1,10 +1,10 @@
-//! Lengths of time on the command line: `30s`, `1m30s`, `500ms`, `1.5h`; a bare number is seconds.
+//! Durations on the command line: `30s`, `1m30s`, `500ms`, `1.5h`; a bare number is seconds.
 
 use std::time::Duration;
 
-/// Text that is no length of time.
+/// Text that is no duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no length of time; write 30s, 500ms, 1m30s or 2h")]
+#[error("{text:?} is not a duration; write 30s, 500ms, 1m30s or 2h")]
 pub struct DurationError {
     text: String,
 }
@@ -13,7 +13,7 @@ pub struct DurationError {
 const UNITS: [(&str, f64); 6] =
     [("ms", 1e6), ("us", 1e3), ("µs", 1e3), ("s", 1e9), ("m", 60e9), ("h", 3600e9)];
 
-/// Reads a length of time.
+/// Reads a duration.
 ///
 /// # Errors
 /// When the text is none, or it is longer than a year.

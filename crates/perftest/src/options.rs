@@ -21,7 +21,7 @@ Examples:
   perftest --durable --persistent --confirm 100 --prefetch 100 --multi-ack 10
       what it costs to lose nothing
   perftest --rate 2000 --confirm 1000 --prefetch 200 --html latency.html
-      latency at a load that the broker can bear: the figure to compare brokers by
+      latency at a rate that the broker sustains: the figure to compare brokers by
   perftest --exchange logs --exchange-type fanout --queues 10 --consumers 10 --size 256
       every message to ten queues
   perftest --consumers 0 --messages 1000000 --durable --persistent
@@ -29,10 +29,10 @@ Examples:
 
 Every option can also be written with a single dash: perftest -producers 10 -size 10240 -duration 60s
 
-Exit code: 0 when all went well; 1 when a message was lost, refused or stayed unconfirmed,
-or a connection failed; 2 when the options make no sense.";
+Exit code: 0 on success; 1 if a message was lost, refused or never confirmed, or a connection failed;
+2 if the options are invalid or a report can't be written.";
 
-/// Puts load on an AMQP 0-9-1 broker and measures throughput, latency and loss.
+/// Load-test an AMQP 0-9-1 broker: throughput, latency and loss.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "perftest", version, after_help = EXAMPLES, max_term_width = 110)]
 pub struct Options {
@@ -45,55 +45,61 @@ pub struct Options {
     /// Consumers, each with a connection of its own
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub consumers: u16,
-    /// How long to publish and to measure [default: 30s; with --messages until they are done]
+    /// How long to publish and measure [default: 30s; with --messages, until they are done]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub duration: Option<Duration>,
-    /// Stop after so many messages, all producers together (0: no limit)
+    /// Stop after this many messages from all producers together (0: no limit)
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub messages: u64,
-    /// Messages a second of each producer (0: as many as the broker takes)
+    /// Messages per second for each producer (0: as many as the broker takes)
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub rate: u64,
-    /// Run so long before measuring begins
+    /// Run this long before measuring
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_duration)]
     pub warmup: Duration,
 
-    /// Bytes of a message's body; below 16 there is no room for a time stamp and latency is off
+    /// Bytes of each body; below 16 there is no room for a time stamp, and latency is not measured
     #[arg(long, value_name = "BYTES", default_value_t = 1024, help_heading = "Messages")]
     pub size: usize,
     /// What is on or off
     #[command(flatten)]
     pub flags: Flags,
-    /// Headers of every message, as name=value; whole numbers become integers, true and false booleans
+    /// Headers of every message, separated by commas; whole numbers become integers, true and false booleans
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', help_heading = "Messages")]
     pub headers: Vec<String>,
 
-    /// Name of the queue; with --queues the beginning of the names
+    /// Name of the queue; with --queues, the beginning of their names
     #[arg(long, value_name = "NAME", default_value = "perftest", help_heading = "Topology")]
     pub queue: String,
-    /// So many queues NAME-1, NAME-2, ...; producers and consumers spread over them
+    /// Use this many queues: NAME-1, NAME-2, ...; producers and consumers are spread over them
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Topology")]
     pub queues: u16,
-    /// Exchange to publish to; declared, and bound to the queues (default: the default exchange)
-    #[arg(long, value_name = "NAME", default_value = "", help_heading = "Topology")]
+    /// Exchange to publish to, which is declared and bound to the queues [default: the default exchange]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "",
+        hide_default_value = true,
+        help_heading = "Topology"
+    )]
     pub exchange: String,
-    /// Its type: direct, fanout, topic, headers, or another that the broker knows
+    /// Type of the exchange: direct, fanout, topic, headers, or another that the broker has
     #[arg(long, value_name = "TYPE", default_value = "direct", help_heading = "Topology")]
     pub exchange_type: String,
-    /// Key to publish and to bind with (default: the queue's name)
+    /// Routing key to publish and bind with [default: the queue's name]
     #[arg(long, value_name = "KEY", help_heading = "Topology")]
     pub routing_key: Option<String>,
 
-    /// Publisher confirms with at most so many outstanding per producer (0: none)
+    /// Use publisher confirms, at most this many outstanding per producer (0: no confirms)
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Guarantees")]
     pub confirm: u32,
-    /// Unacknowledged messages that a consumer may have (0: any number)
+    /// Unacknowledged messages per consumer (0: any number)
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Guarantees")]
     pub prefetch: u16,
-    /// Acknowledge every N messages with one acknowledgement
+    /// Acknowledge N messages at a time
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Guarantees")]
     pub multi_ack: u16,
-    /// At the end, wait for messages under way until none has come for so long
+    /// At the end, wait for messages in transit until none has arrived for this long
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration, help_heading = "Guarantees")]
     pub drain_timeout: Duration,
 
@@ -104,7 +110,7 @@ pub struct Options {
     /// Write the report as JSON
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub json: Option<PathBuf>,
-    /// Write the report as a web page: throughput and latency over time, percentiles
+    /// Write the report as a web page, with throughput and latency over time and percentiles
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
 }
@@ -113,16 +119,16 @@ pub struct Options {
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "TLS (amqps://)")]
 pub struct TlsOptions {
-    /// Trust the authorities in this PEM file, not those of the system
+    /// Trust the CAs in this PEM file instead of the system's
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
-    /// Certificate to show to the broker, and what it is signed with, in a PEM file
+    /// PEM file with the client certificate, followed by any intermediate certificates
     #[arg(long, value_name = "FILE", requires = "key")]
     pub cert: Option<PathBuf>,
-    /// Its private key, in a PEM file
+    /// PEM file with its private key
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub key: Option<PathBuf>,
-    /// Take any certificate of the broker's: whoever is in between can read the password
+    /// Accept any certificate from the broker; anybody in between can then read the password
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           default_value_t = false, hide_default_value = true, hide_possible_values = true, conflicts_with = "ca")]
     pub insecure: bool,
@@ -135,7 +141,7 @@ pub struct Flags {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           default_value_t = false, hide_default_value = true, hide_possible_values = true, help_heading = "Messages")]
     pub persistent: bool,
-    /// Publish as mandatory: what reaches no queue comes back and is counted
+    /// Publish with the mandatory flag; messages that reach no queue are returned and counted
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           default_value_t = false, hide_default_value = true, hide_possible_values = true, help_heading = "Messages")]
     pub mandatory: bool,
@@ -143,7 +149,7 @@ pub struct Flags {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           default_value_t = false, hide_default_value = true, hide_possible_values = true, help_heading = "Topology")]
     pub durable: bool,
-    /// Do not delete queues and exchange at the end that this run has created
+    /// Keep the queues and the exchange that this run declares, instead of deleting them at the end
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           default_value_t = false, hide_default_value = true, hide_possible_values = true, help_heading = "Topology")]
     pub keep: bool,
@@ -151,7 +157,7 @@ pub struct Flags {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           default_value_t = false, hide_default_value = true, hide_possible_values = true, help_heading = "Guarantees")]
     pub auto_ack: bool,
-    /// No line every second, only the report
+    /// Print only the report, not a line every second
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           default_value_t = false, hide_default_value = true, hide_possible_values = true, help_heading = "Output")]
     pub quiet: bool,
@@ -185,14 +191,14 @@ impl Options {
         let acks = !self.flags.auto_ack && self.consumers > 0;
         if acks && self.prefetch != 0 && self.multi_ack > self.prefetch {
             return Err(format!(
-                "--multi-ack {multi} would wait for ever: a consumer gets at most {prefetch} before it acknowledges; \
+                "--multi-ack {multi} would wait forever: a consumer gets at most {prefetch} before it acknowledges; \
                  add --prefetch {multi} or more",
                 multi = self.multi_ack,
                 prefetch = self.prefetch
             ));
         }
         if self.multi_ack == 0 {
-            return Err("--multi-ack counts from 1".to_owned());
+            return Err("--multi-ack must be at least 1".to_owned());
         }
         if self.producers == 0 && self.consumers == 0 {
             return Err("without producers and consumers there is nothing to do".to_owned());
@@ -204,10 +210,10 @@ impl Options {
             return Err(format!("there can be at most {PRODUCERS_MAX} producers"));
         }
         if self.queues == 0 {
-            return Err("--queues counts from 1".to_owned());
+            return Err("--queues must be at least 1".to_owned());
         }
         if self.exchange.is_empty() && self.exchange_type != "direct" {
-            return Err("--exchange-type says nothing of the default exchange; \
+            return Err("--exchange-type has no effect on the default exchange; \
                         name another one with --exchange"
                 .to_owned());
         }

@@ -8,8 +8,11 @@ use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Writes the configuration, to a file that is not there yet.
+/// Writes the configuration, to a file that is not there yet or, as `-`, to standard output.
 pub fn config(path: &Path) -> anyhow::Result<()> {
+    if path == Path::new("-") {
+        return print(TEMPLATE.as_bytes()).context("can't write the configuration");
+    }
     let file = std::fs::File::create_new(path);
     let written = file.and_then(|mut file| file.write_all(TEMPLATE.as_bytes()));
     written.with_context(|| format!("can't write {}", path.display()))?;
@@ -32,10 +35,14 @@ pub fn from_rabbitmq(path: &Path) -> anyhow::Result<ExitCode> {
 pub fn completions(shell: clap_complete::Shell, mut command: clap::Command) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "courser", &mut script);
-    match io::stdout().write_all(&script) {
+    print(&script).context("can't write the completions")
+}
+
+fn print(content: &[u8]) -> io::Result<()> {
+    match io::stdout().write_all(content) {
         // Whoever reads it has seen enough of it.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => written.context("can't write the completions"),
+        written => written,
     }
 }
 

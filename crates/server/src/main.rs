@@ -47,11 +47,11 @@ struct Arguments {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Write a file with every setting, its default and what it means, and exit
+    /// Write a file with every setting, its default and what it means, and exit; - is standard output
     #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "data_dir", "listen"])]
     generate_config: Option<PathBuf>,
 
-    /// Keep all data in this folder [default: ./courser-data]
+    /// The data folder of the broker [default: ./courser-data]
     #[arg(long, value_name = "DIR", global = true)]
     data_dir: Option<PathBuf>,
 
@@ -63,11 +63,11 @@ struct Arguments {
     #[arg(long, value_name = "NAME")]
     cluster_name: Option<String>,
 
-    /// The name of this node [default: that of the machine]
+    /// The name of this node [default: the machine's]
     #[arg(long, value_name = "NAME")]
     node_name: Option<String>,
 
-    /// Be a node of a cluster, which the others reach here: docs/cluster.md
+    /// Be a node of a cluster, reached by the others at this address
     #[arg(long, value_name = "HOST:PORT")]
     cluster_listen: Option<String>,
 
@@ -337,7 +337,7 @@ async fn reload_on_hangup(
                 tracing::info!(policies, vhosts = config.vhosts.len(), "configuration reloaded");
                 if changed {
                     tracing::warn!(
-                        "settings besides vhosts and policies count from the next start on"
+                        "settings other than vhosts and policies take effect after a restart"
                     );
                 }
                 current = config;

@@ -10,7 +10,7 @@ use crate::spec::{Action, Argument, From, List, Output, Spec, any, required};
 use bytes::Bytes;
 use hyper::Method;
 
-const COLUMNS: Argument = any("columns", "What to show, such as: name messages");
+const COLUMNS: Argument = any("columns", "The columns to show");
 
 /// A list of which every column may be asked for.
 const fn list(

@@ -30,6 +30,16 @@ fn version_and_help_are_told() {
 }
 
 #[test]
+fn the_help_of_a_list_names_the_columns_that_there_are() {
+    let help = Process::run(&["ctl", "list_exchanges", "--help"]);
+    assert!(help.status.success());
+    let help = text(&help.stdout);
+    assert!(help.contains("[default: name type]"), "{help}");
+    assert!(help.contains("Columns: name, type, durable, "), "{help}");
+    assert!(help.contains("courser ctl list_exchanges name type durable"), "{help}");
+}
+
+#[test]
 fn bad_arguments_are_refused() {
     for arguments in [
         &["--nonsense"][..],
@@ -64,6 +74,13 @@ fn a_generated_configuration_is_the_template_and_never_overwrites() {
     let error = failed(&Process::run(&["--generate-config", path]));
     assert!(error.contains(path), "{error}");
     assert_eq!(std::fs::read_to_string(path).expect("a file"), "mine");
+}
+
+#[test]
+fn the_configuration_can_go_to_standard_output() {
+    let written = Process::run(&["--generate-config", "-"]);
+    assert!(written.status.success());
+    assert_eq!(text(&written.stdout), TEMPLATE);
 }
 
 #[test]
