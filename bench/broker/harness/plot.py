@@ -6,16 +6,18 @@ from html import escape
 from . import brokers, results
 from .workloads import WORKLOADS
 
-WIDTH, LEFT, RIGHT, TOP, ROW = 760, 70, 590, 76, 34
+LEFT, RIGHT, TOP, ROW = 70, 590, 76, 34
+# Where the column of the first broker's figures ends, and how wide one is.
+FIGURES, COLUMN = RIGHT + 75, 80
 STYLE = """
   text { font: 13px system-ui, sans-serif; fill: #24292f } .faint { fill: #6e7781 } .title { font-weight: 600 }
   .grid { stroke: #d0d7de } .span { stroke: #afb8c1; stroke-width: 2 } .goal { stroke: #1a7f37; stroke-width: 3 }
   .courser { fill: #0969da } .rabbitmq { fill: #bc4c00 } .rabbitmq3 { fill: #e3a008 } .lavinmq { fill: #8250df }
-  .strangeq { fill: #bf3989 } .end { text-anchor: end } .middle { text-anchor: middle }
+  .strangeq { fill: #bf3989 } .courser-tls { fill: #0f8b8d } .end { text-anchor: end } .middle { text-anchor: middle }
   @media (prefers-color-scheme: dark) {
     text { fill: #e6edf3 } .faint { fill: #8b949e } .grid { stroke: #30363d } .span { stroke: #6e7681 }
     .goal { stroke: #3fb950 } .courser { fill: #58a6ff } .rabbitmq { fill: #f0883e } .rabbitmq3 { fill: #e3b341 }
-    .lavinmq { fill: #a371f7 } .strangeq { fill: #f778ba }
+    .lavinmq { fill: #a371f7 } .strangeq { fill: #f778ba } .courser-tls { fill: #39c5cf }
   }
 """
 
@@ -48,7 +50,8 @@ def dots(title: str, rows: list[tuple[str, dict, float | None]], left: int = LEF
     def across(value):
         return left + (math.log10(value) - low) * scale
 
-    parts = [_text(left, 24, title, "title"), _legend(left, list(rows[0][1]), any(goal for _, _, goal in rows))]
+    names = list(rows[0][1])
+    parts = [_text(left, 24, title, "title"), _legend(left, names, any(goal for _, _, goal in rows))]
     for power in range(low, max(high, low + 1) + 1):
         x = left + (power - low) * scale
         parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 12}" y2="{bottom - 8}"/>')
@@ -61,11 +64,11 @@ def dots(title: str, rows: list[tuple[str, dict, float | None]], left: int = LEF
         parts.append(f'<line class="span" x1="{min(ends):.1f}" x2="{max(ends):.1f}" y1="{y}" y2="{y}"/>')
         if goal:
             parts.append(f'<line class="goal" x1="{across(goal):.1f}" x2="{across(goal):.1f}" y1="{y - 9}" y2="{y + 9}"/>')
-        for column, (name, value) in enumerate(found.items()):
+        for name, value in found.items():
             parts.append(f'<circle class="{name}" cx="{across(value):.1f}" cy="{y}" r="6"/>')
-            parts.append(_text(RIGHT + 75 + 80 * column, y + 4, _short(value), f"{name} end"))
-    height = bottom + 24
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}">'
+            parts.append(_text(FIGURES + COLUMN * names.index(name), y + 4, _short(value), f"{name} end"))
+    width, height = FIGURES + COLUMN * max(len(names) - 1, 1) + 15, bottom + 24
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
     return "\n".join([head, f"<title>{escape(title)}</title>", f"<style>{STYLE}</style>", *parts, "</svg>", ""])
 
 
@@ -73,7 +76,7 @@ def _legend(left: int, names: list[str], has_goal: bool) -> str:
     parts, x = [], left
     for name in names:
         parts.append(f'<circle class="{name}" cx="{x + 6}" cy="45" r="6"/>{_text(x + 18, 49, brokers.TITLES[name])}')
-        x += 100
+        x += 42 + 8 * len(brokers.TITLES[name])
     if has_goal:
         parts.append(f'<line class="goal" x1="{x + 6}" x2="{x + 6}" y1="37" y2="53"/>{_text(x + 16, 49, "goal for Courser")}')
     return "\n".join(parts)
