@@ -24,7 +24,8 @@ pub struct Limits {
     /// Bytes of publishes that the open transactions of one connection may hold until their commits.
     pub transaction_max_bytes: usize,
     /// Publishers into a queue with this many messages waiting are slowed down to the pace of its
-    /// consumers, as long as these make progress.
+    /// consumers, but not below 10,000 messages a second, nor for consumers that take hardly any. Several
+    /// queues whose publishers are slowed share them.
     pub pace_backlog: usize,
 }
 

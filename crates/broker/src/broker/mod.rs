@@ -23,7 +23,7 @@ use courser_codec::ShortString;
 use courser_store::{MemoryGauge, ShardId, Store};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Wake, Waker};
 
@@ -51,6 +51,8 @@ pub struct Broker {
     /// Called once, with the reason, when the store has failed.
     on_failure: OnceLock<FailureCall>,
     me: Weak<Broker>,
+    /// Queues whose publishers wait for their consumers.
+    pub(crate) queues_behind: AtomicUsize,
     /// Connections that wait for the end of the alarm.
     held_back: Mutex<Vec<Arc<Outbox>>>,
     pub(crate) accounts: Arc<Accounts>,
@@ -114,6 +116,7 @@ impl Broker {
             only_home: AtomicBool::new(false),
             on_failure: OnceLock::new(),
             me: Weak::clone(me),
+            queues_behind: AtomicUsize::new(0),
             held_back: Mutex::default(),
             accounts: Accounts::new(Directory::default(), AccountSettings::default()),
             members: Arc::default(),

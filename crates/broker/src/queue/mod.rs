@@ -120,6 +120,8 @@ pub struct Queue {
     backlog: AtomicUsize,
     consumed: AtomicU64,
     active_consumers: AtomicUsize,
+    /// Publishers that wait until consumers have caught up.
+    waiting_publishers: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -240,6 +242,7 @@ impl Queue {
             backlog: AtomicUsize::new(0),
             consumed: AtomicU64::new(0),
             active_consumers: AtomicUsize::new(0),
+            waiting_publishers: AtomicUsize::new(0),
         });
         queue.settle_in();
         if let Some(stream) = queue.stream() {
@@ -312,6 +315,16 @@ impl Queue {
     /// Consumers, read without the lock.
     pub fn consumer_count(&self) -> usize {
         self.active_consumers.load(Ordering::Relaxed)
+    }
+
+    /// Notes a publisher that waits for consumers. Returns whether it is the only one.
+    pub(crate) fn add_waiting_publisher(&self) -> bool {
+        self.waiting_publishers.fetch_add(1, Ordering::Relaxed) == 0
+    }
+
+    /// Takes one back. Returns whether it was the only one.
+    pub(crate) fn remove_waiting_publisher(&self) -> bool {
+        self.waiting_publishers.fetch_sub(1, Ordering::Relaxed) == 1
     }
 
     /// What a client hears when the store can't do what the queue needs.

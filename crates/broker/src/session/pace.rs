@@ -1,61 +1,139 @@
 //! Publishers that are faster than what takes their messages: they are not read for a while.
 
 use super::Session;
+use crate::broker::Broker;
 use crate::queue::Queue;
 use courser_store::Store;
-use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
-/// Consumers that take less than this fraction of a publisher's batch in a millisecond are not
-/// waited for.
+/// How long consumers are waited for, for each message that was published, on one queue: its publishers bring 10,000 messages a second
+/// in any case. Of several queues whose publishers wait, each has its share.
+const WAIT_PER_MESSAGE: Duration = Duration::from_micros(100);
+/// Consumers that take less than this fraction of what a publisher brings are slow for reasons of their own.
 const SLOW_CONSUMERS_FRACTION: u64 = 16;
+/// Messages that may wait in any queue, however many queues there are whose publishers wait.
+const BACKLOG_MIN: usize = 32;
 
 /// A publisher is ahead, of the consumers of a queue or of the store, and should give them time.
 #[derive(Debug)]
 pub struct Pace(With);
 
 enum With {
-    Consumers { queue: Arc<Queue>, published: u64, consumed_before: u64, backlog_low: usize },
+    Consumers(Ahead),
     Store(Arc<dyn Store>),
 }
 
 impl std::fmt::Debug for With {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            With::Consumers { .. } => "Consumers",
+            With::Consumers(_) => "Consumers",
             With::Store(_) => "Store",
         })
     }
 }
 
 impl Pace {
-    pub(super) fn with_consumers(queue: &Arc<Queue>, published: u64, backlog_low: usize) -> Self {
-        let (queue, consumed_before) = (Arc::clone(queue), queue.consumed());
-        Pace(With::Consumers { queue, published, consumed_before, backlog_low })
-    }
-
-    /// Asked about every millisecond: whether to wait on. The publisher goes on as soon as the
-    /// backlog is worked off, or when consumers are far from keeping up with it: they are slow for
-    /// reasons of their own, and waiting for them would only hold the publisher up.
-    pub fn wait_on(&mut self) -> bool {
-        match &mut self.0 {
-            With::Consumers { queue, published, consumed_before, backlog_low } => {
-                let consumed = queue.consumed();
-                let progress = consumed - *consumed_before;
-                *consumed_before = consumed;
-                queue.backlog() > *backlog_low
-                    && queue.consumer_count() > 0
-                    && progress * SLOW_CONSUMERS_FRACTION >= *published
-            }
+    /// Asked about every millisecond, with how long the publisher has waited: whether it has to wait on.
+    pub fn wait_on(&self, waited: Duration) -> bool {
+        match &self.0 {
+            With::Consumers(ahead) => ahead.wait_on(waited),
             With::Store(store) => store.is_behind(),
         }
+    }
+}
+
+/// Waits for the consumers of a queue.
+struct Ahead {
+    broker: Arc<Broker>,
+    queue: Arc<Queue>,
+    /// How many messages were published into the queue at once.
+    published: u32,
+    consumers_are_slow: bool,
+}
+
+impl Ahead {
+    fn new(broker: &Arc<Broker>, behind: Behind, consumers_are_slow: bool) -> Self {
+        let Behind { queue, published } = behind;
+        if queue.add_waiting_publisher() {
+            broker.queues_behind.fetch_add(1, Relaxed);
+        }
+        Ahead { broker: Arc::clone(broker), queue, published, consumers_are_slow }
+    }
+
+    /// The publisher goes on when the backlog is worked off. Otherwise when it has given consumers time for what it has published, of
+    /// which slow ones need none: waiting for them would only hold the publisher up.
+    fn wait_on(&self, waited: Duration) -> bool {
+        let queues = u32::try_from(self.broker.queues_behind.load(Relaxed)).unwrap_or(u32::MAX);
+        let enough = WAIT_PER_MESSAGE.saturating_mul(self.published.saturating_mul(queues));
+        !self.consumers_are_slow
+            && waited < enough
+            && self.queue.consumer_count() > 0
+            && self.queue.backlog() > self.broker.backlog_share() / 2
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        if self.queue.remove_waiting_publisher() {
+            self.broker.queues_behind.fetch_sub(1, Relaxed);
+        }
+    }
+}
+
+impl Broker {
+    /// Messages that may wait in a queue with consumers before its publishers do: the queues whose publishers wait share what
+    /// one alone may have.
+    pub(super) fn backlog_share(&self) -> usize {
+        let alone = self.limits.pace_backlog;
+        let share = alone / self.queues_behind.load(Relaxed).max(1);
+        share.max(BACKLOG_MIN.min(alone))
+    }
+}
+
+/// A queue whose backlog has grown too long, and how many messages of this batch went into it.
+#[derive(Debug)]
+pub(super) struct Behind {
+    queue: Arc<Queue>,
+    published: u32,
+}
+
+/// How the consumers of a queue keep up with one publisher while it is ahead of them.
+#[derive(Debug, Default)]
+struct Watched {
+    queue: Weak<Queue>,
+    /// Messages that it has brought since then, and that consumers had taken before.
+    published: u64,
+    consumed_before: u64,
+    are_slow: bool,
+}
+
+impl Watched {
+    /// Whether consumers are too slow to be waited for, as the last messages have shown, of which there are as many as `window`.
+    fn are_slow(&mut self, behind: &Behind, window: u64) -> bool {
+        let consumed = behind.queue.consumed();
+        if !std::ptr::eq(self.queue.as_ptr(), &*behind.queue) {
+            let queue = Arc::downgrade(&behind.queue);
+            *self = Watched { queue, consumed_before: consumed, ..Watched::default() };
+            return false;
+        }
+        self.published += u64::from(behind.published);
+        if self.published >= window {
+            let progress = consumed.saturating_sub(self.consumed_before);
+            self.are_slow = progress * SLOW_CONSUMERS_FRACTION < self.published;
+            (self.published, self.consumed_before) = (0, consumed);
+        }
+        self.are_slow
     }
 }
 
 /// What a session notes of its publishes to know when to read no more of them for a while.
 #[derive(Debug, Default)]
 pub(super) struct Pacing {
-    /// With whom the publisher should keep pace, as this batch has shown.
-    pub pace: Option<Pace>,
+    /// Whose consumers this batch has shown to be behind, and whether they have kept up before.
+    behind: Option<Behind>,
+    watched: Watched,
     /// This batch has put messages into the log, and the last one had.
     pub is_logging: bool,
     pub has_logged: bool,
@@ -66,6 +144,32 @@ pub(super) struct Pacing {
 }
 
 impl Session {
+    /// Looks how long the backlog of a queue is into which messages were just published.
+    pub(super) fn note_backlog(&mut self, queue: &Arc<Queue>, published: usize) {
+        // Most queues are short.
+        if queue.backlog() <= BACKLOG_MIN.min(self.broker.limits.pace_backlog)
+            || queue.backlog() <= self.broker.backlog_share()
+            || queue.consumer_count() == 0
+        {
+            return;
+        }
+        let published = u32::try_from(published).unwrap_or(u32::MAX);
+        match &mut self.pacing.behind {
+            Some(behind) if Arc::ptr_eq(&behind.queue, queue) => {
+                behind.published = behind.published.saturating_add(published);
+            }
+            other => *other = Some(Behind { queue: Arc::clone(queue), published }),
+        }
+    }
+
+    /// With which consumers to keep pace before the client is read again.
+    pub(super) fn pace_with_consumers(&mut self) -> Option<Pace> {
+        let behind = self.pacing.behind.take()?;
+        let window = self.broker.limits.pace_backlog as u64;
+        let are_slow = self.pacing.watched.are_slow(&behind, window);
+        Some(Pace(With::Consumers(Ahead::new(&self.broker, behind, are_slow))))
+    }
+
     /// Whether this connection has to wait for the end of an alarm, which wakes it, and the reason.
     /// An alarm concerns whoever publishes in spite of it: who only acknowledges is needed to end it.
     pub fn hold_back(&mut self) -> Option<&'static str> {

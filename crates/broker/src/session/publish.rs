@@ -317,13 +317,9 @@ impl Session {
         run: &mut PublishRun<'_>,
         route: &Route,
     ) -> Result<(), StoreError> {
-        let pace_backlog = self.broker.limits.pace_backlog;
         for queue in &route.queues {
             queue.publish(run, &*self.shard.store, &mut self.wakes)?;
-            if queue.backlog() > pace_backlog && queue.consumer_count() > 0 {
-                self.pacing.pace =
-                    Some(Pace::with_consumers(queue, run.len() as u64, pace_backlog / 2));
-            }
+            self.note_backlog(queue, run.len());
         }
         run.let_go(&*self.shard.store);
         Ok(())
@@ -360,7 +356,7 @@ impl Session {
             self.pacing.published_in_alarm = self.broker.alarm().is_some();
         }
         self.pacing.has_logged = std::mem::take(&mut self.pacing.is_logging);
-        let pace = self.pacing.pace.take();
+        let pace = self.pace_with_consumers();
         flushed.map(|()| pace.or_else(|| self.pace_with_store()))
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::support::{Message, Step, World};
 use courser_broker::Limits;
+use std::time::Duration;
 
 const HIGH: usize = 20_000;
 const BODY: usize = 1000;
@@ -123,24 +124,95 @@ fn cancelling_a_stuck_consumer_leaves_the_rest_to_others() {
 }
 
 #[test]
-fn a_publisher_is_slowed_to_the_pace_of_consumers_that_make_progress() {
+fn a_publisher_waits_for_consumers_until_they_have_worked_off_half_of_the_backlog() {
     let world = World::with(Limits { pace_backlog: 10, ..Limits::default() });
     let (mut publisher, mut consumer) = (world.connect(), world.connect());
     publisher.declare("q");
     consumer.qos(1);
     consumer.consume("q");
-    let bodies = vec!["x"; 30];
-    publisher.fill("q", &bodies);
-    let mut pace = flush_one(&mut publisher).expect("behind by more than 10");
-    assert!(!pace.wait_on(), "its consumers make no progress");
-    let mut pace = flush_one(&mut publisher).expect("behind by more than 10");
-    consumer.ack(1);
-    assert!(pace.wait_on(), "one message of one is progress");
-    for tag in 2..=27 {
+    publisher.fill("q", &["x"; 12]);
+    let pace = flush_one(&mut publisher).expect("behind by more than 10");
+    assert!(pace.wait_on(Duration::ZERO));
+    for tag in 1..=6 {
         consumer.ack(tag);
     }
-    assert!(!pace.wait_on(), "the backlog is worked off");
+    assert!(pace.wait_on(Duration::ZERO), "6 wait");
+    consumer.ack(7);
+    assert!(!pace.wait_on(Duration::ZERO), "5 wait");
     assert!(flush_one(&mut publisher).is_none());
+}
+
+#[test]
+fn publishers_that_wait_bring_10_000_messages_a_second_all_the_same() {
+    let world = World::with(Limits { pace_backlog: 10, ..Limits::default() });
+    let (mut publisher, mut other, mut consumer) =
+        (world.connect(), world.connect(), world.connect());
+    consumer.qos(1);
+    for queue in ["q", "r"] {
+        publisher.declare(queue);
+        consumer.consume(queue);
+        publisher.fill(queue, &["x"; 30]);
+    }
+    let pace = flush_one(&mut publisher).expect("behind by more than 10");
+    let moment = Duration::from_micros(100);
+    assert!(pace.wait_on(moment - Duration::from_nanos(1)));
+    assert!(!pace.wait_on(moment), "it has published one");
+    let of_other = other.publish_and_flush(&Message::new("", "r", "x")).expect("behind as well");
+    assert!(pace.wait_on(moment), "each of two queues has half of them");
+    assert!(of_other.wait_on(moment));
+    assert!(!pace.wait_on(2 * moment));
+    drop(of_other);
+    assert!(!pace.wait_on(moment));
+}
+
+#[test]
+fn queues_whose_publishers_wait_share_the_backlog_that_one_may_have() {
+    let world = World::with(Limits { pace_backlog: 64, ..Limits::default() });
+    let (mut publisher, mut consumer) = (world.connect(), world.connect());
+    consumer.qos(1);
+    for queue in ["q", "r"] {
+        publisher.declare(queue);
+        consumer.consume(queue);
+    }
+    publisher.fill("q", &["x"; 40]);
+    assert!(flush_one(&mut publisher).is_none(), "40 of 64");
+    let one = Message::new("", "r", "x");
+    publisher.fill("r", &["x"; 70]);
+    let waits = publisher.publish_and_flush(&one).expect("behind by more than 64");
+    let waits_too = publisher.publish_and_flush(&one).expect("still behind");
+    assert!(flush_one(&mut publisher).is_none(), "only one queue is behind");
+    publisher.fill("q", &["x"; 30]);
+    let of_q = flush_one(&mut publisher).expect("behind by more than 64");
+    for tag in 1..=40 {
+        consumer.ack(tag);
+    }
+    assert!(flush_one(&mut publisher).is_some(), "more than the half that it has of two");
+    drop((waits, waits_too, of_q));
+    assert!(flush_one(&mut publisher).is_none(), "less than the whole");
+}
+
+#[test]
+fn consumers_that_take_next_to_nothing_are_not_waited_for() {
+    let world = World::with(Limits { pace_backlog: 32, ..Limits::default() });
+    let (mut publisher, mut consumer) = (world.connect(), world.connect());
+    publisher.declare("q");
+    consumer.qos(1);
+    consumer.consume("q");
+    publisher.fill("q", &["x"; 40]);
+    for _ in 0..31 {
+        assert!(flush_one(&mut publisher).expect("behind").wait_on(Duration::ZERO));
+    }
+    consumer.ack(1);
+    let pace = flush_one(&mut publisher).expect("behind");
+    assert!(!pace.wait_on(Duration::ZERO), "one of the last 32");
+    for tag in 2..=4 {
+        consumer.ack(tag);
+    }
+    for _ in 0..31 {
+        assert!(!flush_one(&mut publisher).expect("behind").wait_on(Duration::ZERO));
+    }
+    let pace = flush_one(&mut publisher).expect("behind");
+    assert!(pace.wait_on(Duration::ZERO), "three of the last 32");
 }
 
 /// Publishes one message; whom to keep pace with.

@@ -12,12 +12,13 @@ use tokio::time::{Instant, Sleep};
 /// How often such a connection looks whether it may go on, at most.
 const INTERVAL_MIN: Duration = Duration::from_millis(1);
 /// Where there are many, each looks less often: together they look once in this time.
-const INTERVAL_PER_CONNECTION: Duration = Duration::from_micros(20);
+const INTERVAL_PER_CONNECTION: Duration = Duration::from_micros(100);
 const INTERVAL_MAX: Duration = Duration::from_millis(100);
 
 /// What it waits for, and when it looks next.
 pub(super) struct Paced {
     pace: Pace,
+    begun: Instant,
     sleep: Pin<Box<Sleep>>,
     shared: Arc<Shared>,
 }
@@ -26,13 +27,13 @@ impl Paced {
     pub fn start(pace: Pace, shared: &Arc<Shared>) -> Self {
         let count = shared.paced.fetch_add(1, Relaxed) + 1;
         let sleep = Box::pin(tokio::time::sleep(interval(count)));
-        Paced { pace, sleep, shared: Arc::clone(shared) }
+        Paced { pace, begun: Instant::now(), sleep, shared: Arc::clone(shared) }
     }
 
     /// Ready when it has looked: with whether to wait on, for which it has to be polled again.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         ready!(self.sleep.as_mut().poll(cx));
-        let waits_on = self.pace.wait_on();
+        let waits_on = self.pace.wait_on(self.begun.elapsed());
         if waits_on {
             let next = Instant::now() + interval(self.shared.paced.load(Relaxed));
             self.sleep.as_mut().reset(next);
