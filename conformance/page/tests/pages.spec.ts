@@ -98,6 +98,17 @@ test("the overview begins with what needs attention", async ({ page }) => {
   await expect(page.getByRole("heading", { level: 1, name: "forgotten" })).toBeVisible();
 });
 
+test("what needs attention leads to its own queue when the order changes", async ({ page }) => {
+  const finding = (queue: string) => ({ severity: "info", kind: "no_consumer", text: `nobody consumes from ${queue}`, since_ms: null, object: { vhost: "/", queue } });
+  const findings = [finding("swap.a"), finding("swap.b")];
+  let asked = 0;
+  await page.route(/\/api\/attention/, (route) => route.fulfill({ json: asked++ === 0 ? findings : [...findings].reverse() }));
+  await login(page);
+  const first = page.getByRole("region", { name: "What needs attention" }).getByRole("listitem").first();
+  await expect(first).toContainText("from swap.a. To swap.a");
+  await expect(first).toContainText("from swap.b. To swap.b");
+});
+
 test("the theme is chosen and remembered", async ({ page }) => {
   await login(page);
   const back = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);

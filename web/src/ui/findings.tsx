@@ -29,8 +29,12 @@ export const Findings = (props: { list: Finding[] }) => (
 );
 
 function Leads(props: { object: Finding["object"] }): JSX.Element {
-  const { vhost, queue, connection } = props.object ?? {};
-  if (vhost !== undefined && queue !== undefined) return <Link to={to(["queues", vhost, queue])}>To {queue}</Link>;
-  if (connection !== undefined) return <Link to={to(["connections", connection])}>To the connection</Link>;
-  return "";
+  // Findings change places while they are shown, and their rows stay: the link is asked for again.
+  const link = (): JSX.Element => {
+    const { vhost, queue, connection } = props.object ?? {};
+    if (vhost !== undefined && queue !== undefined) return <Link to={to(["queues", vhost, queue])}>To {queue}</Link>;
+    if (connection !== undefined) return <Link to={to(["connections", connection])}>To the connection</Link>;
+    return "";
+  };
+  return <>{link()}</>;
 }
