@@ -11,6 +11,8 @@ HERE = Path(__file__).resolve().parent.parent
 TITLES = {
     "courser": "Courser",
     "courser-tls": "Courser (TLS)",
+    "courser-managed": "Courser (HTTP API)",
+    "courser-watched": "Courser (watched)",
     "rabbitmq": "RabbitMQ",
     "rabbitmq3": "RabbitMQ 3",
     "lavinmq": "LavinMQ",
@@ -19,6 +21,8 @@ TITLES = {
 COMMANDS = {
     "courser": "courser --listen 127.0.0.1:PORT --data-dir FOLDER",
     "courser-tls": "the same with --config FILE, which names a certificate and an address for TLS",
+    "courser-managed": "the same with COURSER_MANAGEMENT_LISTEN and COURSER_METRICS_LISTEN",
+    "courser-watched": "the same, asked every second as by the web page and Prometheus",
     "rabbitmq": "rabbitmq-server (own node, ports, folders)",
     "rabbitmq3": "rabbitmq-server (own node, ports, folders)",
     "lavinmq": "lavinmq --config EMPTY --data-dir FOLDER --amqp-port PORT",

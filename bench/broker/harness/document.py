@@ -55,7 +55,7 @@ def renew_summary(path: Path, measured: dict) -> bool:
         return False
     machine = measured["machine"]
     # The page has the others.
-    shown = [run for run in measured["runs"] if run["workload"] in USUAL and not run["name"].endswith("-tls")]
+    shown = [run for run in measured["runs"] if run["workload"] in USUAL and "-" not in run["name"]]
     measured = {**measured, "runs": shown}
     text = (
         f"With {loads.TITLES[SUMMARY_LOAD]} as load, which writes each message by itself as most clients do; it and the broker "

@@ -13,11 +13,11 @@ STYLE = """
   text { font: 13px system-ui, sans-serif; fill: #24292f } .faint { fill: #6e7781 } .title { font-weight: 600 }
   .grid { stroke: #d0d7de } .span { stroke: #afb8c1; stroke-width: 2 } .goal { stroke: #1a7f37; stroke-width: 3 }
   .courser { fill: #0969da } .rabbitmq { fill: #bc4c00 } .rabbitmq3 { fill: #e3a008 } .lavinmq { fill: #8250df }
-  .strangeq { fill: #bf3989 } .courser-tls { fill: #0f8b8d } .end { text-anchor: end } .middle { text-anchor: middle }
+  .strangeq { fill: #bf3989 } .courser-tls, .courser-managed, .courser-watched { fill: #0f8b8d } .end { text-anchor: end } .middle { text-anchor: middle }
   @media (prefers-color-scheme: dark) {
     text { fill: #e6edf3 } .faint { fill: #8b949e } .grid { stroke: #30363d } .span { stroke: #6e7681 }
     .goal { stroke: #3fb950 } .courser { fill: #58a6ff } .rabbitmq { fill: #f0883e } .rabbitmq3 { fill: #e3b341 }
-    .lavinmq { fill: #a371f7 } .strangeq { fill: #f778ba } .courser-tls { fill: #39c5cf }
+    .lavinmq { fill: #a371f7 } .strangeq { fill: #f778ba } .courser-tls, .courser-managed, .courser-watched { fill: #39c5cf }
   }
 """
 
