@@ -37,6 +37,7 @@ mod stats;
 mod streams;
 mod users;
 mod vhost_changes;
+pub(crate) mod vhost_limits;
 mod vhosts;
 
 pub(crate) use nodes::memory_parts;

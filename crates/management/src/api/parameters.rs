@@ -1,6 +1,6 @@
 //! Parameters, global parameters, and the name of the cluster, which is one of them.
 
-use super::get;
+use super::{get, vhost_limits};
 use crate::NodeFacts;
 use crate::call::{Call, Members, Outcome};
 use crate::json::{Fields, kept_value};
@@ -8,7 +8,9 @@ use crate::list::{Items, paged};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route, Verb};
-use courser_broker::admin::{Admin, CLUSTER_NAME, Fault, GlobalParameter, Parameter};
+use courser_broker::admin::{
+    Admin, CLUSTER_NAME, Fault, GlobalParameter, Parameter, VhostLimits, VhostView,
+};
 use serde_json::{Value, json};
 
 pub(crate) const ROUTES: &[Route] = &[
@@ -77,10 +79,9 @@ pub(crate) const ROUTES: &[Route] = &[
 ];
 
 /// Components whose parameters are set elsewhere, by those who may, and where that is.
-const ELSEWHERE: [(&str, &str); 4] = [
+const ELSEWHERE: [(&str, &str); 3] = [
     ("policy", "/api/policies"),
     ("operator_policy", "/api/operator-policies"),
-    ("vhost-limits", "/api/vhost-limits"),
     ("user-limits", "/api/user-limits"),
 ];
 
@@ -126,6 +127,9 @@ fn parameters(call: &Call) -> Outcome {
     for vhost in call.vhosts()? {
         // One that has just been deleted has none.
         found.extend(call.admin().parameters(Some(&vhost), component).unwrap_or_default());
+        if component.is_none_or(|component| component == vhost_limits::COMPONENT) {
+            found.extend(call.admin().vhost(&vhost).as_ref().and_then(vhost_limits::parameter));
+        }
     }
     let names = |one: &Parameter| one.name.clone();
     paged(call, Items::new(found, names), |(_, one), fields| render(one, fields))
@@ -151,11 +155,21 @@ fn named(call: &Call, value: String) -> Result<Parameter, Refusal> {
 
 fn parameter(call: &Call) -> Outcome {
     let mut found = named(call, String::new())?;
-    let Parameter { vhost, component, name, .. } = &found;
-    found.value = call.admin().parameter(vhost, component, name).map_err(refused)?;
+    if found.component == vhost_limits::COMPONENT {
+        found = vhost_limits::parameter(&limited(call, &found)?).ok_or_else(Refusal::not_found)?;
+    } else {
+        let Parameter { vhost, component, name, .. } = &found;
+        found.value = call.admin().parameter(vhost, component, name).map_err(refused)?;
+    }
     let mut fields = Fields::new(&call.columns());
     render(&found, &mut fields);
     Ok(Reply::object(fields))
+}
+
+/// The vhost of whose limits a parameter speaks.
+fn limited(call: &Call, parameter: &Parameter) -> Result<VhostView, Refusal> {
+    let vhost = call.admin().vhost(&parameter.vhost);
+    vhost.filter(|_| parameter.name == vhost_limits::NAME).ok_or_else(Refusal::not_found)
 }
 
 /// The JSON text of the value that a body gives.
@@ -167,15 +181,40 @@ fn given(call: &Call) -> Result<String, Refusal> {
 
 fn put_parameter(call: &Call) -> Outcome {
     let parameter = named(call, given(call)?)?;
+    if parameter.component == vhost_limits::COMPONENT {
+        return put_limits(call, &parameter);
+    }
     check_component(&parameter.component)?;
     check_value(&parameter)?;
     let is_new = call.admin().set_parameter(&parameter).map_err(refused)?;
     Ok(Reply::put(is_new))
 }
 
+/// Sets all limits of a vhost: those that the value does not name are lifted.
+fn put_limits(call: &Call, parameter: &Parameter) -> Outcome {
+    if parameter.name != vhost_limits::NAME {
+        let reason = "Validation failed\n\nthe limits of a vhost have the name limits\n";
+        return Err(Refusal::bad_request(reason));
+    }
+    let vhost = limited(call, parameter)?;
+    let mut limits = VhostLimits::default();
+    let set = vhost_limits::set(&mut limits, &kept_value(&parameter.value));
+    set.map_err(|why| Refusal::bad_request(format!("Validation failed\n\n{why}\n")))?;
+    call.admin().put_vhost(&vhost.name, limits)?;
+    Ok(Reply::put(vhost.limits == VhostLimits::default()))
+}
+
 fn delete_parameter(call: &Call) -> Outcome {
-    let Parameter { vhost, component, name, .. } = named(call, String::new())?;
-    match call.admin().clear_parameter(&vhost, &component, &name).map_err(refused)? {
+    let parameter = named(call, String::new())?;
+    let was_there = if parameter.component == vhost_limits::COMPONENT {
+        let vhost = limited(call, &parameter)?;
+        call.admin().put_vhost(&vhost.name, VhostLimits::default())?;
+        vhost.limits != VhostLimits::default()
+    } else {
+        let Parameter { vhost, component, name, .. } = &parameter;
+        call.admin().clear_parameter(vhost, component, name).map_err(refused)?
+    };
+    match was_there {
         true => Ok(Reply::done()),
         false => Err(Refusal::not_found()),
     }

@@ -4,7 +4,7 @@
 //! the bindings by name, exclusive queues and those that the broker has named.
 
 use crate::API_VERSION;
-use crate::api::name_of_cluster;
+use crate::api::{name_of_cluster, vhost_limits};
 use crate::json::{from_table, kept_value, name};
 use crate::refusal::Refusal;
 use crate::settings::NodeFacts;
@@ -66,7 +66,7 @@ pub(crate) fn of_vhost(admin: &Admin, node: &NodeFacts, vhost: &str) -> Result<V
     let mut document = head(node, "single_virtual_host");
     document.insert("explanation".into(), format!("Definitions of virtual host '{vhost}'").into());
     document.insert("original_vhost_name".into(), vhost.into());
-    document.insert("limits".into(), limits(&view.limits));
+    document.insert("limits".into(), vhost_limits::value_of(&view.limits));
     document.insert("metadata".into(), metadata(&view));
     document.insert("description".into(), view.description.as_str().into());
     all.put(&mut document);
@@ -104,13 +104,7 @@ fn global_parameters(admin: &Admin) -> Value {
 }
 
 fn vhost_row(vhost: &VhostView) -> Value {
-    json!({ "name": vhost.name, "limits": limits(&vhost.limits), "metadata": metadata(vhost), "tracing": vhost.tracing })
-}
-
-fn limits(limits: &VhostLimits) -> Value {
-    let named = [("max-connections", limits.connections_max), ("max-queues", limits.queues_max)];
-    let set = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into())));
-    Value::Object(set.collect())
+    json!({ "name": vhost.name, "limits": vhost_limits::value_of(&vhost.limits), "metadata": metadata(vhost), "tracing": vhost.tracing })
 }
 
 impl Topology {
@@ -155,9 +149,9 @@ impl Topology {
         if vhost.limits != VhostLimits::default() {
             self.parameters.push(json!({
                 "vhost": name,
-                "component": "vhost-limits",
-                "name": "limits",
-                "value": limits(&vhost.limits),
+                "component": vhost_limits::COMPONENT,
+                "name": vhost_limits::NAME,
+                "value": vhost_limits::value_of(&vhost.limits),
             }));
         }
         Ok(())

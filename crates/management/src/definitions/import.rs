@@ -4,13 +4,12 @@
 //! It is done in an order in which everything is there that the next thing needs. It is no
 //! transaction: what comes before a mistake stays.
 
-use crate::api::Said;
+use crate::api::{Said, vhost_limits};
 use crate::json::to_table;
 use crate::refusal::Refusal;
 use courser_auth::{PermissionRow, TopicPermissionRow, User, UserRow};
 use courser_broker::admin::{
     Admin, ExchangeKind, ExchangeSettings, Fault, NewBinding, NewQueue, Parameter, PolicyKind,
-    VhostLimits,
 };
 use courser_codec::{FieldTable, ShortString};
 use serde::de::DeserializeOwned;
@@ -145,7 +144,7 @@ impl Import<'_> {
         let name = text(row, "name", "vhost")?;
         let mut limits = self.admin.vhost(name).map(|vhost| vhost.limits).unwrap_or_default();
         if let Some(given) = row.get("limits") {
-            set_limits(&mut limits, given).map_err(|why| refused("vhost", name, why))?;
+            vhost_limits::set(&mut limits, given).map_err(|why| refused("vhost", name, why))?;
         }
         // Older files have it beside the name.
         let said = row.get("metadata").unwrap_or(row).as_object().cloned().unwrap_or_default();
@@ -310,11 +309,12 @@ impl Import<'_> {
         let value = value(row, "parameter", name)?;
         match component {
             "operator_policy" => self.set_policy(vhost, name, value, PolicyKind::Operator),
-            "vhost-limits" => {
+            vhost_limits::COMPONENT => {
                 self.known_vhost(vhost)?;
                 let mut limits =
                     self.admin.vhost(vhost).map(|vhost| vhost.limits).unwrap_or_default();
-                set_limits(&mut limits, value).map_err(|why| refused("vhost", vhost, why))?;
+                vhost_limits::set(&mut limits, value)
+                    .map_err(|why| refused("vhost", vhost, why))?;
                 let set = self.admin.put_vhost(vhost, limits);
                 set.map(drop).map_err(|error| refused("vhost", vhost, error.explanation))
             }
@@ -361,24 +361,6 @@ fn arguments(row: &Value) -> Result<FieldTable, &'static str> {
         None | Some(Value::Null) => Ok(FieldTable::new()),
         Some(value) => to_table(value).ok_or("arguments is no object that a table can hold"),
     }
-}
-
-fn set_limits(limits: &mut VhostLimits, value: &Value) -> Result<(), String> {
-    let Value::Object(members) = value else {
-        // Nothing may also be written as an empty list.
-        let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-        return if is_empty { Ok(()) } else { Err("limits is no object".into()) };
-    };
-    for (name, value) in members {
-        let number = value.as_i64().ok_or_else(|| format!("{name} should be a number"))?;
-        let limit = u64::try_from(number).ok();
-        match name.as_str() {
-            "max-connections" => limits.connections_max = limit,
-            "max-queues" => limits.queues_max = limit,
-            other => return Err(format!("'{other}' is not a limit of a vhost")),
-        }
-    }
-    Ok(())
 }
 
 fn reason(refusal: &Refusal) -> String {

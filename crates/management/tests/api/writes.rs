@@ -214,7 +214,7 @@ async fn parameters_and_the_name_of_the_cluster_are_kept() {
     let half = broker.send("PUT", path, r#"{"value":{"src-uri":"amqp://"}}"#).await;
     assert_eq!(half.refusal().1, "Validation failed\n\nKey \"dest-uri\" not found in mine\n");
     assert_eq!(broker.send("PUT", path, r#"{"value":nothing}"#).await.status, 400);
-    for elsewhere in ["policy", "operator_policy", "vhost-limits", "user-limits"] {
+    for elsewhere in ["policy", "operator_policy", "user-limits"] {
         let path = format!("/api/parameters/{elsewhere}/%2F/mine");
         assert_eq!(broker.send("PUT", &path, r#"{"value":{}}"#).await.status, 400, "{elsewhere}");
     }
@@ -227,6 +227,45 @@ async fn parameters_and_the_name_of_the_cluster_are_kept() {
     assert_eq!(broker.send("PUT", "/api/cluster-name", r#"{"name":"blue"}"#).await.status, 204);
     assert_eq!(broker.get("/api/cluster-name").await.json(), json!({ "name": "blue" }));
     assert_eq!(broker.get("/api/overview").await.json()["cluster_name"], "blue");
+}
+
+#[tokio::test]
+async fn the_limits_of_a_vhost_are_a_parameter_too() {
+    let broker = Broker::start().await;
+    let path = "/api/parameters/vhost-limits/%2F/limits";
+    assert_eq!(broker.get(path).await.status, 404);
+    assert_eq!(broker.send("DELETE", path, "").await.status, 404);
+    let set = broker.send("PUT", path, r#"{"value":{"max-connections":7}}"#).await;
+    assert_eq!(set.status, 201);
+    let set = broker.send("PUT", path, r#"{"value":{"max-queues":1}}"#).await;
+    assert_eq!(set.status, 204);
+    let value = json!({ "max-queues": 1 });
+    let limits = json!([{ "vhost": "/", "value": value }]);
+    assert_eq!(broker.get("/api/vhost-limits").await.json(), limits, "the first is replaced");
+    let expected =
+        json!({ "value": value, "vhost": "/", "component": "vhost-limits", "name": "limits" });
+    assert_eq!(broker.get(path).await.json(), expected);
+    for list in
+        ["/api/parameters", "/api/parameters/vhost-limits", "/api/parameters/vhost-limits/%2F"]
+    {
+        assert_eq!(broker.get(list).await.json(), json!([expected]), "{list}");
+    }
+    assert_eq!(broker.get("/api/parameters/shovel").await.json(), json!([]));
+    assert_eq!(broker.send("PUT", "/api/queues/%2F/one", "{}").await.status, 201);
+    assert_eq!(broker.send("PUT", "/api/queues/%2F/two", "{}").await.status, 400, "it holds");
+    for (value, reason) in [
+        (r#"{"max-queues":"x"}"#, "max-queues should be a number, actually was <<\"x\">>"),
+        (r#"{"max-foo":1}"#, "Unrecognised terms [{<<\"max-foo\">>,1}] in limits"),
+        ("3", "limits is no object"),
+    ] {
+        let refused = broker.send("PUT", path, &format!(r#"{{"value":{value}}}"#)).await;
+        assert_eq!(refused.status, 400, "{value}");
+        assert_eq!(refused.refusal().1, format!("Validation failed\n\n{reason}\n"));
+    }
+    let other = "/api/parameters/vhost-limits/%2F/other";
+    assert_eq!(broker.send("PUT", other, r#"{"value":{"max-queues":2}}"#).await.status, 400);
+    assert_eq!(broker.send("DELETE", path, "").await.status, 204);
+    assert_eq!(broker.get("/api/vhost-limits").await.json(), json!([]));
 }
 
 #[tokio::test]
