@@ -260,7 +260,7 @@ impl Cluster for Members {
         let status = member.status();
         let node = match to {
             Some(name) => self.named(&status, name)?.id,
-            None => next_leader(&status)
+            None => (self.runtime.block_on(self.successor(&status)))
                 .ok_or_else(|| ClusterError::Unavailable("no other node could lead now".into()))?,
         };
         if !status.members.voters.contains(&node) {
@@ -316,13 +316,4 @@ impl Cluster for Members {
     fn metrics(&self) -> String {
         self.metrics_text()
     }
-}
-
-/// The member that would lead soonest: the one that lacks least.
-pub(super) fn next_leader(status: &Status) -> Option<NodeId> {
-    let voters = status
-        .followers
-        .iter()
-        .filter(|follower| follower.is_active && status.members.voters.contains(&follower.node));
-    voters.max_by_key(|follower| follower.matched).map(|follower| follower.node)
 }

@@ -12,6 +12,7 @@
 //! - [`copies`]: whole copies of the log, for a node that can't follow.
 //! - [`members`]: what an operator sees of the cluster and does to it.
 //! - [`questions`]: what nodes ask each other.
+//! - [`succession`]: who leads next.
 //! - [`roster`]: who and where the other nodes are.
 //! - [`security`]: TLS between nodes.
 
@@ -28,6 +29,7 @@ mod part;
 mod questions;
 mod roster;
 mod security;
+mod succession;
 mod tunnel;
 
 pub(crate) use front::Front;

@@ -4,7 +4,7 @@ use super::Slot;
 use super::answers::{metrics_relay, relay};
 use super::front::{Front, Serves};
 use super::incoming::Switch;
-use super::members::{Members, next_leader};
+use super::members::Members;
 use super::roster::Roster;
 use super::security::MutualTls;
 use crate::clock::Clock;
@@ -278,7 +278,7 @@ impl Inner {
         if !matches!(*leadership.borrow(), Leadership::Serving { .. }) {
             return;
         }
-        let Some(next) = next_leader(&member.status()) else { return };
+        let Some(next) = self.members.successor(&member.status()).await else { return };
         let handing = Arc::clone(&member);
         let handed = tokio::task::spawn_blocking(move || handing.transfer_to(next)).await;
         if matches!(handed, Ok(Ok(()))) {

@@ -309,6 +309,7 @@ impl Inner {
         let members = Arc::clone(&self.members);
         // Told in the log if it panics; asked again in a second.
         let _ = tokio::task::spawn_blocking(move || members.promote()).await;
+        self.step_back(member).await;
     }
 }
 

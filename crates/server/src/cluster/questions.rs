@@ -29,6 +29,8 @@ pub(super) enum Question {
     Resume,
     /// Has your disk room for what comes? The answer is a bool.
     Room,
+    /// Would you lead the cluster, rather than only if nobody else can? The answer is a bool.
+    Lead,
     /// Close these connections, which came by way of the node that asks.
     Close { names: Vec<String> },
 }
@@ -55,6 +57,7 @@ impl Members {
                 serde_json::to_string(&count).map_err(|error| error.to_string())
             }
             Ok(Question::Room) => Ok(self.has_room().to_string()),
+            Ok(Question::Lead) => Ok(self.reluctance().is_none().to_string()),
             Ok(Question::Resume) => {
                 self.front.upgrade().ok_or("this node ends")?.clients.resume();
                 Ok(String::new())

@@ -4,6 +4,7 @@ use crate::support::{Client, PATIENCE, config_in, wait_until};
 use courser::{Cluster, Config, HttpListen, Inherited, Management, Node, Server, StartError};
 use courser_client::{Connection, Outgoing, QueueOptions};
 use std::error::Error;
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -53,6 +54,16 @@ impl Three {
     }
 
     pub(crate) async fn start_with(change: impl Fn(&mut Config)) -> Self {
+        loop {
+            if let Some(three) = Self::try_start(&change).await {
+                three.wait_for_leader().await;
+                return three;
+            }
+        }
+    }
+
+    /// Nothing if an address that was free is somebody else's by now.
+    async fn try_start(change: &impl Fn(&mut Config)) -> Option<Self> {
         let addresses = free_addresses(3);
         let folders: Vec<TempDir> =
             (0..3).map(|_| tempfile::tempdir().expect("a folder")).collect();
@@ -63,12 +74,17 @@ impl Three {
         configs.iter_mut().for_each(change);
         let mut nodes = Vec::new();
         for config in &configs {
-            let node = Node::start_on(config.clone(), Inherited::default()).await;
-            nodes.push(Some(node.expect("a node")));
+            match Node::start_on(config.clone(), Inherited::default()).await {
+                Ok(node) => nodes.push(Some(node)),
+                Err(StartError::ClusterListen { error, .. })
+                    if error.kind() == ErrorKind::AddrInUse =>
+                {
+                    return None;
+                }
+                Err(error) => panic!("no node: {error}"),
+            }
         }
-        let three = Three { nodes, configs, _folders: folders };
-        three.wait_for_leader().await;
-        three
+        Some(Three { nodes, configs, _folders: folders })
     }
 
     pub(crate) fn running(&self) -> impl Iterator<Item = &Node> {

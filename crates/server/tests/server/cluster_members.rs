@@ -96,6 +96,40 @@ async fn a_leader_that_is_drained_hands_the_lead_over_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_stops_leaves_the_lead_to_a_node_that_is_not_drained() {
+    let mut three = Three::start().await;
+    let leader = three.wait_for_leader().await;
+    let (drained, other) = ((leader + 1) % 3, (leader + 2) % 3);
+    let path = format!("PUT /api/cluster/drain/{}", three.node(drained).name());
+    wait_until("it is drained", async || change(three.node(leader), &path, "{}").await.0 == 200)
+        .await;
+    three.nodes[leader].take().expect("the leader").stop().await.expect("a clean stop");
+    assert_eq!(three.wait_for_leader().await, other);
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_drained_node_leads_for_as_long_as_no_other_would() {
+    let mut three = Three::start().await;
+    let first = three.wait_for_leader().await;
+    let others = [(first + 1) % 3, (first + 2) % 3];
+    for drained in others {
+        let path = format!("PUT /api/cluster/drain/{}", three.node(drained).name());
+        let drained = async || change(three.node(first), &path, "{}").await.0 == 200;
+        wait_until("it is drained", drained).await;
+    }
+    three.nodes[first].take().expect("the leader").stop().await.expect("a clean stop");
+    let leader = three.wait_for_leader().await;
+    drop(connect(three.node(leader)).await);
+    let other = others.into_iter().find(|one| *one != leader).expect("another one");
+    let path = format!("DELETE /api/cluster/drain/{}", three.node(other).name());
+    assert_eq!(change(three.node(leader), &path, "").await.0, 204);
+    wait_until("the one that takes clients leads", async || three.wait_for_leader().await == other)
+        .await;
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_member_that_is_removed_stops_and_does_not_start_again() {
     let mut three = Three::start().await;
     let leader = three.wait_for_leader().await;
