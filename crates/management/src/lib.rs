@@ -13,6 +13,8 @@ mod cluster;
 mod cookies;
 mod definitions;
 mod fetches;
+#[doc(hidden)]
+pub mod fuzzing;
 mod http;
 mod json;
 mod list;
