@@ -37,8 +37,10 @@ def tables(measured: dict) -> str:
     """All tables."""
     parts = []
     for load in results.present(measured, "load"):
-        parts += [f"### Load: {loads.TITLES[load]}", _cost(measured, load)]
-        parts += [_floor(measured, load), _latency(measured, load), _memory(measured, load), _written(measured, load)]
+        # What took no part with this load has no row and no column.
+        made = {**measured, "runs": [run for run in measured["runs"] if run["load"] == load]}
+        parts += [f"### Load: {loads.TITLES[load]}", _cost(made, load)]
+        parts += [_floor(made, load), _latency(made, load), _memory(made, load), _written(made, load)]
     parts.append(_remarks(measured))
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -109,7 +111,8 @@ def _latency(measured: dict, load: str) -> str:
         for name in results.present(measured, "name") if kind else ():
             runs = results.of(measured, load, workload, name)
             cells = [_micros(results.median(runs, "latency", kind, at)) for at in ("p50_us", "p99_us", "p999_us")]
-            rows.append([f"**{workload}** {kind}", _title(measured, name), *cells])
+            if any(cells):
+                rows.append([f"**{workload}** {kind}", _title(measured, name), *cells])
         if kind and goal.latency_p50_us and load == "perftest":
             rows.append([f"**{workload}** {kind}", "goal", _micros(goal.latency_p50_us), _micros(goal.latency_p99_us), ""])
     if not rows:
