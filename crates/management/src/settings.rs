@@ -53,10 +53,10 @@ pub type Upgraded = TokioIo<hyper::upgrade::Upgraded>;
 /// Serves what is behind the handshake of a WebSocket; must not block.
 pub type ServeWebSocket = Arc<dyn Fn(Upgraded, WebSocketEnds) + Send + Sync>;
 
-/// What the TLS handshake of a client has said; whoever serves its WebSocket wants to know.
+/// What the TLS handshake with a client has said of it.
 #[derive(Clone, Debug)]
 pub struct ClientTls {
-    /// The protocol's version and the cipher suite.
+    /// The protocol's version and the cipher suite, as in `TLSv1_3, TLS13_AES_256_GCM_SHA384`.
     pub session: String,
     /// The user that the client's certificate names, or why it names none.
     pub user: Result<String, &'static str>,

@@ -6,8 +6,8 @@ use crate::listener::{LISTEN_BACKLOG, RETRY_INTERVAL, bind};
 use crate::open_files::OpenFiles;
 use crate::proxies::{self, Proxies};
 use crate::server::StartError;
-use crate::tls::{Acceptor, TlsPeer};
-use courser_management::{Api, Exporter};
+use crate::tls::Acceptor;
+use courser_management::{Api, ClientTls, Exporter};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
@@ -32,16 +32,13 @@ impl HttpService {
         self,
         stream: S,
         (peer, local): (SocketAddr, SocketAddr),
-        tls: Option<TlsPeer>,
+        tls: Option<Arc<ClientTls>>,
         stopping: watch::Receiver<bool>,
     ) where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         match self {
-            HttpService::Api(api) => {
-                let tls = tls.map(|tls| Arc::new(tls.into()));
-                api.serve(stream, peer, local, tls, stopping).await;
-            }
+            HttpService::Api(api) => api.serve(stream, peer, local, tls, stopping).await,
             HttpService::Metrics(exporter) => exporter.serve(stream, peer, stopping).await,
             HttpService::Node(front) => {
                 front.serve_http(stream, (peer, local), tls, stopping).await;

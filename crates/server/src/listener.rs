@@ -302,7 +302,7 @@ impl Newcomer {
         match accepted {
             Ok((stream, tls)) => {
                 tracing::debug!(peer = %address, session = tls.session, "TLS handshake done");
-                let peer = Peer { address, tls: Some(Box::new(tls)) };
+                let peer = Peer { address, tls: Some(tls) };
                 shared.serve(stream, peer, place, name, stopping).await;
             }
             Err(error) => {

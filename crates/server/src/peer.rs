@@ -1,8 +1,9 @@
 //! Who is at the other end of a connection.
 
-use crate::tls::TlsPeer;
+use courser_management::ClientTls;
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// The other end of a connection.
 #[derive(Clone, Debug)]
@@ -10,7 +11,7 @@ pub(crate) struct Peer {
     /// Where it comes from.
     pub address: SocketAddr,
     /// What its handshake said, with TLS.
-    pub tls: Option<Box<TlsPeer>>,
+    pub tls: Option<Arc<ClientTls>>,
 }
 
 impl fmt::Display for Peer {

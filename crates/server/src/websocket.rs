@@ -7,7 +7,6 @@
 use crate::driver::{self, Shared};
 use crate::peer::Peer;
 use crate::places::{Admission, Place};
-use crate::tls::TlsPeer;
 use bytes::{Buf, Bytes, BytesMut};
 use courser_management::{ServeWebSocket, Upgraded, WebSocketEnds};
 use futures_util::{Sink, Stream};
@@ -70,8 +69,7 @@ async fn run(
 ) {
     let name = format!("{} -> {}", ends.peer, ends.local);
     let socket = WebSocket::new(upgraded, shared.connection.max_message_bytes).await;
-    let tls = ends.tls.map(|tls| Box::new(TlsPeer::from(&*tls)));
-    let peer = Peer { address: ends.peer, tls };
+    let peer = Peer { address: ends.peer, tls: ends.tls };
     driver::serve(socket, peer, place, name, shared, stopping).await;
 }
 

@@ -11,10 +11,9 @@ use crate::peer::Peer;
 use crate::places::{Place, Places};
 use crate::service::Service;
 use crate::throttle::Throttles;
-use crate::tls::TlsPeer;
 use courser_cluster::NodeId;
 use courser_cluster::transport::{ByteStream, Endpoint, Purpose, Stream};
-use courser_management::{Relay, RelayStream};
+use courser_management::{ClientTls, Relay, RelayStream};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
@@ -163,17 +162,16 @@ impl Front {
         self: Arc<Self>,
         stream: S,
         (peer, local): (SocketAddr, SocketAddr),
-        tls: Option<TlsPeer>,
+        tls: Option<Arc<ClientTls>>,
         stopping: watch::Receiver<bool>,
     ) {
         if let Serves::Here(service) = self.serves() {
             let (api, stopping) = (Arc::clone(&service.api), service.stopping());
             drop(service);
-            let tls = tls.map(|tls| Arc::new(tls.into()));
             return api.serve(stream, peer, local, tls, stopping).await;
         }
         if let Some(relay) = self.relay.get() {
-            let connect = || self.connect(Note::http(What::Http, peer, local, tls.as_ref()));
+            let connect = || self.connect(Note::http(What::Http, peer, local, tls.as_deref()));
             relay.serve(stream, peer, false, connect, stopping).await;
         }
     }
@@ -313,8 +311,7 @@ async fn serve_note_http<S: ByteStream + 'static>(service: Arc<Service>, stream:
         What::Operator => api.serve_operator(stream, stopping).await,
         _ => {
             let local = note.local.unwrap_or(note.peer);
-            let tls = note.peer().tls.map(|tls| Arc::new((*tls).into()));
-            api.serve(stream, note.peer, local, tls, stopping).await;
+            api.serve(stream, note.peer, local, note.peer().tls, stopping).await;
         }
     }
 }

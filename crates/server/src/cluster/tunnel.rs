@@ -1,9 +1,10 @@
 //! What goes with a client's connection that is passed on to the node that leads.
 
 use crate::peer::Peer;
-use crate::tls::TlsPeer;
+use courser_management::ClientTls;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// Said by the node that leads before anything of the client: it serves it. One that does not lead any more ends the
 /// connection without it.
@@ -40,7 +41,7 @@ pub(super) struct TlsNote {
 }
 
 impl TlsNote {
-    fn of(tls: &TlsPeer) -> Self {
+    fn of(tls: &ClientTls) -> Self {
         TlsNote { session: tls.session.clone(), user: tls.user.clone().ok() }
     }
 }
@@ -51,7 +52,7 @@ impl Note {
         Note { what: What::Amqp, peer: peer.address, local: None, name: name.to_owned(), tls }
     }
 
-    pub fn http(what: What, peer: SocketAddr, local: SocketAddr, tls: Option<&TlsPeer>) -> Self {
+    pub fn http(what: What, peer: SocketAddr, local: SocketAddr, tls: Option<&ClientTls>) -> Self {
         let (local, tls) = (Some(local), tls.map(TlsNote::of));
         Note { what, peer, local, name: String::new(), tls }
     }
@@ -60,7 +61,7 @@ impl Note {
     pub fn peer(&self) -> Peer {
         let tls = self.tls.as_ref().map(|tls| {
             let user = tls.user.clone();
-            Box::new(TlsPeer {
+            Arc::new(ClientTls {
                 session: tls.session.clone(),
                 user: user.ok_or("the client presented no TLS certificate that names a user"),
             })

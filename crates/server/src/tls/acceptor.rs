@@ -1,11 +1,11 @@
 //! Handshakes, each with the newest certificates.
 
 use super::identity::{self, TlsError};
-use super::peer::TlsPeer;
+use super::peer::client_of;
 use super::stream::{ReadAhead, TlsStream};
 use crate::config::Tls;
 use arc_swap::ArcSwap;
-use courser_management::Certificate;
+use courser_management::{Certificate, ClientTls};
 use rustls::ServerConfig;
 use std::io;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl Acceptor {
     ///
     /// # Errors
     /// Why there is no connection.
-    pub async fn accept(&self, stream: TcpStream) -> io::Result<(TlsStream, TlsPeer)> {
+    pub async fn accept(&self, stream: TcpStream) -> io::Result<(TlsStream, Arc<ClientTls>)> {
         let config = Arc::clone(&self.current.load().config);
         let handshake = TlsAcceptor::from(config).accept(ReadAhead::new(stream));
         let limit = Duration::from_millis(self.settings.handshake_timeout_ms);
@@ -66,8 +66,8 @@ impl Acceptor {
             let took = format!("no handshake within {} ms", self.settings.handshake_timeout_ms);
             io::Error::new(io::ErrorKind::TimedOut, took)
         })??;
-        let peer = TlsPeer::of(stream.get_ref().1, &self.settings);
-        Ok((TlsStream::new(stream), peer))
+        let client = Arc::new(client_of(stream.get_ref().1, &self.settings));
+        Ok((TlsStream::new(stream), client))
     }
 }
 

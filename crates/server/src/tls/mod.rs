@@ -18,5 +18,4 @@ mod watch;
 pub(crate) use acceptor::Acceptor;
 pub use identity::TlsError;
 pub(crate) use identity::{certificates, chain_and_key};
-pub(crate) use peer::TlsPeer;
 pub(crate) use watch::Certificates;

@@ -7,46 +7,23 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{AttributeTypeAndValue, FromDer, X509Certificate, X509Name};
 
-/// What a connection with TLS knows of its client.
-#[derive(Clone, Debug)]
-pub(crate) struct TlsPeer {
-    /// The protocol's version and the cipher suite, as in `TLSv1_3, TLS13_AES_256_GCM_SHA384`.
-    pub session: String,
-    /// The user that the client's certificate names, or why it names none.
-    pub user: Result<String, &'static str>,
-}
-
-impl From<TlsPeer> for ClientTls {
-    fn from(peer: TlsPeer) -> Self {
-        ClientTls { session: peer.session, user: peer.user }
-    }
-}
-
-impl From<&ClientTls> for TlsPeer {
-    fn from(tls: &ClientTls) -> Self {
-        TlsPeer { session: tls.session.clone(), user: tls.user.clone() }
-    }
-}
-
-impl TlsPeer {
-    /// What a finished handshake says.
-    pub fn of(connection: &ServerConnection, settings: &Tls) -> Self {
-        let version = connection.protocol_version();
-        let suite = connection.negotiated_cipher_suite().map(|suite| suite.suite());
-        let session = match (version, suite) {
-            (Some(version), Some(suite)) => format!("{version:?}, {suite:?}"),
-            _ => String::new(),
-        };
-        let first = connection.peer_certificates().and_then(<[_]>::first);
-        let user = match first {
-            None => Err("the client presented no TLS certificate"),
-            Some(der) => match X509Certificate::from_der(der) {
-                Ok((_, certificate)) => user_name(&certificate, settings),
-                Err(_) => Err("the client's certificate can't be parsed"),
-            },
-        };
-        TlsPeer { session, user }
-    }
+/// What a finished handshake says of the client.
+pub(super) fn client_of(connection: &ServerConnection, settings: &Tls) -> ClientTls {
+    let version = connection.protocol_version();
+    let suite = connection.negotiated_cipher_suite().map(|suite| suite.suite());
+    let session = match (version, suite) {
+        (Some(version), Some(suite)) => format!("{version:?}, {suite:?}"),
+        _ => String::new(),
+    };
+    let first = connection.peer_certificates().and_then(<[_]>::first);
+    let user = match first {
+        None => Err("the client presented no TLS certificate"),
+        Some(der) => match X509Certificate::from_der(der) {
+            Ok((_, certificate)) => user_name(&certificate, settings),
+            Err(_) => Err("the client's certificate can't be parsed"),
+        },
+    };
+    ClientTls { session, user }
 }
 
 /// The name of the user that a certificate stands for.

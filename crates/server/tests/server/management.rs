@@ -1,7 +1,7 @@
 //! Where the HTTP API is served. What it answers is tested where it is made.
 
 use crate::support::{PATIENCE, TestServer, config_in};
-use crate::tls::World;
+use crate::tls::{World, client_config};
 use courser::{Config, DefinitionsError, HttpListen, Server, StartError};
 use rustls::pki_types::ServerName;
 use std::net::{SocketAddr, TcpListener};
@@ -52,7 +52,7 @@ async fn it_is_served_with_tls_by_the_certificates_of_the_broker() {
     let address = world.server.https_addresses()[0];
     let stream = TcpStream::connect(address).await.expect("a connection");
     let name = ServerName::try_from("localhost").expect("a name");
-    let connector = TlsConnector::from(Arc::new(world.client(None)));
+    let connector = TlsConnector::from(Arc::new(client_config(&world.authority, None)));
     let answer = ask(connector.connect(name, stream).await.expect("a handshake")).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     world.server.stop().await;
@@ -117,7 +117,7 @@ async fn metrics_are_served_likewise() {
     let world = World::with(|config, _, _| config.metrics.tls_listen = vec![any_port()]).await;
     let stream = TcpStream::connect(world.server.metrics_tls_addresses()[0]).await;
     let name = ServerName::try_from("localhost").expect("a name");
-    let connector = TlsConnector::from(Arc::new(world.client(None)));
+    let connector = TlsConnector::from(Arc::new(client_config(&world.authority, None)));
     let stream = connector.connect(name, stream.expect("a connection")).await;
     let answer = ask_for("/metrics", stream.expect("a handshake")).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");

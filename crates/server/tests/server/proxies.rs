@@ -1,7 +1,7 @@
 //! Connections that a proxy passes on: whose they are, and what becomes of those that begin otherwise.
 
 use crate::support::{Client, Heard, PATIENCE, TestServer};
-use crate::tls::World;
+use crate::tls::{World, client_config};
 use courser::{Config, HttpListen, Network};
 use courser_broker::admin::ConnectionView;
 use courser_connection::client::Config as ClientConfig;
@@ -131,7 +131,7 @@ async fn the_header_stands_before_tls() {
     })
     .await;
     let stream = send(world.server.tls_address(), FROM_AFAR).await;
-    let connector = TlsConnector::from(Arc::new(world.client(None)));
+    let connector = TlsConnector::from(Arc::new(client_config(&world.authority, None)));
     let name = ServerName::try_from("localhost").expect("a name");
     let stream = connector.connect(name, stream).await.expect("a handshake");
     let mut client = Client::connect_on(stream, ClientConfig::default()).await;

@@ -40,19 +40,6 @@ impl World {
         World { authority, _files: files, server, config: used.expect("settings") }
     }
 
-    /// What a client trusts and shows.
-    pub fn client(&self, shown: Option<&Issued>) -> TlsConfig {
-        let mut roots = RootCertStore::empty();
-        roots.add(self.authority.der()).expect("an authority");
-        let builder = TlsConfig::builder().with_root_certificates(roots);
-        match shown {
-            None => builder.with_no_client_auth(),
-            Some(issued) => builder
-                .with_client_auth_cert(issued.chain(), issued.private_key())
-                .expect("a certificate and its key"),
-        }
-    }
-
     pub async fn connect(
         &self,
         host: &'static str,
@@ -67,9 +54,7 @@ impl World {
         host: &'static str,
         shown: Option<&Issued>,
     ) -> std::io::Result<TlsStream<TcpStream>> {
-        let stream = TcpStream::connect(address).await?;
-        let name = ServerName::try_from(host).expect("a name");
-        TlsConnector::from(Arc::new(self.client(shown))).connect(name, stream).await
+        connect_to(&self.authority, address, host, shown).await
     }
 
     /// The broker's certificate, as a client that asks for `host` sees it.
@@ -77,6 +62,32 @@ impl World {
         let stream = self.connect(host, None).await.expect("a handshake");
         stream.get_ref().1.peer_certificates().expect("a certificate")[0].to_vec()
     }
+}
+
+/// What a client trusts and shows.
+pub fn client_config(authority: &Authority, shown: Option<&Issued>) -> TlsConfig {
+    let mut roots = RootCertStore::empty();
+    roots.add(authority.der()).expect("an authority");
+    let builder = TlsConfig::builder().with_root_certificates(roots);
+    match shown {
+        None => builder.with_no_client_auth(),
+        Some(issued) => builder
+            .with_client_auth_cert(issued.chain(), issued.private_key())
+            .expect("a certificate and its key"),
+    }
+}
+
+/// A connection to whoever calls itself `host`, by a client that trusts this authority.
+pub async fn connect_to(
+    authority: &Authority,
+    address: SocketAddr,
+    host: &'static str,
+    shown: Option<&Issued>,
+) -> std::io::Result<TlsStream<TcpStream>> {
+    let stream = TcpStream::connect(address).await?;
+    let name = ServerName::try_from(host).expect("a name");
+    let config = Arc::new(client_config(authority, shown));
+    TlsConnector::from(config).connect(name, stream).await
 }
 
 #[tokio::test]

@@ -1,14 +1,18 @@
 //! Certificates of clients: who gets in, and as whom.
 
+use crate::cluster::Three;
 use crate::support::{Authority, Client, Heard, Issued, PATIENCE};
-use crate::tls::World;
+use crate::tls::{World, connect_to};
 use crate::websocket::pipe;
 use courser::{ClientCertificates, ExternalName};
 use courser_connection::Credentials;
 use courser_connection::client::Config as ClientConfig;
 use rcgen::DnType;
 use std::net::SocketAddr;
+use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
 
 /// A broker that asks for certificates, and where `external_name` is to be `user`.
 async fn asking(asks: ClientCertificates, name: ExternalName, user: &str) -> World {
@@ -37,7 +41,10 @@ async fn gets_in(world: &World, shown: Option<&Issued>) -> bool {
 
 /// What a client hears that logs in with its certificate.
 async fn log_in(world: &World, shown: Option<&Issued>) -> Heard {
-    let stream = world.connect("localhost", shown).await.expect("a handshake");
+    log_in_on(world.connect("localhost", shown).await.expect("a handshake")).await
+}
+
+async fn log_in_on(stream: TlsStream<TcpStream>) -> Heard {
     let config = ClientConfig { credentials: Credentials::External, ..ClientConfig::default() };
     Client::begin_on(stream, config).await.next().await
 }
@@ -46,6 +53,10 @@ async fn log_in(world: &World, shown: Option<&Issued>) -> Heard {
 async fn log_in_over_websocket(world: &World, shown: Option<&Issued>) -> Heard {
     let address = world.server.https_addresses()[0];
     let stream = world.connect_to(address, "localhost", shown).await.expect("a handshake");
+    log_in_over_websocket_on(stream).await
+}
+
+async fn log_in_over_websocket_on(stream: TlsStream<TcpStream>) -> Heard {
     let opening = tokio_tungstenite::client_async("wss://localhost/ws/amqp", stream);
     let (socket, _) = opening.await.expect("a socket");
     let config = ClientConfig { credentials: Credentials::External, ..ClientConfig::default() };
@@ -121,6 +132,43 @@ async fn a_certificate_logs_in_over_a_websocket_too() {
         assert!(matches!(heard, Heard::Closed(403, _)), "{heard:?}");
     }
     world.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_logs_in_at_any_node_of_a_cluster_also_over_a_websocket() {
+    let (authority, files) = (Authority::new("test authority"), TempDir::new().expect("a folder"));
+    let (certificate, key) = authority.issue(&["localhost"], &[], 10).write(files.path(), "server");
+    let clients = files.path().join("clients.pem");
+    std::fs::write(&clients, authority.pem()).expect("a file");
+    let three = Three::start_with(|config| {
+        config.tls.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
+        (config.tls.certificate, config.tls.key) = (certificate.clone(), key.clone());
+        config.tls.client_ca.clone_from(&clients);
+        config.tls.client_certificates = ClientCertificates::Optional;
+        config.tls.external_name = ExternalName::CommonName;
+        config.auth.user = "alice".to_owned();
+        config.management.tls_listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
+    })
+    .await;
+    let issue = |name| authority.issue(&[], &[(DnType::CommonName, name)], 30);
+    let (alice, mallory) = (issue("alice"), issue("mallory"));
+    for node in three.running() {
+        let (amqps, https) = (node.addresses().amqp_tls[0], node.addresses().https[0]);
+        for shown in [Some(&alice), Some(&mallory), None] {
+            let connect = |address| connect_to(&authority, address, "localhost", shown);
+            let stream = connect(amqps).await.expect("a handshake");
+            let plain = log_in_on(stream).await;
+            let stream = connect(https).await.expect("a handshake");
+            let over_websocket = log_in_over_websocket_on(stream).await;
+            for heard in [plain, over_websocket] {
+                match shown.is_some_and(|shown| std::ptr::eq(shown, &alice)) {
+                    true => assert_eq!(heard, Heard::Opened),
+                    false => assert!(matches!(heard, Heard::Closed(403, _)), "{heard:?}"),
+                }
+            }
+        }
+    }
+    three.stop().await;
 }
 
 #[tokio::test]
