@@ -124,8 +124,8 @@ impl Journal {
         self.core.read(position, cache)
     }
 
-    /// Counts the record at `position` as live `times` times more. Its segment stays until all is
-    /// released again.
+    /// Counts the record at `position` as live `times` times more, or `times` records of its batch once. Its segment stays
+    /// until all is released again.
     ///
     /// A record has to be held before a checkpoint is made whose start lies behind it, and may
     /// not be held again after its last release.
@@ -146,12 +146,12 @@ impl Journal {
         self.core.count_live(live, self.epoch)
     }
 
-    /// Takes one [`Journal::hold`] of the record at `position` back.
+    /// Takes one [`Journal::hold`] of the record at each of these positions back.
     ///
     /// Release *after* appending the record that says so (the acknowledgement): the segment is
     /// used again only when everything appended before the release is durable.
-    pub fn release(&self, position: Lsn) {
-        self.core.while_leading(self.epoch, || self.core.release(position));
+    pub fn release(&self, positions: &[Position]) {
+        self.core.while_leading(self.epoch, || self.core.release(positions));
     }
 
     /// As [`Journal::release`] for all of these, where there was no room to append what says so (or

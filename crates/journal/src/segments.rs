@@ -1,6 +1,7 @@
 //! The segments of the log, and what is live in them.
 
 use crate::{Disk, DiskFile, Lsn, OpenMode, names};
+use courser_store::Position;
 use parking_lot::{Mutex, RwLock};
 use std::{
     io,
@@ -151,16 +152,30 @@ impl Segments {
         found.is_some()
     }
 
-    /// Takes one hold back, `end` being the end of the log now. Returns whether it was the last
-    /// of its segment, or `None` if no segment has it.
-    pub fn release(&self, position: Lsn, end: Lsn) -> Option<bool> {
-        self.with(position, |segment| {
+    /// Takes one hold of each of these back, `end` being the end of the log now, and calls `emptied` for segments whose last
+    /// hold that was. Those that follow each other in a segment are counted together.
+    pub fn release(&self, positions: &[Position], end: Lsn, emptied: &mut dyn FnMut(&Segment)) {
+        let table = self.table.read();
+        let mut rest = positions;
+        while let Some((first, behind)) = rest.split_first() {
+            let Some(segment) = found_in(&table, (*first).into()) else {
+                debug_assert!(false, "{first} is released, but in no segment");
+                rest = behind;
+                continue;
+            };
+            let range = segment.start..segment.end();
+            let others =
+                behind.iter().take_while(|position| range.contains(&Lsn::from(**position)));
+            let count = 1 + others.count();
             // First the position, then the count: who sees zero sees the position too.
             segment.released_at.fetch_max(end.0, Release);
-            let before = segment.live.fetch_sub(1, Release);
-            debug_assert!(before > 0, "{position} is released more often than held");
-            before == 1
-        })
+            let before = segment.live.fetch_sub(count as u64, Release);
+            debug_assert!(before >= count as u64, "{first} is released more often than held");
+            if before == count as u64 {
+                emptied(segment);
+            }
+            rest = &rest[count..];
+        }
     }
 
     /// Has the segment with `position` wait for the checkpoint of this number. To be called before
@@ -170,9 +185,13 @@ impl Segments {
     }
 
     fn with<T>(&self, position: Lsn, use_it: impl FnOnce(&Arc<Segment>) -> T) -> Option<T> {
-        let table = self.table.read();
-        let behind = table.partition_point(|segment| segment.start <= position);
-        let segment = table.get(behind.checked_sub(1)?)?;
-        (position < segment.end()).then(|| use_it(segment))
+        found_in(&self.table.read(), position).map(use_it)
     }
+}
+
+/// The one of these segments, oldest first, that has `position` in it.
+fn found_in(table: &[Arc<Segment>], position: Lsn) -> Option<&Arc<Segment>> {
+    let behind = table.partition_point(|segment| segment.start <= position);
+    let segment = table.get(behind.checked_sub(1)?)?;
+    (position < segment.end()).then_some(segment)
 }

@@ -202,12 +202,14 @@ impl JournalStore {
             // Acknowledgements free room, so they may use the last there is.
             let mode = AppendMode { sync: sync == Sync::Wanted, reserve: messages.is_empty() };
             let appended = self.journal.append(batch, mode).map_err(store_error)?;
-            for (index, holders) in messages {
-                let position = appended.position(index);
-                if holders > 0 {
-                    self.journal.hold(position, holders);
-                }
-                locations.push(Location::Log { position: position.into(), marks: 0 });
+            // All of a batch is in one segment.
+            let holds = messages.iter().map(|(_, holders)| holders).sum();
+            if holds > 0 {
+                self.journal.hold(appended.start(), holds);
+            }
+            for (index, _) in messages {
+                let position = appended.position(index).into();
+                locations.push(Location::Log { position, marks: 0 });
             }
             Ok(appended.end())
         })?;
@@ -270,8 +272,8 @@ impl Messages for JournalStore {
         self.journal.hold(position.into(), 1);
     }
 
-    fn release(&self, position: Position) {
-        self.journal.release(position.into());
+    fn release(&self, positions: &[Position]) {
+        self.journal.release(positions);
     }
 
     fn release_unlogged(&self, positions: &[Position]) {
@@ -313,7 +315,7 @@ impl Log for JournalStore {
         positions: &[Position],
     ) -> Result<(), StoreError> {
         match self.append(records, sync, &mut Vec::new()) {
-            Ok(_) => positions.iter().for_each(|position| self.release(*position)),
+            Ok(_) => self.journal.release(positions),
             Err(StoreError::Full) => self.release_unlogged(positions),
             Err(failed) => return Err(failed),
         }

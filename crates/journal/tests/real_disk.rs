@@ -133,7 +133,7 @@ fn a_checkpoint_frees_segments_that_nothing_holds() {
         journal.hold(position, 1);
         match round {
             20 => kept = Some(position),
-            _ => journal.release(position),
+            _ => journal.release(&[position.into()]),
         }
     }
     let kept = kept.unwrap();

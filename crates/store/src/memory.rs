@@ -48,7 +48,7 @@ impl Messages for MemoryStore {
 
     fn hold(&self, _position: Position) {}
 
-    fn release(&self, _position: Position) {}
+    fn release(&self, _positions: &[Position]) {}
 
     fn release_unlogged(&self, _positions: &[Position]) {}
 }

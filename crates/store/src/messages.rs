@@ -21,8 +21,9 @@ pub trait Messages: Send + Sync + 'static {
     /// One more queue holds the message at this position, which was kept for want of memory.
     fn hold(&self, position: Position);
 
-    /// A queue is done with the message at this position; one call for each queue that held it.
-    fn release(&self, position: Position);
+    /// A queue is done with the messages at these positions; each queue that held one says so. Cheapest for those that
+    /// follow each other in the log.
+    fn release(&self, positions: &[Position]);
 
     /// As [`Messages::release`] for all of these, after an append that would have said so, and has
     /// failed for want of room: the store sees to it that what it holds becomes durable without them

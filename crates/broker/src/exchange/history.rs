@@ -72,7 +72,7 @@ impl History {
     fn admit(&self, location: Location) {
         let mut state = self.state.lock();
         if state.closed {
-            location.position().into_iter().for_each(|position| self.store.release(position));
+            self.store.release(location.position().as_slice());
             return;
         }
         state.last.push_back(location);
@@ -92,7 +92,8 @@ impl History {
             drop(self.store.settle(&[settled], Sync::Later, &positions));
         }
         let spilled = forgotten.iter().filter(|location| location.marks() & SPILLED != 0);
-        spilled.filter_map(Location::position).for_each(|at| self.store.release(at));
+        let spilled: Vec<Position> = spilled.filter_map(Location::position).collect();
+        self.store.release(&spilled);
     }
 
     /// Takes back what it remembered before a restart.

@@ -164,7 +164,8 @@ impl<'m> PublishRun<'m> {
     /// All queues have the run.
     pub fn let_go(&mut self, store: &dyn Store) {
         if std::mem::take(&mut self.guarded) {
-            self.kept.iter().filter_map(Location::position).for_each(|at| store.release(at));
+            let kept: Vec<Position> = self.kept.iter().filter_map(Location::position).collect();
+            store.release(&kept);
         }
     }
 

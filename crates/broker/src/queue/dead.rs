@@ -163,7 +163,7 @@ impl Queue {
         }
         drop(state);
         if in_log {
-            settling.positions.iter().for_each(|position| store.release(*position));
+            store.release(&settling.positions);
             return Ok(());
         }
         self.settle(settling, Sync::Later, store)

@@ -117,9 +117,7 @@ fn read_all(
                 Err(error) => read = Err(error),
             }
         }
-        if let Some(position) = location.position() {
-            store.release(position);
-        }
+        store.release(location.position().as_slice());
     }
     read
 }

@@ -70,7 +70,7 @@ impl Queue {
             };
             return store.settle(records, sync, &settling.positions);
         }
-        settling.positions.iter().for_each(|position| store.release(*position));
+        store.release(&settling.positions);
         Ok(())
     }
 
@@ -105,7 +105,7 @@ impl Queue {
         self.feed_waiting(&mut state, &mut fed, store, wakes)?;
         drop(state);
         if in_log {
-            acknowledged.positions.iter().for_each(|position| store.release(*position));
+            store.release(&acknowledged.positions);
         } else {
             fed.positions.append(&mut acknowledged.positions);
         }

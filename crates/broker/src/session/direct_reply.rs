@@ -114,7 +114,7 @@ impl Session {
         // what waits in it nobody else has.
         let deleted = queue.delete(|_| Ok(()));
         if let Ok(remains) = deleted {
-            remains.positions.iter().for_each(|position| self.shard.store.release(*position));
+            self.shard.store.release(&remains.positions);
         }
     }
 }

@@ -185,7 +185,7 @@ impl Vhost {
         let appended = if records.is_empty() { Ok(Lsn::default()) } else { self.append(&records) };
         match appended {
             Ok(lsn) => {
-                positions.iter().for_each(|position| self.shard.store.release(*position));
+                self.shard.store.release(&positions);
                 Ok(lsn)
             }
             Err(StoreError::Full) => {

@@ -89,10 +89,13 @@ impl Latest {
 
 impl Core {
     /// See [`Journal::release`](crate::Journal::release).
-    pub fn release(&self, position: Lsn) {
-        let last = self.segments.release(position, self.end());
-        debug_assert!(last.is_some(), "{position} is released, but in no segment");
-        if last == Some(true) && position < self.latest.kept_from() {
+    pub fn release(&self, positions: &[Position]) {
+        let kept_from = self.latest.kept_from();
+        let mut may_be_freed = false;
+        self.segments.release(positions, self.end(), &mut |emptied| {
+            may_be_freed |= emptied.start < kept_from;
+        });
+        if may_be_freed {
             self.wake_upkeep();
         }
     }
@@ -100,10 +103,10 @@ impl Core {
     /// See [`Journal::release_unlogged`](crate::Journal::release_unlogged).
     pub fn release_unlogged(&self, positions: &[Position]) {
         let number = self.latest.unlogged.note(self.end());
-        for position in positions.iter().copied().map(Lsn::from) {
-            self.segments.await_checkpoint(position, number);
-            self.release(position);
+        for position in positions {
+            self.segments.await_checkpoint((*position).into(), number);
         }
+        self.release(positions);
     }
 
     /// See [`Journal::has_unlogged`](crate::Journal::has_unlogged).

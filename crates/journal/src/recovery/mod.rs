@@ -174,7 +174,7 @@ impl Recovery {
 
     /// Like [`Journal::release`].
     pub fn release(&self, position: Lsn) {
-        self.segments.release(position, Lsn(0));
+        self.segments.release(&[position.into()], Lsn(0), &mut |_| {});
     }
 
     /// Clears a torn tail away, makes sure that what was replayed is durable, and starts the

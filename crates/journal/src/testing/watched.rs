@@ -121,8 +121,8 @@ impl Messages for WatchedStore {
         self.store.hold(position);
     }
 
-    fn release(&self, position: Position) {
-        self.store.release(position);
+    fn release(&self, positions: &[Position]) {
+        self.store.release(positions);
     }
 
     fn release_unlogged(&self, positions: &[Position]) {

@@ -246,7 +246,7 @@ fn a_full_disk_refuses_publishes_takes_acks_and_recovers() {
     let reserve = courser_journal::AppendMode { sync: true, reserve: true };
     for position in held.drain(..) {
         append(&journal, &[&position.0.to_le_bytes()], reserve);
-        journal.release(position);
+        journal.release(&[position.into()]);
     }
     assert!(journal.failed().is_none() && journal.wants_checkpoint());
     journal.checkpoint(journal.end(), &mut |_| {}, &mut |out| out.write_all(&[0; 20_000])).unwrap();

@@ -59,7 +59,7 @@ fn append_and_read(journal: &Journal, own: &Own, thread: u64, seed: u64) {
         }
         if live.len() > 50 {
             live.remove(&at);
-            journal.release(at);
+            journal.release(&[at.into()]);
         }
         drop(live);
         if rng.one_in(4) && journal.wait_durable(end).is_ok() {

@@ -88,7 +88,7 @@ impl World {
                 for (position, entry) in &entries {
                     match entry {
                         Entry::Payload(_) => journal.hold(*position, 1),
-                        Entry::Ack(of) => journal.release(*of),
+                        Entry::Ack(of) => journal.release(&[(*of).into()]),
                     }
                 }
                 self.say(format_args!("append {start}..{end} {mode:?}"));

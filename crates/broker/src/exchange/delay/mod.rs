@@ -249,7 +249,7 @@ impl Timed for Delay {
         if released.is_ok() || state.closed {
             // What the log has spilled is known to it by its holders alone.
             let positions = due.iter().filter_map(|(_, location)| location.position());
-            positions.for_each(|position| self.context.store.release(position));
+            self.context.store.release(&positions.collect::<Vec<_>>());
         } else {
             // No room on the disk, if it is not the end of the broker.
             state.blocked_until_ms = now_ms.saturating_add(RETRY_MS);
@@ -298,7 +298,7 @@ impl Delayed<'_> {
         }
         let mut state = delay.state.lock();
         if state.closed {
-            location.position().into_iter().for_each(|at| delay.context.store.release(at));
+            delay.context.store.release(location.position().as_slice());
             return;
         }
         state.wheel.insert(self.due_ms, location, delay.context.timers.now_ms());
