@@ -153,13 +153,18 @@ impl Segments {
     }
 
     /// Takes one hold of each of these back, `end` being the end of the log now, and calls `emptied` for segments whose last
-    /// hold that was. Those that follow each other in a segment are counted together.
-    pub fn release(&self, positions: &[Position], end: Lsn, emptied: &mut dyn FnMut(&Segment)) {
+    /// hold that was. Those that follow each other in a segment are counted together. Returns whether all are in segments.
+    pub fn release(
+        &self,
+        positions: &[Position],
+        end: Lsn,
+        emptied: &mut dyn FnMut(&Segment),
+    ) -> bool {
         let table = self.table.read();
-        let mut rest = positions;
+        let (mut rest, mut all_found) = (positions, true);
         while let Some((first, behind)) = rest.split_first() {
             let Some(segment) = found_in(&table, (*first).into()) else {
-                debug_assert!(false, "{first} is released, but in no segment");
+                all_found = false;
                 rest = behind;
                 continue;
             };
@@ -176,6 +181,7 @@ impl Segments {
             }
             rest = &rest[count..];
         }
+        all_found
     }
 
     /// Has the segment with `position` wait for the checkpoint of this number. To be called before

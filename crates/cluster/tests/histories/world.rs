@@ -322,13 +322,12 @@ impl<C: Copy> World<C> {
     /// have what that leader has.
     pub fn settle(&mut self) {
         self.heal();
-        (0..self.nodes.len()).for_each(|at| {
-            if self.nodes[at].group.is_some() {
-                self.nodes[at].disk.set_faults(Faults::default());
-            }
-            self.start(at);
-        });
+        for node in self.nodes.iter().filter(|node| node.group.is_some()) {
+            node.disk.set_faults(Faults::default());
+        }
         for _ in 0..ROUNDS_TO_SETTLE {
+            // One whose power has gone before notices it by what it does next.
+            (0..self.nodes.len()).for_each(|at| self.start(at));
             self.round();
             if let Some(leader) = self.leader()
                 && self.nodes[leader].waiting.is_empty()
@@ -337,7 +336,30 @@ impl<C: Copy> World<C> {
                 return;
             }
         }
-        panic!("no leader that has everything after {ROUNDS_TO_SETTLE} rounds without a fault");
+        panic!(
+            "no leader that has everything after {ROUNDS_TO_SETTLE} rounds without a fault: {}",
+            self.told()
+        );
+    }
+
+    /// How the nodes stand.
+    fn told(&self) -> String {
+        let node = |node: &Node<C>| match &node.group {
+            None => format!("\n  {} is down", node.id),
+            Some(group) => format!(
+                "\n  {}: term {}, leader {:?}, serves in {:?}, has {:?}, committed {}, waits for {} confirms, {:?}, knows {:?}",
+                node.id,
+                group.term(),
+                group.leader(),
+                group.serving(),
+                group.log().last(),
+                group.committed(),
+                node.waiting.len(),
+                group.members(),
+                group.followers(),
+            ),
+        };
+        self.nodes.iter().map(node).collect()
     }
 
     /// A tick, a sync and the packets of everybody.

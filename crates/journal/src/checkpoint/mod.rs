@@ -92,9 +92,10 @@ impl Core {
     pub fn release(&self, positions: &[Position]) {
         let kept_from = self.latest.kept_from();
         let mut may_be_freed = false;
-        self.segments.release(positions, self.end(), &mut |emptied| {
+        let all_found = self.segments.release(positions, self.end(), &mut |emptied| {
             may_be_freed |= emptied.start < kept_from;
         });
+        debug_assert!(all_found, "some of {positions:?} are released, but in no segment");
         if may_be_freed {
             self.wake_upkeep();
         }

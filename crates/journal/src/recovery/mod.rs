@@ -172,7 +172,7 @@ impl Recovery {
         damaged(&self.dir, 0, Damage::SegmentMissing(position))
     }
 
-    /// Like [`Journal::release`].
+    /// Like [`Journal::release`], for a position whose segment may be gone already.
     pub fn release(&self, position: Lsn) {
         self.segments.release(&[position.into()], Lsn(0), &mut |_| {});
     }

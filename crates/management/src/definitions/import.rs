@@ -10,6 +10,7 @@ use crate::refusal::Refusal;
 use courser_auth::{PermissionRow, TopicPermissionRow, User, UserRow};
 use courser_broker::admin::{
     Admin, ExchangeKind, ExchangeSettings, Fault, NewBinding, NewQueue, Parameter, PolicyKind,
+    VhostLimits,
 };
 use courser_codec::{FieldTable, ShortString};
 use serde::de::DeserializeOwned;
@@ -311,8 +312,8 @@ impl Import<'_> {
             "operator_policy" => self.set_policy(vhost, name, value, PolicyKind::Operator),
             vhost_limits::COMPONENT => {
                 self.known_vhost(vhost)?;
-                let mut limits =
-                    self.admin.vhost(vhost).map(|vhost| vhost.limits).unwrap_or_default();
+                // The parameter is all of them, unlike what the row of a vhost says.
+                let mut limits = VhostLimits::default();
                 vhost_limits::set(&mut limits, value)
                     .map_err(|why| refused("vhost", vhost, why))?;
                 let set = self.admin.put_vhost(vhost, limits);

@@ -193,3 +193,20 @@ async fn a_dry_run_says_what_an_import_would_change_and_changes_nothing() {
     let plan = broker.call_with("POST", path, login, &headers, text).await.json();
     assert_eq!((&plan["create_count"], &plan["refuse_count"]), (&1.into(), &0.into()));
 }
+
+#[tokio::test]
+async fn limits_among_the_parameters_are_all_that_a_vhost_has() {
+    let broker = Broker::start().await;
+    let limit = |name: &str| format!("/api/vhost-limits/%2F/{name}");
+    broker.send("PUT", &limit("max-connections"), r#"{"value":10}"#).await;
+    broker.send("PUT", &limit("max-queues"), r#"{"value":20}"#).await;
+    let given = |value| json!({ "vhost": "/", "component": "vhost-limits", "name": "limits", "value": value });
+    for (value, left) in [
+        (json!({ "max-queues": 5 }), json!([{ "vhost": "/", "value": { "max-queues": 5 } }])),
+        (json!({}), json!([])),
+    ] {
+        let document = json!({ "parameters": [given(value)] });
+        assert_eq!(import(&broker, "/api/definitions", &document).await.status, 204);
+        assert_eq!(broker.get("/api/vhost-limits").await.json(), left);
+    }
+}
