@@ -5,6 +5,7 @@ import shutil
 import time
 
 import pika
+from nodes import PATIENCE_S
 from pika.adapters.utils.connection_workflow import AMQPConnectorException
 
 
@@ -154,9 +155,35 @@ def replace(cluster, node):
     """As the documentation says."""
     shutil.rmtree(node.data)
     cluster.order("DELETE", f"/api/cluster/nodes/{node.name}")
+    add(cluster, node)
+
+
+def add(cluster, node):
+    """Starts one that has nothing, and has it vote."""
     cluster.start_node(node)
     cluster.order("POST", "/api/cluster/nodes", {"address": node.address})
     assert cluster.wait_for_voter(node), f"node {node.name}, that was added, has ended: {node.log()[-500:]}"
+
+
+def exchange_member(cluster, _seconds):
+    """A node is added and another one removed, which may be the one that leads; then the same the other way round."""
+    new = cluster.one_more()
+    add(cluster, new)
+    old = random.choice(cluster.nodes[:-1])
+    remove(cluster, old)
+    shutil.rmtree(old.data)
+    add(cluster, old)
+    remove(cluster, new)
+    cluster.forget(new)
+
+
+def remove(cluster, node):
+    """It ends by itself when it hears of it."""
+    cluster.order("DELETE", f"/api/cluster/nodes/{node.name}")
+    until = time.monotonic() + PATIENCE_S
+    while node.is_running():
+        assert time.monotonic() < until, f"node {node.name} was removed and still runs: {node.log()[-500:]}"
+        time.sleep(0.1)
 
 
 def restart_one_by_one(cluster, _seconds):
@@ -182,4 +209,5 @@ ALL = [
     flip_bytes,
     lose_folder,
     restart_one_by_one,
+    exchange_member,
 ]

@@ -277,10 +277,11 @@ class Node:
 
 class Cluster:
     def __init__(self, binary, folder, count):
-        def whose(port, to):
-            return owner(self.nodes, port, to)
+        def make(name):
+            return Node(binary, folder, name, lambda port, to: owner(self.nodes, port, to))
 
-        self.nodes = [Node(binary, folder, name, whose) for name in "abcdefg"[:count]]
+        self.make, self.made = make, 0
+        self.nodes = [make(name) for name in "abcdefg"[:count]]
         self.join = ",".join(node.address for node in self.nodes)
         try:
             self.nodes[0].disk = SmallDisk(self.nodes[0].folder)
@@ -293,6 +294,17 @@ class Cluster:
 
     def start_node(self, node):
         node.start(self.join)
+
+    def one_more(self):
+        """A node that is no member yet."""
+        self.made += 1
+        self.nodes.append(self.make(f"new{self.made}"))
+        return self.nodes[-1]
+
+    def forget(self, node):
+        """One that is a member no more."""
+        self.nodes.remove(node)
+        node.proxy.close()
 
     def leader(self):
         """The node that leads, as a majority of those that answer says."""
