@@ -166,7 +166,7 @@ def add(cluster, node):
 
 
 def exchange_member(cluster, _seconds):
-    """A node is added and another one removed, which may be the one that leads; then the same the other way round."""
+    """A node is added and another one removed, which may be the one that led; then the same the other way round."""
     new = cluster.one_more()
     add(cluster, new)
     old = random.choice(cluster.nodes[:-1])
@@ -178,9 +178,12 @@ def exchange_member(cluster, _seconds):
 
 
 def remove(cluster, node):
-    """It ends by itself when it hears of it."""
-    cluster.order("DELETE", f"/api/cluster/nodes/{node.name}")
+    """It ends by itself when it hears of it. One that leads has another one lead first."""
     until = time.monotonic() + PATIENCE_S
+    while cluster.leader() is node and time.monotonic() < until:
+        cluster.order("PUT", "/api/cluster/leader", {})
+        time.sleep(1)
+    cluster.order("DELETE", f"/api/cluster/nodes/{node.name}")
     while node.is_running():
         assert time.monotonic() < until, f"node {node.name} was removed and still runs: {node.log()[-500:]}"
         time.sleep(0.1)

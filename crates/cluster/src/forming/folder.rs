@@ -245,12 +245,12 @@ impl Folder {
         Ok(true)
     }
 
-    /// Forgets a node that was removed. Blocks until that is on the disk.
+    /// Forgets the nodes that are gone. Blocks until that is on the disk.
     ///
     /// # Errors
     /// When it can't be kept.
-    pub fn forget(&self, node: NodeId) -> Result<(), FolderError> {
-        self.change(|kept| kept.known.retain(|one| one.id != node))
+    pub fn forget(&self, is_gone: impl Fn(NodeId) -> bool) -> Result<(), FolderError> {
+        self.change(|kept| kept.known.retain(|one| !is_gone(one.id)))
     }
 
     /// Keeps that this node is in the cluster no more. Blocks until that is on the disk.

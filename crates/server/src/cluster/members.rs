@@ -62,6 +62,15 @@ impl Members {
         }
     }
 
+    /// Forgets nodes that were removed, where there are many. To be called now and then.
+    pub fn forget_strangers(&self) {
+        let Some(Status { members, .. }) = self.status_of_member() else { return };
+        // One that was just added does not know who its members are, before it has heard from a leader.
+        if !members.voters.is_empty() {
+            self.roster.forget_strangers(|node| members.contains(node));
+        }
+    }
+
     pub(super) fn status_of_member(&self) -> Option<Status> {
         self.member.load().as_ref().map(|member| member.status())
     }
@@ -121,8 +130,14 @@ impl Members {
         }
     }
 
+    /// The member of this name. Nodes that were removed may have had the same one.
+    fn member_named(&self, status: &Status, name: &str) -> Option<Node> {
+        let mut all = status.members.voters.iter().chain(&status.members.learners);
+        all.find_map(|id| self.roster.node(*id).filter(|node| node.name == name))
+    }
+
+    /// The member of this name or number.
     fn named(&self, status: &Status, name: &str) -> Result<Node, ClusterError> {
-        let is_member = |node: &Node| status.members.contains(node.id);
         let unknown = || {
             let all = status.members.voters.iter().chain(&status.members.learners);
             let names: Vec<String> = all.map(|id| self.name(*id)).collect();
@@ -132,12 +147,12 @@ impl Members {
             ))
         };
         let by_id = || {
-            let id = u64::from_str_radix(name, 16).ok().filter(|_| name.len() == 16)?;
-            let unnamed = || Node { id: NodeId(id), name: name.into(), address: String::new() };
-            Some(self.roster.node(NodeId(id)).unwrap_or_else(unnamed))
+            let id = NodeId(u64::from_str_radix(name, 16).ok().filter(|_| name.len() == 16)?);
+            let unnamed = || Node { id, name: name.into(), address: String::new() };
+            let is_member = status.members.contains(id);
+            is_member.then(|| self.roster.node(id).unwrap_or_else(unnamed))
         };
-        let found = by_id().or_else(|| self.roster.named(name));
-        found.filter(is_member).ok_or_else(unknown)
+        self.member_named(status, name).or_else(by_id).ok_or_else(unknown)
     }
 }
 
@@ -222,9 +237,8 @@ impl Cluster for Members {
         let asking = async {
             let met =
                 self.endpoint.dial(address, courser_cluster::transport::Purpose::Meet, "").await?;
-            if self.roster.named(&met.about.name).is_some_and(|known| {
-                known.id != met.about.node && member.status().members.contains(known.id)
-            }) {
+            let of_its_name = self.member_named(&member.status(), &met.about.name);
+            if of_its_name.is_some_and(|known| known.id != met.about.node) {
                 let name = met.about.name;
                 return Err(DialError::Refused(format!(
                     "a member has the name '{name}' already: remove that one first, or name this one otherwise"

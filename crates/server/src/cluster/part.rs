@@ -308,7 +308,11 @@ impl Inner {
         }
         let members = Arc::clone(&self.members);
         // Told in the log if it panics; asked again in a second.
-        let _ = tokio::task::spawn_blocking(move || members.promote()).await;
+        let looking = tokio::task::spawn_blocking(move || {
+            members.promote();
+            members.forget_strangers();
+        });
+        let _ = looking.await;
         self.step_back(member).await;
     }
 }

@@ -9,6 +9,9 @@ use tokio::sync::mpsc;
 /// What waits to be kept; what comes beyond is said again at the next connection.
 const WAITING_MAX: usize = 256;
 
+/// Nodes that are no members, and are remembered all the same: one may just be on its way to be a member.
+const STRANGERS_MAX: usize = 16;
+
 /// The nodes that this one knows of.
 pub(super) struct Roster {
     folder: Arc<Folder>,
@@ -44,19 +47,22 @@ impl Roster {
         self.folder.known().into_iter().find(|node| node.id == id)
     }
 
-    /// A node, by its name.
-    pub fn named(&self, name: &str) -> Option<Node> {
-        let own = self.endpoint.about();
-        if own.name == name {
-            return Some(own.node());
-        }
-        // The newest of a name: one whose folder was lost may have come back with another number.
-        self.folder.known().into_iter().rev().find(|node| node.name == name)
-    }
-
     /// The others.
     pub fn others(&self) -> Vec<Node> {
         self.folder.known()
+    }
+
+    /// Forgets those that are no members when there are many of them: each folder that is lost leaves one. Blocks until that
+    /// is on the disk.
+    pub fn forget_strangers(&self, is_member: impl Fn(NodeId) -> bool) {
+        let strangers = self.folder.known().iter().filter(|node| !is_member(node.id)).count();
+        if strangers <= STRANGERS_MAX {
+            return;
+        }
+        match self.folder.forget(|node| !is_member(node)) {
+            Ok(()) => self.tell(),
+            Err(error) => tracing::error!(%error, "nodes that were removed can't be forgotten"),
+        }
     }
 
     /// Has connections to those others that `wanted` says.

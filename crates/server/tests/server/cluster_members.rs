@@ -4,7 +4,9 @@ use crate::cluster::{Three, connect, free_addresses, get, node_config};
 use crate::support::{config_in, wait_until};
 use courser::{Config, HttpListen, Inherited, Node, Server, StartError};
 use courser_client::{Connection, Error, Outgoing, QueueOptions};
+use serde_json::{Value, json};
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -166,6 +168,50 @@ async fn a_member_that_was_away_when_it_was_removed_learns_it_when_it_is_back() 
     assert!(failed.expect("a node that ends").reason.contains("was removed"));
     assert!(three.node(leader).status()["leader"].is_string());
     drop(back);
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_that_were_removed_are_not_taken_for_members_of_their_names() {
+    let mut three = Three::start().await;
+    for node in &mut three.nodes {
+        node.take().expect("a node").stop().await.expect("a clean stop");
+    }
+    // As if folders had been lost again and again, and the others had told of it late.
+    let files = three.configs.iter().map(|config| config.data_dir.join("cluster.json"));
+    let files: Vec<_> = files.collect();
+    let known = |file: &Path| {
+        let text = std::fs::read_to_string(file).expect("a file");
+        let kept: Value = serde_json::from_str(&text).expect("JSON");
+        kept
+    };
+    for file in &files {
+        let mut kept = known(file);
+        let nodes = kept["known"].as_array_mut().expect("a list");
+        let names = ["a", "b", "c"].iter().cycle().enumerate().take(30);
+        nodes.extend(names.map(
+            |(number, name)| json!({ "id": number + 100, "name": name, "address": "127.0.0.1:1" }),
+        ));
+        std::fs::write(file, kept.to_string()).expect("a file");
+    }
+    for (node, config) in three.nodes.iter_mut().zip(&three.configs) {
+        *node = Some(start(config).await);
+    }
+    let leader = three.wait_for_leader().await;
+    for name in ["a", "b", "c"] {
+        let drain = format!("PUT /api/cluster/drain/{name}");
+        wait_until("it is drained", async || {
+            change(three.node(leader), &drain, "{}").await.0 == 200
+        })
+        .await;
+        let resume = format!("DELETE /api/cluster/drain/{name}");
+        wait_until("it is resumed", async || {
+            change(three.node(leader), &resume, "").await.0 == 204
+        })
+        .await;
+    }
+    let count = |file: &PathBuf| known(file)["known"].as_array().expect("a list").len();
+    wait_until("they are forgotten", async || files.iter().all(|file| count(file) < 20)).await;
     three.stop().await;
 }
 
