@@ -129,7 +129,7 @@ impl Journal {
     ///
     /// A record has to be held before a checkpoint is made whose start lies behind it, and may
     /// not be held again after its last release.
-    pub fn hold(&self, position: Lsn, times: u32) {
+    pub fn hold(&self, position: Lsn, times: u64) {
         self.core.while_leading(self.epoch, || {
             let found = self.core.segments.hold(position, times);
             debug_assert!(found, "{position} is held, but in no segment");

@@ -145,9 +145,9 @@ impl Segments {
     }
 
     /// Counts `times` holds of the record at `position`. Returns whether a segment has it.
-    pub fn hold(&self, position: Lsn, times: u32) -> bool {
+    pub fn hold(&self, position: Lsn, times: u64) -> bool {
         let found = self.with(position, |segment| {
-            segment.live.fetch_add(u64::from(times), Relaxed);
+            segment.live.fetch_add(times, Relaxed);
         });
         found.is_some()
     }

@@ -203,7 +203,7 @@ impl JournalStore {
             let mode = AppendMode { sync: sync == Sync::Wanted, reserve: messages.is_empty() };
             let appended = self.journal.append(batch, mode).map_err(store_error)?;
             // All of a batch is in one segment.
-            let holds = messages.iter().map(|(_, holders)| holders).sum();
+            let holds = messages.iter().map(|(_, holders)| u64::from(*holders)).sum();
             if holds > 0 {
                 self.journal.hold(appended.start(), holds);
             }

@@ -163,7 +163,7 @@ impl Recovery {
     ///
     /// Returns whether its segment is there. What is live after the replay and is in no segment was in
     /// one that somebody has removed: [`Recovery::missing`] is the error for it.
-    pub fn hold(&self, position: Lsn, times: u32) -> bool {
+    pub fn hold(&self, position: Lsn, times: u64) -> bool {
         self.segments.hold(position, times)
     }
 
