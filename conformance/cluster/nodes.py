@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import pathlib
+import random
 import signal
 import socket
 import subprocess
@@ -11,12 +12,23 @@ import threading
 import time
 
 PATIENCE_S = 60
+# Apart from what a seed determines: runs side by side may have the same one.
+chance = random.SystemRandom()
+
+
+# Below the ports that the system gives to whoever connects: one of those may be taken before a node listens.
+PORTS = range(20_000, 32_000)
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    while True:
+        with socket.socket() as probe:
+            port = chance.choice(PORTS)
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
 
 
 class Proxy:
@@ -320,7 +332,8 @@ class Cluster:
                 if count * 2 > len(self.nodes):
                     return next(node for node in self.nodes if node.name == name)
             time.sleep(0.1)
-        raise AssertionError(f"no leader within {PATIENCE_S} s")
+        ended = [f"{node.name} has ended: {node.log()[-500:]}" for node in self.nodes if not node.is_running()]
+        raise AssertionError(f"no leader within {PATIENCE_S} s; {'; '.join(ended) or 'all nodes run'}")
 
     def order(self, method, what, body=None):
         """Has the node that leads do something; its members may just be changing."""

@@ -98,7 +98,7 @@ test("who logs out is logged out of the provider too, and comes back", async ({ 
   await page.locator("summary", { hasText: "alice" }).click();
   await page.getByRole("button", { name: "Log out" }).click();
   await expect(toProvider(page)).toBeVisible();
-  expect(world.provider.logouts).toBe(1);
+  await expect.poll(() => world.provider.logouts).toBe(1);
   await page.reload();
   await expect(toProvider(page)).toBeVisible();
 });
