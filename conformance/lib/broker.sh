@@ -55,6 +55,13 @@ show_broker_log() {
     tail -n "${1:-40}" "$broker_log" | cut -c 1-240
 }
 
+# stop_broker_and_clear FOLDER...: of what a broker has left in a folder only its log stays: a journal takes 256 MiB and more.
+stop_broker_and_clear() {
+    local folder
+    stop_broker
+    for folder in "$@"; do rm -rf "${folder:?}/data"; done
+}
+
 # Asks politely, then kills; leaves no process behind. Says so when the broker had died by itself.
 stop_broker() {
     local _
