@@ -138,7 +138,8 @@ pub(crate) fn from_table(table: &FieldTable) -> Value {
     Value::Object(members.collect())
 }
 
-fn from_value(value: &FieldValue) -> Value {
+/// A value of a table.
+pub(crate) fn from_value(value: &FieldValue) -> Value {
     let float = |number: f64| Number::from_f64(number).map_or(Value::Null, Value::Number);
     match value {
         FieldValue::Bool(flag) => (*flag).into(),

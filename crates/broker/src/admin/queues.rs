@@ -102,6 +102,21 @@ impl QueueGlance<'_> {
         self.vhost.policy_of_queue(self.queue)
     }
 
+    /// The operator policy that applies to it.
+    pub fn operator_policy(&self) -> Option<String> {
+        self.vhost.operator_policy_of_queue(self.queue)
+    }
+
+    /// What the two policies ask for together.
+    pub fn effective_definition(&self) -> FieldTable {
+        self.vhost.effective_definition_of_queue(self.queue)
+    }
+
+    /// The arguments as declared.
+    pub fn arguments(&self) -> &FieldTable {
+        &self.queue.settings.arguments
+    }
+
     /// What it holds.
     pub fn status(&self) -> QueueStatus {
         self.queue.status()

@@ -63,6 +63,19 @@ impl Vhost {
         policies.of_queue(queue.name.as_bytes(), queue_type).0.map(|policy| policy.name.clone())
     }
 
+    /// The name of the operator policy that counts for a queue.
+    pub(crate) fn operator_policy_of_queue(&self, queue: &Queue) -> Option<String> {
+        let policies = self.policies.read();
+        let queue_type = QueueType::of(&queue.settings.arguments);
+        policies.of_queue(queue.name.as_bytes(), queue_type).1.map(|policy| policy.name.clone())
+    }
+
+    /// What the policies that count for a queue ask for together.
+    pub(crate) fn effective_definition_of_queue(&self, queue: &Queue) -> FieldTable {
+        let queue_type = QueueType::of(&queue.settings.arguments);
+        self.policies.read().definition_for_queue(queue.name.as_bytes(), queue_type)
+    }
+
     /// The name of the policy that counts for an exchange.
     pub(crate) fn policy_of_exchange(&self, exchange: &Exchange) -> Option<String> {
         let policies = self.policies.read();

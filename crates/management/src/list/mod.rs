@@ -274,8 +274,9 @@ where
 /// Items in another order than their own; those that are equal in it stay as they are.
 fn sorted<T>(items: Vec<T>, order: &Order, render: &impl Fn(&T, &mut Fields)) -> Vec<T> {
     let columns = Columns::parse(&order.column);
-    let with_keys =
-        items.into_iter().map(|item| (Key::of(object(&item, &columns, render), order), item));
+    let with_keys = items
+        .into_iter()
+        .map(|item| (Key::of(&object(&item, &columns, render), &order.column), item));
     let mut with_keys: Vec<(Key, T)> = with_keys.collect();
     with_keys.sort_by(|(one, _), (other, _)| one.cmp(other));
     if order.is_reversed {

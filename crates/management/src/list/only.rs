@@ -1,10 +1,10 @@
 //! What of a page's list is wanted besides a name: `type`, `state`, and `has`, a column that says
 //! something.
 
+use super::order::Key;
 use crate::call::Call;
 use crate::json::{Columns, Fields};
 use crate::refusal::Refusal;
-use serde_json::Value;
 
 /// Characters of the path of a column.
 const COLUMN_CHARS_MAX: usize = 256;
@@ -58,25 +58,7 @@ impl Only {
         };
         is("type", &self.kind)
             && is("state", &self.state)
-            && self.has.as_ref().is_none_or(|column| says_something(&object, column))
-    }
-}
-
-fn says_something(object: &Value, column: &str) -> bool {
-    let mut found = object;
-    for name in column.split('.') {
-        match found.get(name) {
-            Some(inner) => found = inner,
-            None => return false,
-        }
-    }
-    match found {
-        Value::Null => false,
-        Value::Bool(flag) => *flag,
-        Value::Number(number) => number.as_f64() != Some(0.0),
-        Value::String(text) => !text.is_empty(),
-        Value::Array(list) => !list.is_empty(),
-        Value::Object(members) => !members.is_empty(),
+            && self.has.as_ref().is_none_or(|column| Key::of(&object, column).says_something())
     }
 }
 
@@ -92,10 +74,10 @@ mod tests {
             "list": [], "inner": { "x": { "rate": 0.5 } },
         });
         for column in ["zero", "null", "no", "empty", "list", "none", "inner.y", "one.x"] {
-            assert!(!says_something(&object, column), "{column}");
+            assert!(!Key::of(&object, column).says_something(), "{column}");
         }
         for column in ["one", "yes", "text", "inner", "inner.x", "inner.x.rate"] {
-            assert!(says_something(&object, column), "{column}");
+            assert!(Key::of(&object, column).says_something(), "{column}");
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The order that a list is asked for in (`sort`, `sort_reverse`).
 
 use crate::call::Call;
-use serde_json::Value;
+use crate::json::from_value;
+use courser_codec::{FieldTable, FieldValue};
+use serde_json::{Value, json};
 use std::cmp::Ordering;
 
 /// An order other than that of vhost and name.
@@ -23,7 +25,7 @@ impl Order {
 
 /// What an item is sorted by: numbers come before flags, these before lists, and texts last. What is
 /// missing counts as 0.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) enum Key {
     Number(f64),
     Flag(bool),
@@ -32,13 +34,16 @@ pub(super) enum Key {
 }
 
 impl Key {
+    /// What is not there.
+    pub const MISSING: Self = Key::Number(0.0);
+
     /// The key of an item, from an object that has the column only.
-    pub fn of(object: Value, order: &Order) -> Self {
-        let mut found = &object;
-        for name in order.column.split('.') {
+    pub fn of(object: &Value, column: &str) -> Self {
+        let mut found = object;
+        for name in column.split('.') {
             match found.get(name) {
                 Some(inner) => found = inner,
-                None => return Key::Number(0.0),
+                None => return Key::MISSING,
             }
         }
         match found {
@@ -47,7 +52,31 @@ impl Key {
             Value::String(text) => Key::Text(text.clone()),
             Value::Array(list) => Key::List(list.len()),
             Value::Object(members) => Key::List(members.len()),
-            Value::Null => Key::Number(0.0),
+            Value::Null => Key::MISSING,
+        }
+    }
+
+    /// The key of an item with a table, by a path within it; by the table itself if the path is empty.
+    pub fn within(table: &FieldTable, path: &str) -> Self {
+        if path.is_empty() {
+            return Key::List(table.len());
+        }
+        let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+        match table.get(first) {
+            None => Key::MISSING,
+            Some(FieldValue::Table(inner)) => Key::within(inner, rest),
+            Some(value) if rest.is_empty() => Key::of(&json!({ "it": from_value(value) }), "it"),
+            Some(_) => Key::MISSING,
+        }
+    }
+
+    /// Whether it is neither missing nor empty, 0 or false.
+    pub fn says_something(&self) -> bool {
+        match self {
+            Key::Number(number) => *number != 0.0,
+            Key::Flag(flag) => *flag,
+            Key::List(len) => *len > 0,
+            Key::Text(text) => !text.is_empty(),
         }
     }
 
@@ -59,8 +88,10 @@ impl Key {
             Key::Text(_) => 3,
         }
     }
+}
 
-    pub fn cmp(&self, other: &Self) -> Ordering {
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Key::Number(one), Key::Number(other)) => one.total_cmp(other),
             (Key::Flag(one), Key::Flag(other)) => one.cmp(other),
@@ -71,13 +102,27 @@ impl Key {
     }
 }
 
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Key {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
 
     fn key(object: Value, column: &str) -> Key {
-        Key::of(object, &Order { column: column.to_owned(), is_reversed: false })
+        Key::of(&object, column)
     }
 
     #[test]

@@ -2,27 +2,25 @@
 //! every queue that there is.
 
 use super::only::Only;
-use super::order::Order;
+use super::order::{Key, Order};
 use crate::Api;
 use courser_broker::admin::{Listing, Page, PageRequest, QueueGlance, QueueView};
 
-/// What queues are sorted by: a number of each.
-type Number = fn(&QueueGlance<'_>) -> u64;
+/// What queues are sorted by: a key of each.
+type KeyOf<'a> = Box<dyn Fn(&QueueGlance<'_>) -> Key + 'a>;
 
 /// Which queues are wanted, as far as that can be told by a glance at each.
 struct Wanted<'a> {
     kind: Option<&'a str>,
     state: Option<&'a str>,
-    has: Option<Number>,
+    has: Option<KeyOf<'a>>,
 }
 
 impl<'a> Wanted<'a> {
     fn new(only: &'a Only) -> Option<Self> {
         let has = match only.has.as_deref() {
             None => None,
-            // A number stands for its name.
-            Some("state") => return None,
-            Some(column) => Some(number(column)?),
+            Some(column) => Some(key_by(column)?),
         };
         Some(Wanted { kind: only.kind.as_deref(), state: only.state.as_deref(), has })
     }
@@ -30,7 +28,7 @@ impl<'a> Wanted<'a> {
     fn lets_through(&self, queue: &QueueGlance<'_>) -> bool {
         self.kind.is_none_or(|kind| queue.queue_type() == kind)
             && self.state.is_none_or(|state| state_name(queue.is_paused()) == state)
-            && self.has.is_none_or(|number| number(queue) > 0)
+            && self.has.as_ref().is_none_or(|key| key(queue).says_something())
     }
 }
 
@@ -54,8 +52,6 @@ pub(super) fn page_in(
     let reversed = *is_reversed;
     let page = match column.as_str() {
         "name" => page_by(list, request, reversed, &wanted, |one| one.name().as_bytes().to_vec()),
-        "type" => page_by(list, request, reversed, &wanted, |one| one.queue_type()),
-        "policy" => page_by(list, request, reversed, &wanted, |one| one.policy()),
         // The order of lists, and what is the same of all queues.
         "vhost"
         | "node"
@@ -73,7 +69,7 @@ pub(super) fn page_in(
                 api.sweeps.end(column, sweep);
                 page
             }
-            None => page_by(list, request, reversed, &wanted, number(column)?),
+            None => page_by(list, request, reversed, &wanted, key_by(column)?),
         },
     };
     Some(page)
@@ -89,35 +85,67 @@ fn page_by<K: Ord>(
     list.page_by(request, is_reversed, |one| wanted.lets_through(one).then(|| key(one)))
 }
 
-/// What has a rate.
-fn counter(column: &str) -> Option<Number> {
-    match column {
-        "consumers" | "durable" | "auto_delete" | "exclusive" | "state" => None,
-        _ => number(column),
+/// The key of a column. `None` if a glance does not tell what it says.
+fn key_by(column: &str) -> Option<KeyOf<'_>> {
+    if let Some(path) = within("arguments", column) {
+        return Some(Box::new(move |queue| argument(queue, path)));
+    }
+    if let Some(path) = within("effective_policy_definition", column) {
+        return Some(Box::new(move |queue| Key::within(&queue.effective_definition(), path)));
+    }
+    if let Some(counter) = counter(column) {
+        return Some(Box::new(move |queue| Key::Number(counter(queue) as f64)));
+    }
+    let key: fn(&QueueGlance<'_>) -> Key = match column {
+        "type" => |queue| Key::Text(queue.queue_type().to_owned()),
+        "policy" => |queue| queue.policy().map_or(Key::MISSING, Key::Text),
+        "operator_policy" => |queue| queue.operator_policy().map_or(Key::MISSING, Key::Text),
+        "state" => |queue| Key::Text(state_name(queue.is_paused()).to_owned()),
+        "consumers" => |queue| Key::Number(queue.status().consumers as f64),
+        "durable" => |queue| Key::Flag(queue.is_durable()),
+        "auto_delete" => |queue| Key::Flag(queue.is_auto_delete()),
+        "exclusive" => |queue| Key::Flag(queue.is_exclusive()),
+        _ => return None,
+    };
+    Some(Box::new(key))
+}
+
+/// What a column says of a member: the path within it, empty if it is the member itself.
+fn within<'a>(member: &str, column: &'a str) -> Option<&'a str> {
+    match column.strip_prefix(member)? {
+        "" => Some(""),
+        path => path.strip_prefix('.'),
     }
 }
 
-fn number(column: &str) -> Option<Number> {
-    let number: Number = match column {
+/// The key of a queue by its arguments, which are shown with its type even if it was declared without one.
+fn argument(queue: &QueueGlance<'_>, path: &str) -> Key {
+    let arguments = queue.arguments();
+    match (path, arguments.get("x-queue-type")) {
+        ("", None) => Key::List(arguments.len() + 1),
+        ("x-queue-type", None) => Key::Text(queue.queue_type().to_owned()),
+        _ => Key::within(arguments, path),
+    }
+}
+
+/// What is counted, and has a rate.
+type Counter = fn(&QueueGlance<'_>) -> u64;
+
+fn counter(column: &str) -> Option<Counter> {
+    let counter: Counter = match column {
         "messages" => |queue| {
             let status = queue.status();
             (status.ready + status.unacked) as u64
         },
         "messages_ready" => |queue| queue.status().ready as u64,
         "messages_unacknowledged" => |queue| queue.status().unacked as u64,
-        "consumers" => |queue| queue.status().consumers as u64,
-        "durable" => |queue| u64::from(queue.is_durable()),
-        "auto_delete" => |queue| u64::from(queue.is_auto_delete()),
-        "exclusive" => |queue| u64::from(queue.is_exclusive()),
-        // By their names: paused ones come before those that run.
-        "state" => |queue| u64::from(!queue.is_paused()),
         _ => return count(column.strip_prefix("message_stats.")?),
     };
-    Some(number)
+    Some(counter)
 }
 
-fn count(column: &str) -> Option<Number> {
-    let number: Number = match column {
+fn count(column: &str) -> Option<Counter> {
+    let counter: Counter = match column {
         "publish" => |queue| queue.counts().published,
         "deliver" => |queue| queue.counts().deliveries.delivered,
         "deliver_no_ack" => |queue| queue.counts().deliveries.delivered_no_ack,
@@ -129,5 +157,5 @@ fn count(column: &str) -> Option<Number> {
         "deliver_get" => |queue| queue.counts().deliveries.handed_out(),
         _ => return None,
     };
-    Some(number)
+    Some(counter)
 }

@@ -149,10 +149,26 @@ async fn pages_are_sorted_by_what_queues_are() {
     let broker = with_six().await;
     let stream = r#"{"durable":true,"arguments":{"x-queue-type":"stream"}}"#;
     broker.send("PUT", "/api/queues/%2F/a-stream", stream).await;
+    let long = r#"{"durable":true,"arguments":{"x-max-length":9,"x-expires":60000}}"#;
+    broker.send("PUT", "/api/queues/%2F/long", long).await;
+    let policy =
+        r#"{"pattern":"^eps","apply-to":"queues","definition":{"max-length":1,"message-ttl":9}}"#;
+    broker.send("PUT", "/api/policies/%2F/short", policy).await;
+    let operator = r#"{"pattern":"^gamma$","apply-to":"queues","definition":{"max-length":5}}"#;
+    broker.send("PUT", "/api/operator-policies/%2F/bound", operator).await;
     broker.send("PUT", "/api/queues/%2F/gamma/pause", "").await;
-    for (sort, reverse, first) in
-        [("type", true, "a-stream"), ("state", false, "gamma"), ("type", false, "Delta")]
-    {
+    for (sort, reverse, first) in [
+        ("type", true, "a-stream"),
+        ("state", false, "gamma"),
+        ("type", false, "Delta"),
+        ("arguments", true, "long"),
+        ("arguments.x-max-length", true, "long"),
+        ("arguments.x-queue-type", true, "a-stream"),
+        ("effective_policy_definition", true, "eps.two"),
+        ("effective_policy_definition.max-length", true, "gamma"),
+        ("operator_policy", true, "gamma"),
+        ("no.such.column", true, "long"),
+    ] {
         let query = format!("page=1&page_size=1&sort={sort}&sort_reverse={reverse}");
         let page = broker.get(&format!("/api/queues?{query}")).await.json();
         assert_eq!(names(&page["items"]), [first], "{query}");
