@@ -12,6 +12,8 @@ export { pace, setPace };
 /** So many times as long as an answer took is waited before the next question. */
 const GENTLE_TIMES = 60;
 const GENTLE_MS_MAX = 60_000;
+/** The same after a failure, whose end somebody waits to see. */
+const FAILED_MS_MAX = 10_000;
 /** The fastest answer so far: so much the network takes, whatever is asked. */
 let fastestMs = Infinity;
 
@@ -69,14 +71,14 @@ export function poll<S, T>(
       if (!known) console.error(failed);
       setError(known ? failed : new ApiError("broken", 0, String(failed)));
     }
-    if (!options.once) wait(question, Date.now() - asked);
+    if (!options.once) wait(question, Date.now() - asked, error() ? FAILED_MS_MAX : GENTLE_MS_MAX);
   };
 
-  const wait = (question: S, took: number) => {
+  const wait = (question: S, took: number, gentleMax: number) => {
     const seconds = untrack(pace) * (options.slower ?? 1);
     if (seconds === 0 && untrack(reachable)) return;
     fastestMs = Math.min(fastestMs, took);
-    const least = options.gentle ? Math.min((took - fastestMs) * GENTLE_TIMES, GENTLE_MS_MAX) : 0;
+    const least = options.gentle ? Math.min((took - fastestMs) * GENTLE_TIMES, gentleMax) : 0;
     stopWaiting = after(Math.max((seconds || 5) * 1000, least), () => {
       // A hidden tab is woken by its becoming visible.
       if (options.always || !untrack(hidden)) void look(question);
