@@ -15,7 +15,7 @@
 //! copies are equal byte for byte. The log itself is behind [`ReplicaLog`]; [`JournalLog`] is a journal as one. Why this
 //! engine, what has to be known of it, and what is left to do, is in `docs/decisions/0007-consensus-engine.md`.
 //!
-//! [`Member`] is a group that runs: one thread that turns the state machine, with [`Peers`] to carry its packets. A
+//! [`Member`] is a group that runs: a task of a [`GroupThread`] turns the state machine, with [`Peers`] to carry its packets. A
 //! broker on the node that leads is opened on [`Member::shards`], and sees nothing of all this but a store.
 //!
 //! [`transport`] has the connections between processes, [`forming`] how processes become a cluster.
@@ -48,7 +48,9 @@ pub use error::{GroupError, ProposeError};
 pub use group::{Follower, Group};
 pub use journal::JournalLog;
 pub use log::{LogError, PlaceError, Placed, ReplicaLog, Vote};
-pub use member::{Driver, Leadership, Member, MemberConfig, MemberError, Origin, Peers, Status};
+pub use member::{
+    Driver, GroupThread, Leadership, Member, MemberConfig, MemberError, Origin, Peers, Status,
+};
 pub use members::{Change, Members};
 pub use options::Options;
 pub use packet::{MalformedPacket, PACKET_BYTES_MAX, Packet};

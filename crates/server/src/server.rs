@@ -102,6 +102,9 @@ pub enum StartError {
         /// What the system said.
         error: io::Error,
     },
+    /// There is no thread for what a node says to others.
+    #[error("the thread for other nodes can't be started: {0}")]
+    GroupThread(io::Error),
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),

@@ -1,6 +1,6 @@
 //! What a group's thread does, one turn after the other.
 
-use super::inbox::{Command, Inbox, Waiting};
+use super::inbox::{Command, Inbox};
 use super::{Lead, Leadership, Peers, Shared, Status};
 use crate::copy::{CopyError, CopySource, Leading};
 use crate::{Group, GroupError, JournalLog, LogError, NodeId, ProposeError, ReplicaLog};
@@ -73,10 +73,6 @@ impl Driver {
     /// When the group can't go on: the driver is not used any more then.
     pub fn turn(&mut self, ticked: bool) -> Result<bool, GroupError> {
         let waiting = self.shared.inbox.take();
-        self.turn_with(waiting, ticked)
-    }
-
-    pub(super) fn turn_with(&mut self, waiting: Waiting, ticked: bool) -> Result<bool, GroupError> {
         if let Some(failure) = waiting.failed {
             return Err(LogError(failure).into());
         }

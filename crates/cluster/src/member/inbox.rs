@@ -3,10 +3,10 @@
 use crate::copy::Leading;
 use crate::{Change, NodeId, Packet, ProposeError};
 use courser_journal::{Failure, replica::Events};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::mpsc::SyncSender;
-use std::time::Instant;
+use tokio::sync::Notify;
 
 /// Packets that may wait; what comes beyond is lost, and sent again by whom it is from.
 const PACKETS_MAX: usize = 4096;
@@ -45,18 +45,11 @@ pub(crate) struct Waiting {
     pub stop: bool,
 }
 
-impl Waiting {
-    fn is_empty(&self) -> bool {
-        let nothing = self.packets.is_empty() && self.commands.is_empty();
-        nothing && !self.synced && !self.gathered && self.failed.is_none() && !self.stop
-    }
-}
-
 /// Filled by many threads, emptied by one.
 #[derive(Default)]
 pub(crate) struct Inbox {
     waiting: Mutex<Waiting>,
-    filled: Condvar,
+    filled: Notify,
 }
 
 impl Inbox {
@@ -70,6 +63,7 @@ impl Inbox {
         }
         waiting.packet_bytes += bytes;
         waiting.packets.push_back(packet);
+        drop(waiting);
         self.filled.notify_one();
     }
 
@@ -89,28 +83,20 @@ impl Inbox {
         let mut waiting = self.waiting.lock();
         waiting.stop = true;
         waiting.commands.clear();
+        drop(waiting);
         self.filled.notify_one();
     }
 
-    /// Takes everything, as soon as there is something or it is time.
-    pub fn take_by(&self, time: Instant) -> Waiting {
-        let mut waiting = self.waiting.lock();
-        while waiting.is_empty() {
-            if self.filled.wait_until(&mut waiting, time).timed_out() {
-                break;
-            }
-        }
-        Self::taken(&mut waiting)
+    /// Waits until something has come in since this was last awaited.
+    pub async fn filled(&self) {
+        self.filled.notified().await;
     }
 
     /// Takes what is there.
     pub fn take(&self) -> Waiting {
-        Self::taken(&mut self.waiting.lock())
-    }
-
-    fn taken(waiting: &mut Waiting) -> Waiting {
+        let mut waiting = self.waiting.lock();
         let stop = waiting.stop;
-        std::mem::replace(waiting, Waiting { stop, ..Waiting::default() })
+        std::mem::replace(&mut *waiting, Waiting { stop, ..Waiting::default() })
     }
 }
 

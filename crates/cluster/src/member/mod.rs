@@ -1,6 +1,6 @@
 //! A group on this node as it runs: its thread, and what others may ask of it.
 //!
-//! The thread owns the [`Group`](crate::Group). What comes from elsewhere goes through an inbox with bounds: packets from
+//! A task of the thread owns the [`Group`](crate::Group). What comes from elsewhere goes through an inbox with bounds: packets from
 //! the transport, word from the log thread, and an operator's wishes. What goes out are packets, to [`Peers`], and who
 //! leads, to whoever watches [`Member::leadership`].
 
@@ -9,10 +9,12 @@ mod driver;
 mod inbox;
 mod run;
 mod status;
+mod thread;
 
 pub use config::{MemberConfig, MemberError, Origin};
 pub use driver::Driver;
 pub use status::{Leadership, Status};
+pub use thread::GroupThread;
 
 use crate::copy::{CopyError, CopySource};
 use crate::shard::{CheckpointThread, FollowerCheckpointError, ReplicatedShards};
@@ -22,8 +24,8 @@ use courser_journal::replica::Replica;
 use courser_store::MemoryGauge;
 use inbox::{Command, Inbox};
 use parking_lot::Mutex;
+use run::Running;
 use std::sync::{Arc, mpsc};
-use std::thread::JoinHandle;
 use tokio::sync::watch;
 
 /// How what the group says gets to the other nodes.
@@ -36,11 +38,12 @@ pub trait Peers: Send + Sync + 'static {
 pub struct Member {
     shared: Arc<Shared>,
     threads: Mutex<Threads>,
+    thread: Option<Arc<GroupThread>>,
 }
 
 #[derive(Default)]
 struct Threads {
-    group: Option<JoinHandle<()>>,
+    group: Option<Running>,
     checkpoints: Option<CheckpointThread>,
 }
 
@@ -65,14 +68,19 @@ pub(crate) struct Lead {
 }
 
 impl Member {
-    /// Takes a copy of the group's log into use, and runs the group. Blocks until the log has been read.
+    /// Takes a copy of the group's log into use, and runs the group on this thread. Blocks until the log has been read.
     ///
     /// # Errors
     /// Why the group can't run here.
-    pub fn start(config: MemberConfig, peers: Arc<dyn Peers>) -> Result<Self, MemberError> {
+    pub fn start(
+        config: MemberConfig,
+        peers: Arc<dyn Peers>,
+        thread: &Arc<GroupThread>,
+    ) -> Result<Self, MemberError> {
         let tick = config.tick;
-        let (member, driver) = Self::idle(config, peers)?;
-        let group = run::spawn(driver, tick).map_err(MemberError::Thread)?;
+        let (mut member, driver) = Self::idle(config, peers)?;
+        member.thread = Some(Arc::clone(thread));
+        let group = run::spawn(driver, tick, thread);
         let checkpoints = CheckpointThread::start(Arc::clone(&member.shared));
         let checkpoints = checkpoints.map_err(MemberError::Thread);
         let mut threads = member.threads.lock();
@@ -91,7 +99,7 @@ impl Member {
         peers: Arc<dyn Peers>,
     ) -> Result<(Self, Driver), MemberError> {
         let (shared, driver) = config::open(config, peers)?;
-        Ok((Member { shared, threads: Mutex::default() }, driver))
+        Ok((Member { shared, threads: Mutex::default(), thread: None }, driver))
     }
 
     /// Takes a packet that is from whom it says. Never blocks: when too many wait, it is lost.
@@ -189,10 +197,11 @@ impl Member {
         // Before the group, which the last of its checkpoints may wait for.
         drop(threads.checkpoints.take());
         self.shared.inbox.stop();
+        // What runs on the group's thread can't wait for it.
         if let Some(group) = threads.group.take()
-            && group.join().is_err()
+            && !self.thread.as_ref().is_some_and(|thread| thread.is_current())
         {
-            tracing::error!("the thread of a group has panicked");
+            group.wait();
         }
     }
 }

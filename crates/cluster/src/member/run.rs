@@ -1,58 +1,65 @@
-//! The thread of a group.
+//! A group as a task of its thread.
 
-use super::{Driver, Leadership, Shared};
-use crate::{GroupError, NodeId};
+use super::{Driver, GroupThread, Leadership, Shared};
+use crate::NodeId;
 use std::any::Any;
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-/// Runs a group until it is stopped, or can't go on.
-pub(super) fn spawn(driver: Driver, tick: Duration) -> io::Result<JoinHandle<()>> {
-    let shared = Arc::clone(&driver.shared);
-    thread::Builder::new().name("group".into()).spawn(move || {
-        // The engine panics when somebody contradicts what is committed. Nothing of the group is used after that.
-        let ended = catch_unwind(AssertUnwindSafe(move || run(driver, tick)));
-        let reason = match ended {
-            Ok(Ok(None)) => return,
-            Ok(Ok(Some(leader))) => {
-                tracing::info!(%leader, "the leader's log begins behind this one's end: a copy is needed");
-                shared.inbox.stop();
-                shared.leadership.send_replace(Leadership::Lacks { leader });
-                return;
-            }
-            Ok(Err(error)) => error.to_string(),
-            Err(panic) => format!("consensus failed: {}", said(&*panic)),
-        };
-        end(&shared, &reason);
-    })
-}
+/// A group that runs.
+pub(super) struct Running(mpsc::Receiver<()>);
 
-/// Returns the leader without a copy of whose log this node can't go on, or nobody if it was stopped.
-fn run(mut driver: Driver, tick: Duration) -> Result<Option<NodeId>, GroupError> {
-    let shared = Arc::clone(&driver.shared);
-    let mut next_tick = now() + tick;
-    loop {
-        let waiting = shared.inbox.take_by(next_tick);
-        let now = now();
-        let ticked = now >= next_tick;
-        if ticked {
-            // Ticks that were missed, because the process was stopped, are not made up for: the others were not heard
-            // in that time, and what they have said is read first.
-            next_tick = now + tick;
-        }
-        if !driver.turn_with(waiting, ticked)? {
-            return Ok(driver.lacks());
-        }
+impl Running {
+    /// Waits until nothing of it is used any more. Not on its own thread.
+    pub fn wait(self) {
+        // Nothing is sent: the other end goes with the group.
+        let _ = self.0.recv();
     }
 }
 
-/// The only clock of the group: it counts ticks, and nothing is decided by what time it is.
-#[allow(clippy::disallowed_methods, reason = "somebody has to tell the time")]
-fn now() -> Instant {
-    Instant::now()
+/// Runs a group until it is stopped, or can't go on.
+pub(super) fn spawn(driver: Driver, tick: Duration, thread: &GroupThread) -> Running {
+    let (sender, ended) = mpsc::channel();
+    let shared = Arc::clone(&driver.shared);
+    drop(thread.handle().spawn(async move {
+        // It goes last.
+        let _sender = sender;
+        match run(driver, tick).await {
+            Ok(None) => {}
+            Ok(Some(leader)) => {
+                tracing::info!(%leader, "the leader's log begins behind this one's end: a copy is needed");
+                shared.inbox.stop();
+                shared.leadership.send_replace(Leadership::Lacks { leader });
+            }
+            Err(reason) => end(&shared, &reason),
+        }
+    }));
+    Running(ended)
+}
+
+/// Returns the leader without a copy of whose log this node can't go on, or nobody if it was stopped.
+async fn run(mut driver: Driver, tick: Duration) -> Result<Option<NodeId>, String> {
+    let inbox = Arc::clone(&driver.shared.inbox);
+    // The only clock of the group: it counts ticks, and nothing is decided by what time it is.
+    let mut ticks = interval_at(Instant::now() + tick, tick);
+    // Ticks that were missed, because the process was stopped, are not made up for: the others were not heard in that time.
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let ticked = tokio::select! {
+            biased;
+            _ = ticks.tick() => true,
+            () = inbox.filled() => false,
+        };
+        // The engine panics when somebody contradicts what is committed. Nothing of the group is used after that.
+        match catch_unwind(AssertUnwindSafe(|| driver.turn(ticked))) {
+            Ok(Ok(true)) => {}
+            Ok(Ok(false)) => return Ok(driver.lacks()),
+            Ok(Err(error)) => return Err(error.to_string()),
+            Err(panic) => return Err(format!("consensus failed: {}", said(&*panic))),
+        }
+    }
 }
 
 fn end(shared: &Shared, reason: &str) {

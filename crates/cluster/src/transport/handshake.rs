@@ -167,7 +167,7 @@ impl Endpoint {
             let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
             let host = host.trim_start_matches('[').trim_end_matches(']');
             let stream: Stream = match &self.security {
-                None => Box::new(stream),
+                None => Stream::Plain(stream),
                 Some(security) => {
                     security.dialled(stream, host).await.map_err(HandshakeError::Io)?
                 }
@@ -208,7 +208,7 @@ impl Endpoint {
         let accepting = async {
             stream.set_nodelay(true)?;
             let stream: Stream = match &self.security {
-                None => Box::new(stream),
+                None => Stream::Plain(stream),
                 Some(security) => security.accepted(stream).await?,
             };
             self.welcome(stream).await

@@ -54,13 +54,13 @@ impl Drop for Link {
 }
 
 impl Links {
-    /// No connection yet. They are made on the current tokio runtime; `met` is told who is at their other ends, and must not
-    /// block.
-    ///
-    /// # Panics
-    /// Outside of a runtime.
-    pub fn new(endpoint: Arc<Endpoint>, met: impl Fn(&About) + Send + Sync + 'static) -> Arc<Self> {
-        let (met, runtime) = (Arc::new(met), Handle::current());
+    /// No connection yet. They are made on this runtime; `met` is told who is at their other ends, and must not block.
+    pub fn new(
+        endpoint: Arc<Endpoint>,
+        runtime: Handle,
+        met: impl Fn(&About) + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let met = Arc::new(met);
         Arc::new(Links { endpoint, met, runtime, links: Mutex::default() })
     }
 

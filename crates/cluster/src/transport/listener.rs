@@ -7,13 +7,16 @@ use super::handshake::{Accepted, Endpoint, Purpose};
 use super::stream::Stream;
 use crate::NodeId;
 use crate::packet::Packet;
+use std::convert::Infallible;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 /// Connections that have not proven yet that they are nodes'.
 const HANDSHAKES_MAX: usize = 128;
@@ -43,10 +46,15 @@ pub trait Incoming: Send + Sync + 'static {
     fn tunnel(&self, from: About, note: String, stream: Stream);
 }
 
-/// Takes connections of other nodes, until it is dropped.
-pub async fn listen(listener: TcpListener, endpoint: Arc<Endpoint>, incoming: Arc<dyn Incoming>) {
+/// Takes connections of other nodes, until it is dropped. Packets are read on another runtime.
+pub async fn listen(
+    listener: TcpListener,
+    endpoint: Arc<Endpoint>,
+    incoming: Arc<dyn Incoming>,
+    packets: Handle,
+) {
     let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
-    let mut tasks = tokio::task::JoinSet::new();
+    let mut tasks = JoinSet::new();
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -66,11 +74,12 @@ pub async fn listen(listener: TcpListener, endpoint: Arc<Endpoint>, incoming: Ar
             continue;
         };
         let (endpoint, incoming) = (Arc::clone(&endpoint), Arc::clone(&incoming));
+        let packets = packets.clone();
         tasks.spawn(async move {
             match endpoint.accept(stream).await {
                 Ok(accepted) => {
                     drop(place);
-                    serve(accepted, &endpoint, &*incoming).await;
+                    serve(accepted, &endpoint, incoming, &packets).await;
                 }
                 Err(error) => tracing::warn!(peer = %address, %error, "a node was not let in"),
             }
@@ -78,7 +87,12 @@ pub async fn listen(listener: TcpListener, endpoint: Arc<Endpoint>, incoming: Ar
     }
 }
 
-async fn serve(accepted: Accepted, endpoint: &Endpoint, incoming: &dyn Incoming) {
+async fn serve(
+    accepted: Accepted,
+    endpoint: &Endpoint,
+    incoming: Arc<dyn Incoming>,
+    packets: &Handle,
+) {
     let Accepted { about, purpose, note, stream } = accepted;
     incoming.met(&about);
     match purpose {
@@ -91,39 +105,42 @@ async fn serve(accepted: Accepted, endpoint: &Endpoint, incoming: &dyn Incoming)
         }
         Purpose::Packets => {
             let own = endpoint.about().node;
-            let error = receive(stream, (about.node, own), incoming).await;
-            tracing::debug!(node = about.name, %error, "a node's connection ended");
+            // With the set, what is in it is aborted.
+            let mut receiving = JoinSet::new();
+            let receiver =
+                async move { receive(stream.here()?, (about.node, own), &*incoming).await };
+            receiving.spawn_on(receiver, packets);
+            if let Some(Ok(Err(error))) = receiving.join_next().await {
+                tracing::debug!(node = about.name, %error, "a node's connection ended");
+            }
         }
     }
 }
 
-/// Takes packets until the connection ends, and says why it did.
+/// Takes packets until the connection ends.
+///
+/// # Errors
+/// Why it has ended.
 async fn receive(
     stream: Stream,
     (from, own): (NodeId, NodeId),
     incoming: &dyn Incoming,
-) -> io::Error {
+) -> io::Result<Infallible> {
     let mut stream = BufReader::with_capacity(READ_BYTES, stream);
     loop {
-        let frame = match frames::read(&mut stream).await {
-            Ok(frame) => frame,
-            Err(error) => return error,
-        };
-        match frame {
+        match frames::read(&mut stream).await? {
             Frame::Ping => {
                 let answering = async {
                     stream.write_all(&[PONG]).await?;
                     stream.flush().await
                 };
-                if let Err(error) = frames::within(answering).await {
-                    return error;
-                }
+                frames::within(answering).await?;
             }
             Frame::Packet(packet) if packet.from() == from && packet.to() == own => {
                 incoming.packet(from, packet);
             }
             Frame::Packet(_) => {
-                return frames::malformed("a packet is of another node, or for another one");
+                return Err(frames::malformed("a packet is of another node, or for another one"));
             }
         }
     }

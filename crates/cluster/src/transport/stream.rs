@@ -2,7 +2,8 @@
 
 use std::io;
 use std::pin::Pin;
-use tokio::io::{AsyncRead, AsyncWrite};
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 /// Bytes in both directions.
@@ -11,7 +12,61 @@ pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
 
 /// A connection between nodes.
-pub type Stream = Box<dyn ByteStream>;
+pub enum Stream {
+    /// Whoever sees the network can read it.
+    Plain(TcpStream),
+    /// Nobody else can read it.
+    Secured(Box<dyn ByteStream>),
+}
+
+impl Stream {
+    /// Has the current runtime, instead of the one on which it was made, wait for its bytes; not where it is secured, when
+    /// both do.
+    ///
+    /// # Errors
+    /// When the runtime can't.
+    pub(super) fn here(self) -> io::Result<Self> {
+        match self {
+            Stream::Plain(stream) => Ok(Stream::Plain(TcpStream::from_std(stream.into_std()?)?)),
+            secured => Ok(secured),
+        }
+    }
+
+    fn inner(self: Pin<&mut Self>) -> Pin<&mut dyn ByteStream> {
+        match self.get_mut() {
+            Stream::Plain(stream) => Pin::new(stream),
+            Stream::Secured(stream) => Pin::new(&mut **stream),
+        }
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.inner().poll_read(context, out)
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.inner().poll_write(context, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.inner().poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.inner().poll_shutdown(context)
+    }
+}
 
 /// What becomes of a TCP connection before anything is said.
 pub type Securing<'a> = Pin<Box<dyn Future<Output = io::Result<Stream>> + Send + 'a>>;

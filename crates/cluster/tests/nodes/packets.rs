@@ -7,6 +7,7 @@ use courser_cluster::transport::{Endpoint, Links, Purpose};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::runtime::Handle;
 
 fn member(number: u64, name: &str) -> Arc<Endpoint> {
     let mut about = about(number, name);
@@ -26,7 +27,7 @@ async fn connected(links: &Links, node: NodeId, wanted: bool) {
 #[tokio::test]
 async fn packets_arrive_whole_and_in_order() {
     let mut node = Listening::start(&member(1, "a")).await;
-    let links = Links::new(member(2, "b"), |_| {});
+    let links = Links::new(member(2, "b"), Handle::current(), |_| {});
     links.set_address(NodeId(1), &node.address);
     connected(&links, NodeId(1), true).await;
     let sizes = [1, 100, 3 << 20, 70_000, 1];
@@ -41,7 +42,7 @@ async fn packets_arrive_whole_and_in_order() {
 #[tokio::test]
 async fn a_node_that_comes_back_is_connected_again() {
     let mut node = Listening::start(&member(1, "a")).await;
-    let links = Links::new(member(2, "b"), |_| {});
+    let links = Links::new(member(2, "b"), Handle::current(), |_| {});
     links.set_address(NodeId(1), &node.address);
     connected(&links, NodeId(1), true).await;
     node.task.abort();
@@ -57,7 +58,7 @@ async fn a_node_that_comes_back_is_connected_again() {
 #[tokio::test]
 async fn a_node_that_moves_is_found_at_its_new_address() {
     let old = Listening::start(&member(1, "a")).await;
-    let links = Links::new(member(2, "b"), |_| {});
+    let links = Links::new(member(2, "b"), Handle::current(), |_| {});
     links.set_address(NodeId(1), &old.address);
     connected(&links, NodeId(1), true).await;
     let mut new = Listening::start(&member(1, "a")).await;

@@ -7,6 +7,7 @@ use courser_cluster::{NodeId, Packet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
@@ -94,7 +95,7 @@ impl Listening {
         let address = listener.local_addr().expect("an address").to_string();
         let (sender, heard) = unbounded_channel();
         let ears = Arc::new(Ears { heard: sender });
-        let task = tokio::spawn(listen(listener, Arc::clone(endpoint), ears));
+        let task = tokio::spawn(listen(listener, Arc::clone(endpoint), ears, Handle::current()));
         Listening { address, endpoint: Arc::clone(endpoint), heard, task }
     }
 

@@ -19,9 +19,9 @@ use crate::service::{self, Around};
 use crate::storage::{StopError, StoreFailed};
 use crate::tls::Certificates;
 use crate::{VERSION, management};
-use courser_cluster::Leadership;
 use courser_cluster::forming::Folder;
 use courser_cluster::transport::{About, Endpoint, Incoming, Links, Security, listen};
+use courser_cluster::{GroupThread, Leadership};
 use courser_management::Cluster as _;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -54,6 +54,7 @@ pub(super) struct Inner {
     pub(super) around: Around,
     pub(super) folder: Arc<Folder>,
     pub(super) endpoint: Arc<Endpoint>,
+    pub(super) thread: Arc<GroupThread>,
     pub(super) links: Arc<Links>,
     pub(super) roster: Arc<Roster>,
     pub(super) front: Arc<Front>,
@@ -82,7 +83,9 @@ impl Node {
         let (endpoint, listener) = open_endpoint(&config, &folder, name).await?;
         let roster = Roster::start(Arc::clone(&folder), Arc::clone(&endpoint));
         let met = Arc::clone(&roster);
-        let links = Links::new(Arc::clone(&endpoint), move |about| met.met(about));
+        let thread = Arc::new(GroupThread::start().map_err(StartError::GroupThread)?);
+        let runtime = thread.handle().clone();
+        let links = Links::new(Arc::clone(&endpoint), runtime, move |about| met.met(about));
         let places = Arc::new(Places::new(doors.connections_max(&config)));
         let front = Front::new(Arc::clone(&endpoint), Arc::clone(&roster), places);
         let member = Arc::new(Slot::empty());
@@ -110,6 +113,7 @@ impl Node {
             around,
             folder,
             endpoint,
+            thread,
             links,
             roster,
             front,
@@ -123,7 +127,8 @@ impl Node {
             doors.acceptor.as_ref().map(|acceptor| Certificates::watch(acceptor, stopping.clone()));
         let mut tasks = JoinSet::new();
         let switch: Arc<dyn Incoming> = Arc::new(inner.switch());
-        tasks.spawn(listen(listener, Arc::clone(&inner.endpoint), switch));
+        let packets = inner.thread.handle().clone();
+        tasks.spawn(listen(listener, Arc::clone(&inner.endpoint), switch, packets));
         doors.open_node(&inner.front, &stopping)?;
         let _socket = socket.map(|socket| {
             socket.serve(Operators::Node(Arc::clone(&inner.front)), stopping.clone())

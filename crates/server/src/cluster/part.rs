@@ -136,7 +136,8 @@ impl Inner {
     ) -> Result<Result<Arc<Member>, MemberError>, String> {
         let config = self.member_config(formation, origin)?;
         let peers: Arc<dyn Peers> = Arc::new(Outgoing(Arc::clone(&self.links)));
-        let opened = self.blocking(move || Member::start(config, peers)).await?;
+        let thread = Arc::clone(&self.thread);
+        let opened = self.blocking(move || Member::start(config, peers, &thread)).await?;
         Ok(opened.map(Arc::new))
     }
 

@@ -58,15 +58,12 @@ impl Security for MutualTls {
     fn dialled<'a>(&'a self, stream: TcpStream, host: &'a str) -> Securing<'a> {
         Box::pin(async move {
             let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
-            let stream: Stream = Box::new(self.connector.connect(name, stream).await?);
-            Ok(stream)
+            let stream = self.connector.connect(name, stream).await?;
+            Ok(Stream::Secured(Box::new(stream)))
         })
     }
 
     fn accepted(&self, stream: TcpStream) -> Securing<'_> {
-        Box::pin(async move {
-            let stream: Stream = Box::new(self.acceptor.accept(stream).await?);
-            Ok(stream)
-        })
+        Box::pin(async move { Ok(Stream::Secured(Box::new(self.acceptor.accept(stream).await?))) })
     }
 }

@@ -3,7 +3,8 @@
 use crate::node::{IDENTITY, QUEUE};
 use courser_broker::{Broker, Limits};
 use courser_cluster::{
-    Change, CopySink, Leadership, Member, MemberConfig, NodeId, Options, Origin, Packet, Peers,
+    Change, CopySink, GroupThread, Leadership, Member, MemberConfig, NodeId, Options, Origin,
+    Packet, Peers,
 };
 use courser_codec::Method;
 use courser_journal::testing::FakeDisk;
@@ -76,7 +77,8 @@ impl Cluster {
 
     fn start_node(&self, node: NodeId) {
         let wire = Arc::new(Wire(Arc::clone(&self.net)));
-        let member = Member::start(self.config(node), wire).expect("a good copy");
+        let thread = Arc::new(GroupThread::start().expect("a thread"));
+        let member = Member::start(self.config(node), wire, &thread).expect("a good copy");
         self.net.0.lock().insert(node, Arc::new(member));
     }
 

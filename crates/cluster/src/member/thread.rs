@@ -1,0 +1,57 @@
+//! The thread of a node's group, and of the connections on which its packets travel.
+//!
+//! It is a tokio runtime of its own: a packet is read, handled and answered there by one thread, which nobody has to wake in between.
+//! Whoever serves clients is not held up by it, nor does it wait for them.
+
+use std::io;
+use std::thread::{self, JoinHandle};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+
+/// A thread for a [`Member`](crate::Member) and its [`Links`](crate::transport::Links). Dropped, it ends, with all that runs on it.
+pub struct GroupThread {
+    handle: Handle,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl GroupThread {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When the system has no thread or no descriptors for it.
+    pub fn start() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let thread = thread::Builder::new().name("group".into()).spawn(move || {
+            // An error means that it was dropped: it is to end as well.
+            let _ = runtime.block_on(stopped);
+        })?;
+        Ok(GroupThread { handle, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Where tasks that are to run on it are spawned.
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Whether the caller runs on it.
+    pub(super) fn is_current(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| thread.thread().id() == thread::current().id())
+    }
+}
+
+impl Drop for GroupThread {
+    fn drop(&mut self) {
+        let is_current = self.is_current();
+        drop(self.stop.take());
+        // A task of its own that had it last can't wait for its end.
+        if let Some(thread) = self.thread.take()
+            && !is_current
+            && thread.join().is_err()
+        {
+            tracing::error!("the thread of a group has panicked");
+        }
+    }
+}
