@@ -1,7 +1,8 @@
 //! What was appended and is not written yet.
 
 use crate::{Lsn, segments::Segment};
-use std::{mem, sync::Arc};
+use bytes::Bytes;
+use std::{mem, ops::Deref, sync::Arc};
 
 /// Small batches are gathered in pieces of this size, each of which costs one write.
 const PIECE_BYTES: usize = 256 << 10;
@@ -25,7 +26,26 @@ pub struct Piece {
     /// Position of the first one.
     pub start: Lsn,
     /// Whole frames.
-    pub octets: Vec<u8>,
+    pub octets: Octets,
+}
+
+/// Bytes that are to be written.
+pub enum Octets {
+    /// In a buffer of the log.
+    Own(Vec<u8>),
+    /// Where they were received.
+    Shared(Bytes),
+}
+
+impl Deref for Octets {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Octets::Own(octets) => octets,
+            Octets::Shared(octets) => octets,
+        }
+    }
 }
 
 /// The change to a new segment.
@@ -70,11 +90,7 @@ impl Buffer {
 
     /// Queues whole frames that start at `start`; may swap `frame` for another empty buffer.
     pub fn put(&mut self, start: Lsn, frame: &mut Vec<u8>) {
-        self.bytes += frame.len();
-        if let Some(Step::Write(piece)) = self.queued.last_mut()
-            && piece.octets.capacity() - piece.octets.len() >= frame.len()
-        {
-            piece.octets.extend_from_slice(frame);
+        if self.extend(frame) {
             return;
         }
         let mut octets = self.pool.pop().unwrap_or_default();
@@ -84,6 +100,37 @@ impl Buffer {
             octets.reserve(PIECE_BYTES);
             octets.extend_from_slice(frame);
         }
+        self.push(start, Octets::Own(octets));
+    }
+
+    /// The same for frames that others have as well.
+    pub fn put_shared(&mut self, start: Lsn, frames: &Bytes) {
+        if frames.len() >= OWN_PIECE_BYTES {
+            self.push(start, Octets::Shared(frames.clone()));
+        } else if !self.extend(frames) {
+            let mut octets = self.pool.pop().unwrap_or_default();
+            octets.reserve(PIECE_BYTES);
+            octets.extend_from_slice(frames);
+            self.push(start, Octets::Own(octets));
+        }
+    }
+
+    /// Copies frames behind the last piece, if that has room.
+    fn extend(&mut self, frames: &[u8]) -> bool {
+        let Some(Step::Write(Piece { octets: Octets::Own(octets), .. })) = self.queued.last_mut()
+        else {
+            return false;
+        };
+        let has_room = octets.capacity() - octets.len() >= frames.len();
+        if has_room {
+            octets.extend_from_slice(frames);
+            self.bytes += frames.len();
+        }
+        has_room
+    }
+
+    fn push(&mut self, start: Lsn, octets: Octets) {
+        self.bytes += octets.len();
         self.queued.push(Step::Write(Piece { start, octets }));
     }
 
@@ -105,9 +152,12 @@ impl Buffer {
         // Nobody else has it: who reads from the buffer copies under its lock.
         let Ok(mut steps) = Arc::try_unwrap(steps) else { return };
         for step in steps.drain(..) {
-            let Step::Write(Piece { mut octets, .. }) = step else { continue };
+            let Step::Write(Piece { octets, .. }) = step else { continue };
             self.bytes -= octets.len();
-            if octets.capacity() <= POOLED_BYTES_MAX && self.pool.len() < POOLED_MAX {
+            if let Octets::Own(mut octets) = octets
+                && octets.capacity() <= POOLED_BYTES_MAX
+                && self.pool.len() < POOLED_MAX
+            {
                 octets.clear();
                 self.pool.push(octets);
             }

@@ -18,11 +18,10 @@ impl Replica {
 }
 
 impl Core {
-    /// Appends one entry. See [`Replica::append`](super::Replica::append).
+    /// Appends one entry, whose sums are right. See [`Replica::append`](super::Replica::append).
     pub fn append_entry(&self, entry: &Entry) -> Result<(), AppendEntryError> {
         let Some(replica) = &self.replica else { return Ok(()) };
-        let sound = Entry::parse(entry.frame.clone(), self.id)?;
-        let closing = sound.closing().filter(|closing| closing.id == entry.id);
+        let closing = entry.closing().filter(|closing| closing.id == entry.id);
         let closing = closing.ok_or(BadEntry { offset: 0 })?;
         let id = entry.id;
         let (last, here) = {
@@ -39,12 +38,12 @@ impl Core {
         if id.index != last.index + 1 || closing.term_before != last.term || id.term < last.term {
             return Err(AppendEntryError::Gap { found: id, last });
         }
-        let frames_len = sound.closing_at().unwrap_or_default() as u64;
+        let frames_len = entry.closing_at().unwrap_or_default() as u64;
         self.expect_at(entry, frames_len)?;
         let mut log = self.make_room(frames_len, true, FOLLOWS).map_err(append_error)?;
         log.end = entry.end();
         self.end.store(log.end.0, Release);
-        self.buffer_entry(&mut log, entry, &closing, !sound.note().is_empty());
+        self.buffer_entry(&mut log, entry, &closing, !entry.note().is_empty());
         Ok(())
     }
 

@@ -212,6 +212,17 @@ impl Replica {
     /// # Errors
     /// Those before the one that was refused are appended.
     pub fn append(&self, entries: &[Entry]) -> Result<(), AppendEntryError> {
+        entries.iter().try_for_each(|entry| {
+            Entry::parse(entry.frame.clone(), self.journal.core.id)?;
+            self.journal.core.append_entry(entry)
+        })
+    }
+
+    /// The same for entries that come from [`Entry::parse`]: their sums are not checked again.
+    ///
+    /// # Errors
+    /// See [`Replica::append`].
+    pub fn append_checked(&self, entries: &[Entry]) -> Result<(), AppendEntryError> {
         entries.iter().try_for_each(|entry| self.journal.core.append_entry(entry))
     }
 

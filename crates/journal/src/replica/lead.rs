@@ -219,7 +219,7 @@ impl Core {
         let mut octets = entry.frame[at..].to_vec();
         super::entry::make_own(&mut octets, replica.synced(), entries.commit, self.id);
         if at > 0 {
-            log.buffer.put(start, &mut entry.frame[..at].to_vec());
+            log.buffer.put_shared(start, &entry.frame.slice(..at));
         }
         log.buffer.put(start.plus(at as u64), &mut octets);
         let place = Place { index: entry.id.index, start, end };

@@ -216,7 +216,10 @@ impl Core {
         if len as u64 > segment.end().0 - position.0 {
             return Err(self.damaged_at(index, position));
         }
-        cursor.block.clear();
+        // What is there of the entry is not read again.
+        let from = position.0.checked_sub(cursor.block_at.0).unwrap_or(u64::MAX);
+        let from = usize::try_from(from).unwrap_or(usize::MAX).min(cursor.block.len());
+        cursor.block.drain(..from);
         cursor.block_at = position;
         while cursor.block.len() < len {
             let at = position.plus(cursor.block.len() as u64);
