@@ -6,4 +6,5 @@ mod folder;
 mod forming;
 mod packets;
 mod support;
+mod thread;
 mod welcome;

@@ -1,10 +1,15 @@
 //! Entries as they are sent.
 
-use crate::copy::{Copy, IDENTITY, new_disk, open};
+use crate::copy::{Copy, DIR, IDENTITY, new_disk, open, options};
 use courser_journal::{
-    AppendMode, Batch, Lsn,
-    replica::{AppendEntryError, CutError, Entry, EntryId, EntryKind, NOTE_BYTES_MAX, PlaceError},
+    AppendMode, Batch, Lsn, Options,
+    replica::{
+        AppendEntryError, CutError, Entry, EntryId, EntryKind, Identity, NOTE_BYTES_MAX,
+        PlaceError, Replica,
+    },
+    testing::FakeDisk,
 };
+use std::{path::Path, sync::Arc};
 
 fn id(term: u64, index: u64) -> EntryId {
     EntryId { term, index }
@@ -53,6 +58,31 @@ fn no_byte_of_an_entry_may_be_another() {
         assert!(Entry::parse(frame.slice(..len), IDENTITY.group).is_err(), "length {len}");
     }
     assert!(Entry::parse(frame.clone(), IDENTITY.group + 1).is_err());
+}
+
+#[test]
+fn an_entry_of_many_frames_is_read_from_the_disk_once() {
+    let disk = FakeDisk::new(5);
+    let identity = Identity { segment_bytes: 1 << 20, ..IDENTITY };
+    Replica::create(Path::new(DIR), identity, &disk).unwrap();
+    let options = Options { buffer_bytes: 1 << 20, ..options() };
+    let replica =
+        Replica::open(Path::new(DIR), options, Arc::new(disk.clone()), Arc::new(())).unwrap();
+    replica.place_note(id(1, 1), EntryKind::Start, &[]).unwrap();
+    let lead = replica.lead(1);
+    let record = vec![7; 20 << 10];
+    for _ in 0..20 {
+        let mut batch = Batch::new();
+        batch.push(&[&record]);
+        lead.append(&mut batch, AppendMode { sync: true, reserve: false }).unwrap();
+    }
+    let placed = replica.place(id(1, 2)).unwrap().unwrap();
+    while replica.flush_once() {}
+    let before = disk.read_bytes();
+    let mut read = replica.read(2, 3, u64::MAX).unwrap();
+    assert_eq!(read.pop(), Some(placed.clone()));
+    let read_bytes = disk.read_bytes() - before;
+    assert!(read_bytes < 2 * placed.frame.len() as u64, "{read_bytes} bytes were read");
 }
 
 #[test]

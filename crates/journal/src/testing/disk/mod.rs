@@ -52,6 +52,7 @@ struct State {
     capacity_bytes: u64,
     write_count: u64,
     written_bytes: u64,
+    read_bytes: u64,
 }
 
 /// A change of a folder that was not synced.
@@ -77,6 +78,7 @@ impl FakeDisk {
             capacity_bytes: u64::MAX,
             write_count: 0,
             written_bytes: 0,
+            read_bytes: 0,
         })))
     }
 
@@ -98,6 +100,11 @@ impl FakeDisk {
     /// Bytes that were ever written.
     pub fn written_bytes(&self) -> u64 {
         self.0.lock().written_bytes
+    }
+
+    /// Bytes that were ever read.
+    pub fn read_bytes(&self) -> u64 {
+        self.0.lock().read_bytes
     }
 
     /// The process ends; what it wrote stays in the kernel's memory.

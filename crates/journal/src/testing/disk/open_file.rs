@@ -47,6 +47,7 @@ impl DiskFile for FakeFile {
             let rest = live.get(offset as usize..).unwrap_or_default();
             let len = rest.len().min(out.len());
             out[..len].copy_from_slice(&rest[..len]);
+            state.read_bytes += len as u64;
             Ok(len)
         })
     }
