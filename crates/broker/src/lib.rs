@@ -21,6 +21,7 @@ mod dead_letter;
 mod direct_reply;
 mod exchange;
 mod fault;
+mod gate;
 mod limits;
 mod members;
 mod memory;

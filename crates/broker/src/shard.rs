@@ -4,10 +4,10 @@
 //! broker has one shard ([`ShardId::HOME`]) with all its vhosts; a broker may have more, each of which
 //! is opened, restored, checkpointed, closed and removed by itself while the others run.
 
+use crate::gate::Gate;
 use crate::memory::Memory;
 use crate::timers::Timers;
 use courser_store::{ShardId, Store};
-use parking_lot::RwLock;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,7 +22,7 @@ pub(crate) struct Shard {
     pub store: Arc<dyn Store>,
     /// Held for reading between the append of a change and its effect, for writing to find a point
     /// in the log before which everything has taken effect.
-    pub gate: RwLock<()>,
+    pub gate: Gate,
     /// What its queues and exchanges have to do at a certain time.
     pub timers: Arc<Timers>,
     /// The broker's books of what clients make it hold.
@@ -45,7 +45,7 @@ impl Shard {
         Arc::new(Shard {
             id,
             store,
-            gate: RwLock::new(()),
+            gate: Gate::new(),
             instance: timers.shard_instance(),
             timers: Arc::new(timers),
             memory: Arc::clone(memory),
