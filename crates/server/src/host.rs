@@ -40,6 +40,15 @@ impl Host {
         })
     }
 
+    /// Waits until nobody is to be let in any more, or again.
+    pub async fn turns_away(&self, wanted: bool) {
+        match &self.who {
+            Who::Own(_) if wanted => std::future::pending().await,
+            Who::Own(_) => {}
+            Who::Node(front) => front.turns_away(wanted).await,
+        }
+    }
+
     /// Serves a client until its end. `name` is what the operator sees it by.
     pub async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
         self: Arc<Self>,

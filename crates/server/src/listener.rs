@@ -157,16 +157,24 @@ fn open(
     door: impl Fn() -> Door,
 ) -> Result<(), StartError> {
     for socket in sockets {
-        let (address, listening) = match socket {
-            Taken::Address(address, socket) => (address, socket.listen(LISTEN_BACKLOG)),
+        let (address, is_own, listening) = match socket {
+            Taken::Address(address, socket) => (address, true, socket.listen(LISTEN_BACKLOG)),
             Taken::Listening(listener) => {
                 let unnamed = SocketAddr::from(([0, 0, 0, 0], 0));
                 let address = listener.local_addr().unwrap_or(unnamed);
-                (address, TcpListener::from_std(listener))
+                (address, false, TcpListener::from_std(listener))
             }
         };
-        let listener = listening.map_err(|error| StartError::Listen { address, setting, error })?;
-        tokio::spawn(door().accept(listener));
+        let error = |error| StartError::Listen { address, setting, error };
+        let listener = listening.map_err(error)?;
+        match is_own {
+            true => {
+                let address = listener.local_addr().map_err(error)?;
+                tokio::spawn(door().open_and_shut(listener, address))
+            }
+            // The system listens on it whether or not this process does.
+            false => tokio::spawn(door().stand_open(listener)),
+        };
     }
     Ok(())
 }
@@ -182,23 +190,66 @@ struct Door {
 }
 
 impl Door {
-    /// Accepts connections until the broker stops.
-    async fn accept(mut self, listener: TcpListener) {
+    /// Accepts connections until the broker stops. While clients are to go to other nodes, nobody listens at the
+    /// address: they are refused at once, and try the next.
+    async fn open_and_shut(self, mut listener: TcpListener, address: SocketAddr) {
+        let mut stopping = self.stopping.clone();
         loop {
-            let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
-                _ = self.stopping.changed() => return,
+            tokio::select! {
+                () = self.accept(&listener) => {}
+                () = self.shared.turns_away(true) => {}
+                _ = stopping.changed() => return,
+            }
+            drop(listener);
+            tracing::info!(%address, "no one listens any more: clients are to go to other nodes");
+            listener = tokio::select! {
+                listener = self.listen_again(address) => listener,
+                _ = stopping.changed() => return,
             };
-            match accepted {
+            tracing::info!(%address, "listening again");
+        }
+    }
+
+    /// Keeps the address, so that nobody else takes it, and listens when clients may come again.
+    async fn listen_again(&self, address: SocketAddr) -> TcpListener {
+        let kept = bind(address);
+        self.shared.turns_away(false).await;
+        let mut listening = kept.and_then(|socket| socket.listen(LISTEN_BACKLOG));
+        loop {
+            match listening {
+                Ok(listener) => return listener,
+                Err(error) => self.warn(&error, "can't listen again; it is tried until it works"),
+            }
+            tokio::time::sleep(RETRY_INTERVAL).await;
+            listening = bind(address).and_then(|socket| socket.listen(LISTEN_BACKLOG));
+        }
+    }
+
+    /// Accepts connections until the broker stops.
+    async fn stand_open(self, listener: TcpListener) {
+        let mut stopping = self.stopping.clone();
+        tokio::select! {
+            () = self.accept(&listener) => {}
+            _ = stopping.changed() => {}
+        }
+    }
+
+    /// Accepts connections, for ever.
+    async fn accept(&self, listener: &TcpListener) {
+        loop {
+            match listener.accept().await {
                 Ok((stream, address)) => self.admit(stream, address),
                 Err(error) => {
-                    let throttle = &self.shared.throttles.connections;
-                    if let Some(suppressed) = throttle.allow(Instant::now()) {
-                        tracing::warn!(%error, suppressed, "a connection could not be accepted");
-                    }
+                    self.warn(&error, "a connection could not be accepted");
                     tokio::time::sleep(RETRY_INTERVAL).await;
                 }
             }
+        }
+    }
+
+    fn warn(&self, error: &io::Error, what: &'static str) {
+        if let Some(suppressed) = self.shared.throttles.connections.allow(Instant::now()) {
+            tracing::warn!(%error, suppressed, "{what}");
         }
     }
 

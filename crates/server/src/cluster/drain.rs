@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 /// Connections that are closed together, at most: their names have to fit into a question between nodes.
 pub(super) const GROUP_MAX: usize = 250;
@@ -32,15 +32,17 @@ pub(super) struct Pace {
 
 /// The clients that came to this node and are served by another one.
 #[derive(Default)]
-pub(super) struct Clients(Mutex<Table>);
+pub(super) struct Clients {
+    table: Mutex<Table>,
+    /// Since when no new ones are taken. Changes while the table is locked.
+    draining: watch::Sender<Option<u64>>,
+}
 
 #[derive(Default)]
 struct Table {
     /// The next number of a client, or of a time that the node is drained.
     next: u64,
     by_number: BTreeMap<u64, (String, Arc<Notify>)>,
-    /// Since when no new ones are taken.
-    draining: Option<u64>,
 }
 
 impl Table {
@@ -61,8 +63,8 @@ impl Clients {
     /// Takes note of a client, by the name of its connection; of none while the node is drained.
     pub fn enter(&self, name: &str) -> Option<PassedOn<'_>> {
         let ended = Arc::<Notify>::default();
-        let mut table = self.0.lock();
-        if table.draining.is_some() {
+        let mut table = self.table.lock();
+        if self.is_draining() {
             return None;
         }
         let number = table.number();
@@ -72,45 +74,52 @@ impl Clients {
 
     /// Whether no new ones are taken.
     pub fn is_draining(&self) -> bool {
-        self.0.lock().draining.is_some()
+        self.draining.borrow().is_some()
+    }
+
+    /// Learns when that changes.
+    pub fn subscribe(&self) -> watch::Receiver<Option<u64>> {
+        self.draining.subscribe()
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.0.lock().by_number.len()
+        self.table.lock().by_number.len()
     }
 
     /// Has no new ones taken: since when, unless that was so before.
     fn drain(&self) -> Option<u64> {
-        let mut table = self.0.lock();
-        if table.draining.is_some() {
+        let mut table = self.table.lock();
+        if self.is_draining() {
             return None;
         }
-        table.draining = Some(table.number());
-        table.draining
+        let since = table.number();
+        self.draining.send_replace(Some(since));
+        Some(since)
     }
 
     /// Has new ones taken again.
     pub fn resume(&self) {
-        if self.0.lock().draining.take().is_some() {
+        let _table = self.table.lock();
+        if self.draining.send_replace(None).is_some() {
             tracing::info!("this node takes clients again");
         }
     }
 
     fn is_drained_since(&self, since: u64) -> bool {
-        self.0.lock().draining == Some(since)
+        *self.draining.borrow() == Some(since)
     }
 
     /// Those that come next, from this number on.
     fn group(&self, from: u64, most: usize) -> Vec<(u64, String)> {
-        let table = self.0.lock();
+        let table = self.table.lock();
         let next = table.by_number.range(from..).take(most);
         next.map(|(number, (name, _))| (*number, name.clone())).collect()
     }
 
     /// Ends those of a group that have not gone by themselves.
     fn end(&self, group: &[(u64, String)]) {
-        let table = self.0.lock();
+        let table = self.table.lock();
         for (number, _) in group {
             if let Some((_, ended)) = table.by_number.get(number) {
                 ended.notify_one();
@@ -128,7 +137,7 @@ impl PassedOn<'_> {
 
 impl Drop for PassedOn<'_> {
     fn drop(&mut self) {
-        self.clients.0.lock().by_number.remove(&self.number);
+        self.clients.table.lock().by_number.remove(&self.number);
     }
 }
 

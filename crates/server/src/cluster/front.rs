@@ -151,6 +151,27 @@ impl Front {
         }
     }
 
+    /// Waits until clients are to go to other nodes, as this one is drained, or until they may come again. While
+    /// nobody leads, what was goes on.
+    pub async fn turns_away(&self, wanted: bool) {
+        let (mut serves, mut draining) = (self.serves.subscribe(), self.clients.subscribe());
+        loop {
+            let is_drained = draining.borrow_and_update().is_some();
+            let reached = match &*serves.borrow_and_update() {
+                Serves::There(_) => is_drained == wanted,
+                Serves::Here(_) => !wanted,
+                Serves::Nobody => !wanted && !is_drained,
+            };
+            if reached {
+                return;
+            }
+            tokio::select! {
+                _ = serves.changed() => {}
+                _ = draining.changed() => {}
+            }
+        }
+    }
+
     fn say_refused(&self, peer: &Peer, why: &str) {
         if let Some(suppressed) = self.throttles.connections.allow(Instant::now().into()) {
             tracing::warn!(%peer, suppressed, "connection closed: {why}");

@@ -18,6 +18,12 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("text")
 }
 
+/// Whether nobody listens at an address.
+fn is_refused(address: std::net::SocketAddr) -> bool {
+    let connected = std::net::TcpStream::connect(address);
+    connected.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn ctl_tells_how_many_clients_a_node_that_is_drained_still_has() {
     let three = Three::start().await;
@@ -48,7 +54,10 @@ async fn ctl_tells_how_many_clients_a_node_that_is_drained_still_has() {
     let status = ctl(&three.configs[to], &["cluster", "status"]).await;
     let name = three.node(to).name();
     assert!(text(&status.stdout).contains(&format!("node {name} is drained")), "{status:?}");
+    let amqp = three.node(to).addresses().amqp[0];
+    wait_until("nobody listens for AMQP", async || is_refused(amqp)).await;
     assert!(ctl(&three.configs[to], resumed[to]).await.status.success());
+    wait_until("the node listens again", async || !is_refused(amqp)).await;
     drop(connect(three.node(to)).await);
 
     to = three.wait_for_leader().await;
