@@ -30,6 +30,8 @@ class Terminal:
         self.process = subprocess.Popen(
             command, shell=True, cwd=folder, env=environment, stdout=self.output, stderr=subprocess.STDOUT,
             start_new_session=True,
+            # Whoever was started in the background of a shell ignores it, and so do all that it starts.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     def printed(self) -> str:
