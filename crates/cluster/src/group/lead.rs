@@ -41,13 +41,17 @@ impl<L: ReplicaLog> Group<L> {
         Ok(Some(placed))
     }
 
-    /// Proposes all that has gathered in the log.
+    /// Proposes what has gathered in the log, as so many entries at most. Returns whether that was all.
     ///
     /// # Errors
     /// What was not proposed stays gathered.
-    pub fn propose_gathered(&mut self) -> Result<(), ProposeError> {
-        while self.propose(&mut L::Batch::default())?.is_some() {}
-        Ok(())
+    pub fn propose_gathered(&mut self, entries_max: usize) -> Result<bool, ProposeError> {
+        for _ in 0..entries_max {
+            if self.propose(&mut L::Batch::default())?.is_none() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Changes the members; several at once by way of a joint configuration, which whoever leads leaves at a tick. Takes
@@ -70,7 +74,7 @@ impl<L: ReplicaLog> Group<L> {
     /// between.
     fn propose_change(&mut self, change: &ConfChangeV2) -> Result<(), ProposeError> {
         self.log_mut().pause(true);
-        let proposed = self.propose_gathered().and_then(|()| {
+        let proposed = self.propose_gathered(usize::MAX).and_then(|_| {
             let proposed = self.node.propose_conf_change(Vec::new(), change.clone());
             proposed.map_err(GroupError::from)?;
             Ok(self.handle_ready()?)

@@ -4,12 +4,14 @@ use super::inbox::{Command, Inbox};
 use super::{Lead, Leadership, Peers, Shared, Status};
 use crate::copy::{CopyError, CopySource, Leading};
 use crate::{Group, GroupError, JournalLog, LogError, NodeId, ProposeError, ReplicaLog};
-use courser_journal::replica::Replica;
+use courser_journal::replica::{Events, Replica};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::watch;
 
+/// Entries that are proposed before it is looked what else waits.
+const ENTRIES_A_TURN: usize = 8;
 /// After so many ticks in which nothing was committed, though something waits, the broker is told that there is no room.
 const STALLED_TICKS: u32 = 10;
 /// A follower that was not heard for so many is taken for absent.
@@ -122,8 +124,9 @@ impl Driver {
         if !self.wants_to_propose {
             return Ok(());
         }
-        match self.group.propose_gathered() {
-            Ok(()) => self.wants_to_propose = false,
+        match self.group.propose_gathered(ENTRIES_A_TURN) {
+            Ok(true) => self.wants_to_propose = false,
+            Ok(false) => self.shared.inbox.gathered(),
             // What was gathered without a lead to be proposed in is gone.
             Err(ProposeError::NotLeader) => self.wants_to_propose = self.group.serving().is_some(),
             Err(ProposeError::Failed(error)) => return Err(error),

@@ -1,9 +1,11 @@
 //! The thread of a node's group, and of the connections on which its packets travel.
 //!
 //! It is a tokio runtime of its own: a packet is read, handled and answered there by one thread, which nobody has to wake in between.
-//! Whoever serves clients is not held up by it, nor does it wait for them.
+//! Whoever serves clients is not held up by it, nor does it wait for them; but for connections with TLS that another node has opened:
+//! the runtime that took them watches their sockets.
 
 use std::io;
+use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
@@ -21,13 +23,22 @@ impl GroupThread {
     /// # Errors
     /// When the system has no thread or no descriptors for it.
     pub fn start() -> io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        let handle = runtime.handle().clone();
+        let (made, runtime) = mpsc::sync_channel(1);
         let (stop, stopped) = oneshot::channel::<()>();
+        // The runtime is made there: whoever starts this may be in another one, where none can be dropped.
         let thread = thread::Builder::new().name("group".into()).spawn(move || {
-            // An error means that it was dropped: it is to end as well.
-            let _ = runtime.block_on(stopped);
+            let runtime = match Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(made.send(Err(error))),
+            };
+            if made.send(Ok(runtime.handle().clone())).is_ok() {
+                // An error means that it was dropped: it is to end as well.
+                let _ = runtime.block_on(stopped);
+            }
+            // A name that is being looked up is not waited for.
+            runtime.shutdown_background();
         })?;
+        let handle = runtime.recv().map_err(io::Error::other)??;
         Ok(GroupThread { handle, stop: Some(stop), thread: Some(thread) })
     }
 

@@ -262,6 +262,8 @@ async fn carry(stream: Stream, queue: &Queue) -> io::Error {
         }
     };
     tokio::select! {
+        // What was said is heard before silence is noticed, also when this thread had no time to listen.
+        biased;
         error = listening => error,
         error = sending => error,
         error = silence => error,

@@ -10,7 +10,7 @@ use crate::packet::Packet;
 use std::convert::Infallible;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
@@ -105,10 +105,11 @@ async fn serve(
         }
         Purpose::Packets => {
             let own = endpoint.about().node;
+            // Its end is not for that thread, which may be what it waits for.
+            let taking = Arc::downgrade(&incoming);
             // With the set, what is in it is aborted.
             let mut receiving = JoinSet::new();
-            let receiver =
-                async move { receive(stream.here()?, (about.node, own), &*incoming).await };
+            let receiver = async move { receive(stream.here()?, (about.node, own), &taking).await };
             receiving.spawn_on(receiver, packets);
             if let Some(Ok(Err(error))) = receiving.join_next().await {
                 tracing::debug!(node = about.name, %error, "a node's connection ended");
@@ -124,7 +125,7 @@ async fn serve(
 async fn receive(
     stream: Stream,
     (from, own): (NodeId, NodeId),
-    incoming: &dyn Incoming,
+    incoming: &Weak<dyn Incoming>,
 ) -> io::Result<Infallible> {
     let mut stream = BufReader::with_capacity(READ_BYTES, stream);
     loop {
@@ -137,6 +138,7 @@ async fn receive(
                 frames::within(answering).await?;
             }
             Frame::Packet(packet) if packet.from() == from && packet.to() == own => {
+                let incoming = incoming.upgrade().ok_or(io::ErrorKind::ConnectionAborted)?;
                 incoming.packet(from, packet);
             }
             Frame::Packet(_) => {

@@ -220,11 +220,11 @@ impl<C: Copy> World<C> {
         let index = self.with(at, |group| {
             let mut batch = group.log_mut().batch(record);
             let proposed = match group.propose(&mut batch) {
-                Ok(_) => group.propose_gathered(),
+                Ok(_) => group.propose_gathered(usize::MAX),
                 Err(error) => Err(error),
             };
             match proposed {
-                Ok(()) => {}
+                Ok(_) => {}
                 Err(ProposeError::NotLeader | ProposeError::Behind(_)) => return Ok(None),
                 Err(ProposeError::Failed(error)) => return Err(error),
                 Err(error) => panic!("a batch is refused: {error}"),
