@@ -92,6 +92,14 @@ impl Inbox {
         self.filled.notified().await;
     }
 
+    /// Whether there is something to be taken.
+    pub fn is_filled(&self) -> bool {
+        let Waiting { packets, packet_bytes: _, synced, gathered, commands, failed, stop } =
+            &*self.waiting.lock();
+        let has_said = *synced || *gathered || *stop || failed.is_some();
+        has_said || !packets.is_empty() || !commands.is_empty()
+    }
+
     /// Takes what is there.
     pub fn take(&self) -> Waiting {
         let mut waiting = self.waiting.lock();
