@@ -9,14 +9,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak, mpsc};
 use std::time::Duration;
 
-/// Says when it goes.
-struct Told(#[allow(dead_code, reason = "it is dropped")] mpsc::Sender<()>);
-
 #[test]
 fn what_runs_on_a_thread_ends_with_it() {
     let thread = GroupThread::start().expect("a thread");
-    let (sender, gone) = mpsc::channel();
-    let told = Told(sender);
+    let (told, gone) = mpsc::channel::<()>();
     drop(thread.handle().spawn(async move {
         let _told = told;
         std::future::pending::<()>().await;
@@ -29,9 +25,9 @@ fn what_runs_on_a_thread_ends_with_it() {
 #[test]
 fn a_task_that_has_a_thread_last_ends_it() {
     let thread = Arc::new(GroupThread::start().expect("a thread"));
-    let (sender, gone) = mpsc::channel();
+    let (told, gone) = mpsc::channel::<()>();
     let (go, went) = tokio::sync::oneshot::channel::<()>();
-    let (held, told) = (Arc::clone(&thread), Told(sender));
+    let held = Arc::clone(&thread);
     drop(thread.handle().spawn(async move {
         let _told = told;
         went.await.expect("a word");
