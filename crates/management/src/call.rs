@@ -95,6 +95,26 @@ impl Call {
         self.query(name) == Some("true")
     }
 
+    /// Refuses parameters that the request does not know: whoever mistypes one would get something else than he asked
+    /// for. Those that begin with `_` are for caches.
+    pub fn only_query(&self, known: &[&str]) -> Result<(), Refusal> {
+        only(self.query.iter().map(|(name, _)| name.as_str()), "parameter", known)
+    }
+
+    /// Whether the parameter `dry_run` says that a request is only to be tried. What looks like it and is not is
+    /// refused.
+    pub fn is_trial(&self) -> Result<bool, Refusal> {
+        let is_meant = |name: &str| name.replace(['_', '-'], "").eq_ignore_ascii_case("dryrun");
+        match self.query.iter().find(|(name, _)| is_meant(name)) {
+            None => Ok(false),
+            Some((name, value)) => match (name.as_str(), value.as_str()) {
+                ("dry_run", "true" | "") => Ok(true),
+                ("dry_run", "false") => Ok(false),
+                _ => Err(Refusal::bad_request("dry_run is either true or false")),
+            },
+        }
+    }
+
     /// Which members are wanted.
     pub fn columns(&self) -> Columns {
         self.query("columns").map_or_else(Columns::all, Columns::parse)
@@ -143,8 +163,24 @@ pub(crate) fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
     }
 }
 
+fn only<'n>(
+    mut names: impl Iterator<Item = &'n str>,
+    what: &str,
+    known: &[&str],
+) -> Result<(), Refusal> {
+    match names.find(|name| !name.starts_with('_') && !known.contains(name)) {
+        None => Ok(()),
+        Some(name) => Err(Refusal::bad_request(format!(
+            "there is no {what} '{name}' here, only {}",
+            known.join(", ")
+        ))),
+    }
+}
+
 /// Members of an object, read as leniently as older tools need.
 pub(crate) trait Members {
+    /// Refuses members that the request does not know.
+    fn only(&self, known: &[&str]) -> Result<(), Refusal>;
     /// A text that has to be there.
     fn required_text(&self, name: &str) -> Result<&str, Refusal>;
     /// A flag, also as text; `default` without it.
@@ -154,6 +190,10 @@ pub(crate) trait Members {
 }
 
 impl Members for Map<String, Value> {
+    fn only(&self, known: &[&str]) -> Result<(), Refusal> {
+        only(self.keys().map(String::as_str), "member", known)
+    }
+
     fn required_text(&self, name: &str) -> Result<&str, Refusal> {
         match self.get(name) {
             Some(Value::String(text)) => Ok(text),

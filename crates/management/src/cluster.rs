@@ -2,6 +2,15 @@
 
 use serde_json::Value;
 
+/// How far a node's drain is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drained {
+    /// It is drained: by a command that was not taken back, and since it was started.
+    pub draining: bool,
+    /// How many clients it still has, if another node leads.
+    pub clients: Option<usize>,
+}
+
 /// The cluster, as whoever runs the node knows it. Nothing here is asked on a thread that must not be blocked.
 pub trait Cluster: Send + Sync {
     /// Its members, who leads, and how far they are.
@@ -50,6 +59,12 @@ pub trait Cluster: Send + Sync {
     /// Why it can't.
     fn drain(&self, node: &str, group: usize, pause_ms: u64)
     -> Result<Option<usize>, ClusterError>;
+
+    /// How far the drain of a node is.
+    ///
+    /// # Errors
+    /// Why it can't be known.
+    fn drained(&self, node: &str) -> Result<Drained, ClusterError>;
 
     /// Has a node that was drained take clients again.
     ///

@@ -109,7 +109,7 @@ fn contradiction<'a>(nodes: impl Iterator<Item = &'a About>) -> Option<String> {
     for about in nodes {
         if let Some(other) = names.insert(&about.name, about) {
             return Some(format!(
-                "two nodes have the name '{}': {} and {}; give each a name of its own (cluster.node)",
+                "two nodes have the name '{}': {} and {}; give each a name of its own (cluster.node_name)",
                 about.name, other.address, about.address
             ));
         }

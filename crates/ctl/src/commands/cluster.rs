@@ -1,7 +1,7 @@
 //! The cluster that the broker is a node of.
 
 use crate::client::{body, good, segment};
-use crate::failure::Failure;
+use crate::failure::{Failure, UNAVAILABLE};
 use crate::format::cell;
 use crate::input::Input;
 use crate::session::Session;
@@ -133,13 +133,22 @@ fn drain(session: &mut Session, input: &Input, node: &str) -> Result<Output, Fai
         }
     }
     let path = format!("/api/cluster/drain/{}", segment(node));
+    let mut answer = session.client.call(Method::PUT, &path, body(&pace)).and_then(good);
     let (mut left, mut failures) = (None, None);
     loop {
-        let answer = session.client.call(Method::PUT, &path, body(&pace)).and_then(good);
         match (answer, failures) {
             (Ok(answer), _) => {
                 failures = Some(0);
-                let now = answer.json()?["clients"].as_u64();
+                let answer = answer.json()?;
+                if answer["draining"] == false {
+                    return Err(Failure::error(
+                        UNAVAILABLE,
+                        format_args!(
+                            "node {node} is not drained any more: it was resumed or restarted"
+                        ),
+                    ));
+                }
+                let now = answer["clients"].as_u64();
                 if now == Some(0) {
                     break;
                 }
@@ -148,7 +157,8 @@ fn drain(session: &mut Session, input: &Input, node: &str) -> Result<Output, Fai
                     session.client.restart_clock();
                 }
                 if let Some(now) = now.filter(|_| now != left && session.style.says_intent()) {
-                    eprintln!("Node {node} still has {now} connections.");
+                    let noun = if now == 1 { "connection" } else { "connections" };
+                    eprintln!("Node {node} still has {now} {noun}.");
                 }
                 left = now;
             }
@@ -158,6 +168,7 @@ fn drain(session: &mut Session, input: &Input, node: &str) -> Result<Output, Fai
             (Err(failure), _) => return Err(failure),
         }
         thread::sleep(ASK_AGAIN);
+        answer = session.client.call(Method::GET, &path, Bytes::new()).and_then(good);
     }
     Ok(Output::Text(format!(
         "Node {node} can be stopped: it has no clients, and the other nodes have a leader and a majority."

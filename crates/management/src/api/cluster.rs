@@ -2,7 +2,7 @@
 
 use super::get;
 use crate::call::{Call, Members, Outcome};
-use crate::cluster::{Cluster, ClusterError};
+use crate::cluster::{Cluster, ClusterError, Drained};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Handler, Needs, Route, Verb};
@@ -19,6 +19,7 @@ pub(crate) const ROUTES: &[Route] = &[
         drain,
         "Has a node give up its clients, group by group.",
     ),
+    get("/api/cluster/drain/{node}", Needs::Monitoring, drained, "How far a node's drain is."),
     change(Verb::Delete, "/api/cluster/drain/{node}", resume, "Has it take clients again."),
     change(Verb::Put, "/api/cluster/leader", transfer, "Has another member lead."),
 ];
@@ -61,8 +62,14 @@ fn transfer(call: &Call) -> Outcome {
     Ok(Reply::json(&json!({ "leader": leader })))
 }
 
+fn drained(call: &Call) -> Outcome {
+    let Drained { draining, clients } = cluster(call)?.drained(call.text("node")?)?;
+    Ok(Reply::json(&json!({ "draining": draining, "clients": clients })))
+}
+
 fn drain(call: &Call) -> Outcome {
     let body = call.object()?;
+    body.only(&["group", "pause_ms"])?;
     let number = |name: &str, default: u64| {
         let given = body.integer(name)?.map_or(Ok(default), u64::try_from);
         given.map_err(|_| Refusal::bad_request(format!("{name} must not be negative")))

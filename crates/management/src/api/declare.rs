@@ -101,6 +101,7 @@ fn delete_queue(call: &Call) -> Outcome {
 fn purge(call: &Call) -> Outcome {
     let (vhost, name) = (call.text("vhost")?, call.bytes("queue"));
     check(call, Right::Read, Resource::Queue(name))?;
+    call.only_query(&["count"])?;
     let Some(count) = call.query("count").filter(|count| !count.is_empty()) else {
         call.admin().purge_queue(vhost, name)?;
         return Ok(Reply::done());

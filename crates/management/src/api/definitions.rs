@@ -86,7 +86,7 @@ fn imported(call: &Call, vhost: Option<&str>) -> Outcome {
             .ok_or_else(|| Refusal::bad_request("the form has no part named file"))?,
         _ => return Err(Refusal::empty(StatusCode::UNSUPPORTED_MEDIA_TYPE)),
     };
-    if call.is_set("dry_run") {
+    if call.is_trial()? {
         let now = match vhost {
             Some(vhost) => of_vhost(call.admin(), &call.api.settings.node, vhost)?,
             None => of_broker(call.admin(), &call.api.settings.node)?,

@@ -28,6 +28,7 @@ fn move_messages(call: &Call) -> Outcome {
     let read = caller.check(vhost, Right::Read, Resource::Queue(queue));
     read.map_err(|reason| Refusal::not_authorised(format!("ACCESS_REFUSED - {reason}")))?;
     let body = call.object()?;
+    body.only(&["to", "numbers", "count", "contains", "header", "dry_run"])?;
     let to = place(&body)?;
     let may_write = |target: MoveTarget<'_>| match target {
         MoveTarget::Queue(name) => caller.check(vhost, Right::Write, Resource::Queue(name)).is_ok(),

@@ -48,6 +48,7 @@ pub(crate) const ROUTES: &[Route] = &[
 
 fn route(call: &Call) -> Outcome {
     let body = call.object()?;
+    body.only(&["routing_key", "properties"])?;
     let empty = Value::Object(Map::new());
     let message = NewMessage {
         exchange: short(call.exchange("exchange"))?,
@@ -166,6 +167,7 @@ fn previewed(call: &Call, kind: PolicyKind) -> Outcome {
 
 fn check_access(call: &Call) -> Outcome {
     let (caller, body) = (call.caller()?, call.object()?);
+    body.only(&["user", "vhost", "right", "resource", "name", "routing_key"])?;
     let user = body.get("user").and_then(Value::as_str).unwrap_or(caller.name());
     if user != caller.name() {
         caller.need_administrator()?;

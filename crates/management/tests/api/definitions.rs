@@ -192,6 +192,16 @@ async fn a_dry_run_says_what_an_import_would_change_and_changes_nothing() {
     let path = "/api/definitions/%2F?dry_run=true";
     let plan = broker.call_with("POST", path, login, &headers, text).await.json();
     assert_eq!((&plan["create_count"], &plan["refuse_count"]), (&1.into(), &0.into()));
+    // Who mistypes it does not want it to be done.
+    for mistyped in ["dryrun=true", "dry-run", "dry_run=yes", "dry_run=1"] {
+        let path = format!("/api/definitions/%2F?{mistyped}");
+        let refused = broker.call_with("POST", &path, login, &headers, text).await;
+        assert_eq!(refused.status, 400, "{mistyped}");
+    }
+    let path = "/api/definitions/%2F?dry_run";
+    let plan = broker.call_with("POST", path, login, &headers, text).await.json();
+    assert_eq!(plan["create_count"], 1);
+    assert_eq!(broker.get("/api/queues/%2F/new").await.status, 404);
 }
 
 #[tokio::test]

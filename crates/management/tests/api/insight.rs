@@ -126,6 +126,32 @@ async fn messages_are_moved_as_the_body_says() {
 }
 
 #[tokio::test]
+async fn what_a_request_does_not_know_is_refused_before_anything_is_done() {
+    let broker = with_orders().await;
+    let queue = "/api/queues/%2F/q";
+    let trial = json!({ "to": { "queue": "to" }, "dryrun": true });
+    let refused = post(&broker, &format!("{queue}/move"), trial).await;
+    assert_eq!(refused.status, 400);
+    let text =
+        "there is no member 'dryrun' here, only to, numbers, count, contains, header, dry_run";
+    assert_eq!(refused.refusal().1, text);
+    for (method, path) in [
+        ("DELETE", "contents?contains=order"),
+        ("DELETE", "contents?cont=1"),
+        ("DELETE", "contents?count=1&contains=order"),
+        ("GET", "messages?cont=order"),
+    ] {
+        let refused = broker.send(method, &format!("{queue}/{path}"), "").await;
+        assert_eq!(refused.status, 400, "{path}");
+    }
+    let route = post(&broker, "/api/exchanges/%2F/amq.topic/route", json!({ "routingkey": "a" }));
+    assert_eq!(route.await.status, 400);
+    assert_eq!(payloads(&broker.get(&format!("{queue}/messages?_=1")).await.json()).len(), 5);
+    let purged = broker.send("DELETE", &format!("{queue}/contents?count=1&_=1"), "").await;
+    assert_eq!(purged.json(), json!({ "purged": 1 }));
+}
+
+#[tokio::test]
 async fn a_route_is_told_step_by_step() {
     let broker = with_orders().await;
     let path = "/api/exchanges/%2F/amq.topic/route";

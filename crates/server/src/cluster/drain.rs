@@ -154,6 +154,11 @@ impl Front {
         tokio::spawn(Arc::clone(self).close_clients(pace, since));
     }
 
+    /// How many clients there are, if another node leads.
+    pub(super) fn clients_left(&self) -> Option<usize> {
+        matches!(self.serves(), Serves::There(_)).then(|| self.clients.count())
+    }
+
     async fn close_clients(self: Arc<Self>, pace: Pace, since: u64) {
         let (mut from, mut closed) = (0, 0);
         while self.clients.is_drained_since(since) {

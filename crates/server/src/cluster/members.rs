@@ -7,7 +7,7 @@ use super::questions::Question;
 use super::roster::Roster;
 use courser_cluster::transport::{About, DialError, Endpoint, Links, Node};
 use courser_cluster::{Change, Leadership, Member, NodeId, ProposeError, Status};
-use courser_management::{Cluster, ClusterError, ClusterNode, ClusterRole};
+use courser_management::{Cluster, ClusterError, ClusterNode, ClusterRole, Drained};
 use serde_json::{Value, json};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -273,7 +273,16 @@ impl Cluster for Members {
         let member = self.leading()?;
         let status = member.status();
         let node = match to {
-            Some(name) => self.named(&status, name)?.id,
+            Some(name) => {
+                let node = self.named(&status, name)?;
+                let wants = self.ask(&node, &Question::Lead)?;
+                if status.leader != Some(node.id) && wants != "true" {
+                    return Err(ClusterError::Refused(format!(
+                        "node '{name}' is drained or has no room on its disk, and would hand the lead on"
+                    )));
+                }
+                node.id
+            }
             None => (self.runtime.block_on(self.successor(&status)))
                 .ok_or_else(|| ClusterError::Unavailable("no other node could lead now".into()))?,
         };
@@ -319,6 +328,18 @@ impl Cluster for Members {
         }
         let answer = self.ask(&node, &Question::Drain(Pace { group, pause_ms }))?;
         serde_json::from_str(&answer).map_err(|error| ClusterError::Unavailable(error.to_string()))
+    }
+
+    fn drained(&self, name: &str) -> Result<Drained, ClusterError> {
+        let status = self.leading()?.status();
+        let node = self.named(&status, name)?;
+        let answer = self.ask(&node, &Question::Drained)?;
+        if answer.is_empty() {
+            return Ok(Drained { draining: false, clients: None });
+        }
+        let clients = serde_json::from_str(&answer);
+        let clients = clients.map_err(|error| ClusterError::Unavailable(error.to_string()))?;
+        Ok(Drained { draining: true, clients })
     }
 
     fn resume(&self, name: &str) -> Result<(), ClusterError> {

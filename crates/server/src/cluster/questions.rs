@@ -1,7 +1,6 @@
 //! What nodes ask each other, and answer.
 
 use super::drain::Pace;
-use super::front::Serves;
 use super::members::Members;
 use courser_cluster::Status;
 use courser_cluster::transport::{About, Formation, Node};
@@ -25,6 +24,9 @@ pub(super) enum Question {
     /// Take no new clients, and close the connections of those that are there. The answer is how many, if they are
     /// known.
     Drain(Pace),
+    /// How far is your drain? The answer is nothing if you are not drained, else how many clients are left, if they are
+    /// known.
+    Drained,
     /// Take clients again.
     Resume,
     /// Has your disk room for what comes? The answer is a bool.
@@ -52,9 +54,13 @@ impl Members {
             Ok(Question::Drain(pace)) => {
                 let front = self.front.upgrade().ok_or("this node ends")?;
                 front.drain(pace);
-                let is_known = matches!(front.serves(), Serves::There(_));
-                let count = is_known.then(|| front.clients.count());
-                serde_json::to_string(&count).map_err(|error| error.to_string())
+                serde_json::to_string(&front.clients_left()).map_err(|error| error.to_string())
+            }
+            Ok(Question::Drained) => {
+                let front = self.front.upgrade().ok_or("this node ends")?;
+                let left = front.clients.is_draining().then(|| front.clients_left());
+                left.map_or_else(|| Ok(String::new()), |left| serde_json::to_string(&left))
+                    .map_err(|error| error.to_string())
             }
             Ok(Question::Room) => Ok(self.has_room().to_string()),
             Ok(Question::Lead) => Ok(self.reluctance().is_none().to_string()),

@@ -71,6 +71,43 @@ async fn ctl_tells_how_many_clients_a_node_that_is_drained_still_has() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_drain_that_is_taken_back_is_not_begun_anew_by_who_waits_for_it() {
+    let three = Three::start().await;
+    let leader = three.wait_for_leader().await;
+    let to = (leader + 1) % 3;
+    let config = &three.configs[to];
+    let drain: [&[&str]; 3] = [
+        &["cluster", "drain", "a", "--group", "1", "--pause-ms", "5000"],
+        &["cluster", "drain", "b", "--group", "1", "--pause-ms", "5000"],
+        &["cluster", "drain", "c", "--group", "1", "--pause-ms", "5000"],
+    ];
+    let resume: [&[&str]; 3] =
+        [&["cluster", "resume", "a"], &["cluster", "resume", "b"], &["cluster", "resume", "c"]];
+    let transfer: [&[&str]; 3] = [
+        &["cluster", "transfer-leader", "a"],
+        &["cluster", "transfer-leader", "b"],
+        &["cluster", "transfer-leader", "c"],
+    ];
+    let mut connections = Vec::new();
+    for _ in 0..5 {
+        connections.push(connect(three.node(to)).await);
+    }
+    let (drained, resumed) = tokio::join!(ctl(config, drain[to]), async {
+        wait_until("it is drained", async || three.node(to).status()["draining"] == true).await;
+        // Nobody leads by order of an operator who would be cut off at once.
+        let unwanted = ctl(config, transfer[to]).await;
+        assert_eq!(unwanted.status.code(), Some(69), "{unwanted:?}");
+        assert!(text(&unwanted.stderr).contains("is drained"), "{unwanted:?}");
+        ctl(config, resume[to]).await
+    });
+    assert!(resumed.status.success(), "{resumed:?}");
+    assert_eq!(drained.status.code(), Some(69), "{drained:?}");
+    assert!(text(&drained.stderr).contains("is not drained any more"), "{drained:?}");
+    assert_eq!(three.node(to).status()["draining"], false);
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_node_without_which_there_is_no_majority_is_not_drained() {
     let mut three = Three::start().await;
     let leader = three.wait_for_leader().await;
