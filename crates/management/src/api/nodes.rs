@@ -77,6 +77,26 @@ const WITHOUT_MEANING: [&str; 11] = [
     "queue_index_write_count",
 ];
 
+/// What each broker on a node counts for itself, with the rates of these; everything else is of the process.
+pub(crate) const NODE_COUNTERS: [&str; 16] = [
+    "mem_used",
+    "proc_used",
+    "io_read_count",
+    "io_read_bytes",
+    "io_write_count",
+    "io_write_bytes",
+    "io_sync_count",
+    "msg_store_read_count",
+    "msg_store_write_count",
+    "connection_created",
+    "connection_closed",
+    "channel_created",
+    "channel_closed",
+    "queue_declared",
+    "queue_created",
+    "queue_deleted",
+];
+
 fn nodes(call: &Call) -> Outcome {
     let own = view(call)?;
     let Some(cluster) = &call.api.settings.cluster else { return Ok(Reply::json(&[own])) };

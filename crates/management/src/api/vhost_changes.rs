@@ -1,6 +1,7 @@
 //! Making, changing and deleting vhosts.
 
 use crate::call::{Call, Members, Outcome};
+use crate::groups::{self, HOME};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route, Verb};
@@ -120,12 +121,49 @@ fn put(call: &Call) -> Outcome {
     let name = call.text("vhost")?;
     let body = call.object()?;
     let said = Said::read(&body)?;
-    let is_new = call.admin().change_vhost(name, |settings| said.apply(settings))?;
+    let wanted = groups::wanted(&body)?;
+    let is_new = change_placed(call, name, wanted, |settings| said.apply(settings))?;
     let user = &call.caller()?.user;
     if is_new && user.is_kept() {
         call.admin().set_permission(&user.name, name, Permission::all())?;
     }
     Ok(Reply::put(is_new))
+}
+
+/// Changes a vhost, or makes it in a group. Returns whether it is new.
+///
+/// # Errors
+/// When it can't be in the group that is wanted.
+pub(crate) fn change_placed(
+    call: &Call,
+    name: &str,
+    wanted: Option<u16>,
+    change: impl FnOnce(&mut VhostSettings),
+) -> Result<bool, Refusal> {
+    let admin = call.admin();
+    let Some(groups) = &call.api.settings.groups else {
+        return match wanted.filter(|group| *group != HOME) {
+            None => Ok(admin.change_vhost(name, change)?),
+            Some(group) => Err(groups::no_group(group)),
+        };
+    };
+    // Nobody makes it meanwhile in another one.
+    let _placing = call.api.placing.lock();
+    if admin.vhost(name).is_some() {
+        let group = groups.group_of(name).unwrap_or(HOME);
+        return match wanted.filter(|wanted| *wanted != group) {
+            None => Ok(admin.change_vhost(name, change)?),
+            Some(wanted) => Err(Refusal::bad_request(format!(
+                "vhost '{name}' is in group {group}: `courser ctl cluster move` moves it to group {wanted}"
+            ))),
+        };
+    }
+    let group = groups::for_new(&**groups, &admin.vhosts(), wanted)?;
+    let made = admin.change_vhost(name, |settings| {
+        change(settings);
+        groups.place(name, settings, group);
+    });
+    Ok(made?)
 }
 
 fn delete(call: &Call) -> Outcome {

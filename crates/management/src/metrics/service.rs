@@ -7,8 +7,8 @@ use super::table::Page;
 use super::text::{CONTENT_TYPE, Text};
 use crate::http::answer::{empty, refusal};
 use crate::http::body::Outgoing;
-use crate::http::connection;
-use crate::http::long::Long;
+use crate::http::connection::{self, Limits};
+use crate::http::long::{Long, PIECE_TIMEOUT};
 use crate::http::places::Keeper;
 use crate::http::request::wants_gzip;
 use crate::refusal::Refusal;
@@ -42,7 +42,7 @@ impl Exporter {
             return;
         };
         let respond = |request| respond(Arc::clone(&self), peer, place.keeper(), request);
-        connection::serve(stream, peer, &place, stopping, respond).await;
+        connection::serve(stream, peer, Limits::USUAL, &place, stopping, respond).await;
     }
 
     async fn login(&self, headers: &HeaderMap, peer: SocketAddr) -> Result<(), Refusal> {
@@ -116,7 +116,7 @@ async fn scrape(
     if is_gzip {
         answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
-    *answer.body_mut() = if has_more { long.send(pages) } else { Outgoing::whole(long.take()) };
+    *answer.body_mut() = if has_more { long.send(pages, PIECE_TIMEOUT) } else { Outgoing::whole(long.take()) };
     answer
 }
 

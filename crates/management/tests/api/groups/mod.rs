@@ -1,0 +1,6 @@
+//! A cluster with several groups answers as one broker that has all of it.
+
+mod changes;
+mod lists;
+mod sums;
+mod support;
