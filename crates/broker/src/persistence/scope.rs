@@ -24,7 +24,8 @@ pub(crate) enum Scope {
 /// All kinds of definitions, in the order in which they are restored: what comes later needs what
 /// comes before. Vhosts come before what is in them and users before what they may do, policies before what follows them, bindings after
 /// what they bind.
-pub(crate) const RESTORED: [(u8, Scope); 12] = [
+pub(crate) const RESTORED: [(u8, Scope); 13] = [
+    (definition::CLUSTER_GROUP, Scope::Broker),
     (definition::PLACEMENT, Scope::Broker),
     (definition::VHOST, Scope::Broker),
     (definition::PARAMETER, Scope::Broker),
@@ -69,7 +70,7 @@ impl Kept {
     }
 
     /// The definitions whose keys begin with `kind`, without that.
-    fn of_kind(&self, kind: u8) -> Vec<(Vec<u8>, Vec<u8>)> {
+    pub fn of_kind(&self, kind: u8) -> Vec<(Vec<u8>, Vec<u8>)> {
         let all = self.0.lock();
         let of_kind = all.range(of_kind(kind));
         of_kind.map(|(key, value)| (key[1..].to_vec(), value.clone())).collect()
@@ -89,17 +90,20 @@ pub(crate) fn of_kind(kind: u8) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
 impl Broker {
     pub(crate) fn define_for_broker(&self, key: Vec<u8>, value: &[u8]) -> Result<Lsn, StoreError> {
         let home = self.home();
+        let mut defined = self.defined.lock();
         let _gate = home.gate.read();
         // Locked across the append, so that the log has the changes of a key in their order.
         let mut kept = self.kept.0.lock();
         let record = Record::Defined { key: &key, value };
         let lsn = home.store.append(&[record], Sync::Wanted, &mut Vec::new())?;
         kept.insert(key, value.to_vec());
+        *defined = home.store.end();
         Ok(lsn)
     }
 
     pub(crate) fn forget_for_broker(&self, key: &[u8]) -> Result<Option<Lsn>, StoreError> {
         let home = self.home();
+        let mut defined = self.defined.lock();
         let _gate = home.gate.read();
         let mut kept = self.kept.0.lock();
         if !kept.contains_key(key) {
@@ -107,6 +111,7 @@ impl Broker {
         }
         let lsn = home.store.append(&[Record::Forgotten { key }], Sync::Wanted, &mut Vec::new())?;
         kept.remove(key);
+        *defined = home.store.end();
         Ok(Some(lsn))
     }
 
