@@ -54,7 +54,6 @@ use groups::link::Links;
 use http::places::Places;
 use list::Sweeps;
 use login::Logins;
-use parking_lot::Mutex;
 use rates::Rates;
 use routes::Routes;
 use sessions::Sessions;
@@ -99,8 +98,6 @@ pub struct Api {
     pub(crate) inside: Arc<Places>,
     pub(crate) links: Links,
     pub(crate) gathers: Arc<Semaphore>,
-    /// Held while a new vhost gets its group.
-    pub(crate) placing: Mutex<()>,
     pub(crate) followers: Arc<Semaphore>,
     /// For logins at whoever issues tokens.
     pub(crate) exchanges: Semaphore,
@@ -126,7 +123,6 @@ impl Api {
             inside: Arc::default(),
             links: Links::default(),
             gathers: Arc::new(Semaphore::new(GATHERS_MAX)),
-            placing: Mutex::default(),
             followers: Arc::new(Semaphore::new(FOLLOWERS_MAX)),
             exchanges: Semaphore::new(EXCHANGES_MAX),
             bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
@@ -135,8 +131,7 @@ impl Api {
 
     /// Whether what is in a vhost is in this broker, as far as it is in any.
     pub(crate) fn is_here(&self, vhost: &str) -> bool {
-        let groups = self.settings.groups.as_ref();
-        groups.is_none_or(|groups| groups.group_of(vhost).is_none_or(|group| group == HOME))
+        self.admin.group_of(vhost).is_none_or(|group| group == self.admin.group())
     }
 
     pub(crate) fn now_ms(&self) -> u64 {

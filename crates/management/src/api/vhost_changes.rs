@@ -140,30 +140,16 @@ pub(crate) fn change_placed(
     wanted: Option<u16>,
     change: impl FnOnce(&mut VhostSettings),
 ) -> Result<bool, Refusal> {
-    let admin = call.admin();
-    let Some(groups) = &call.api.settings.groups else {
-        return match wanted.filter(|group| *group != HOME) {
-            None => Ok(admin.change_vhost(name, change)?),
-            Some(group) => Err(groups::no_group(group)),
-        };
-    };
-    // Nobody makes it meanwhile in another one.
-    let _placing = call.api.placing.lock();
-    if admin.vhost(name).is_some() {
-        let group = groups.group_of(name).unwrap_or(HOME);
-        return match wanted.filter(|wanted| *wanted != group) {
-            None => Ok(admin.change_vhost(name, change)?),
-            Some(wanted) => Err(Refusal::bad_request(format!(
-                "vhost '{name}' is in group {group}: `courser ctl cluster move` moves it to group {wanted}"
-            ))),
-        };
+    let others = call.api.settings.groups.as_ref().map(|groups| groups.others());
+    let groups = others.and_then(|others| others.last().copied()).unwrap_or(HOME) + 1;
+    if let Some(none) = wanted.filter(|wanted| *wanted >= groups) {
+        return Err(groups::no_group(none));
     }
-    let group = groups::for_new(&**groups, &admin.vhosts(), wanted)?;
-    let made = admin.change_vhost(name, |settings| {
+    let changed = call.admin().place_vhost(name, groups, |settings| {
         change(settings);
-        groups.place(name, settings, group);
+        settings.group = wanted.unwrap_or(settings.group);
     });
-    Ok(made?)
+    Ok(changed?)
 }
 
 fn delete(call: &Call) -> Outcome {

@@ -134,7 +134,7 @@ fn head(call: &Call, vhost: &VhostView, fields: &mut Fields) {
 
 fn all_limits(call: &Call) -> Outcome {
     let caller = call.caller()?;
-    let all = call.admin().vhosts().into_iter().filter(|one| call.is_here(&one.name));
+    let all = call.admin().vhosts().into_iter();
     list_limits(
         call,
         all.filter(|one| caller.is_monitor() || caller.may_enter(&one.name)).collect(),
@@ -156,7 +156,7 @@ fn list_limits(call: &Call, vhosts: Vec<VhostView>) -> Outcome {
     };
     let vhosts: Vec<VhostView> = vhosts.into_iter().filter(limited).collect();
     let named = Items::new(vhosts, |vhost| vhost.name.clone());
-    paged(call, named.placed(|vhost| Place::of(&vhost.name)), |(_, vhost), fields| {
+    paged(call, named, |(_, vhost), fields| {
         let mut value = Fields::default();
         value.put_some("max-connections", vhost.limits.connections_max);
         value.put_some("max-queues", vhost.limits.queues_max);

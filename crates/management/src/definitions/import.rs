@@ -6,7 +6,6 @@
 
 use crate::api::{Said, change_placed, vhost_limits};
 use crate::call::Call;
-use crate::groups::LIMITS;
 use crate::json::to_table;
 use crate::refusal::Refusal;
 use courser_auth::{PermissionRow, TopicPermissionRow, User, UserRow};
@@ -115,10 +114,6 @@ impl Import<'_> {
         if self.vhost.is_none() {
             self.each(document, "users", Self::user)?;
             self.each(document, "vhosts", Self::vhost)?;
-            // What home has split up for the groups.
-            if self.call.is_some_and(|call| call.inside.is_some()) {
-                self.each(document, LIMITS, Self::vhost_limits)?;
-            }
             self.each(document, "permissions", Self::permission)?;
         }
         self.each(document, "exchanges", Self::exchange)?;
@@ -189,16 +184,6 @@ impl Import<'_> {
         };
         self.done.vhosts += 1;
         Ok(())
-    }
-
-    fn vhost_limits(&mut self, row: &Value) -> Result<(), ImportError> {
-        let name = text(row, "name", "vhost")?;
-        self.known_vhost(name)?;
-        let mut limits = self.admin.vhost(name).map(|vhost| vhost.limits).unwrap_or_default();
-        vhost_limits::set(&mut limits, row.get("limits").unwrap_or(&Value::Null))
-            .map_err(|why| refused("vhost", name, why))?;
-        let set = self.admin.put_vhost(name, limits);
-        set.map(drop).map_err(|error| refused("vhost", name, error.explanation))
     }
 
     fn permission(&mut self, row: &Value) -> Result<(), ImportError> {

@@ -3,6 +3,7 @@
 use super::link::Question;
 use super::scopes::{self, Scope};
 use super::{Groups, HOME, events, imports, parts, rows};
+use crate::api::vhost_limits::COMPONENT;
 use crate::call::{Call, object};
 use crate::http::answer::{Answer, interrupted, refusal};
 use crate::http::body::Outgoing;
@@ -10,7 +11,7 @@ use crate::refusal::Refusal;
 use crate::routes::check_vhost;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, TRANSFER_ENCODING};
-use hyper::{Response, StatusCode};
+use hyper::{Method, Response, StatusCode};
 use std::sync::Arc;
 
 /// Answers a request, wherever that is done.
@@ -18,15 +19,16 @@ pub(crate) async fn answered(call: Call, answer: Answer) -> Response<Outgoing> {
     let Some(groups) = several(&call) else { return answer.to(call).await };
     let scope = scopes::of(&answer.route);
     let elsewhere = match scope {
-        Scope::Vhost => call.text("vhost").ok().and_then(|vhost| elsewhere(&*groups, vhost)),
-        Scope::VhostOfBody => vhost_of_body(&call).and_then(|vhost| elsewhere(&*groups, &vhost)),
+        Scope::Vhost => vhost_of_path(&call),
+        Scope::Parameter if !is_of_limits(&call) => vhost_of_path(&call),
+        Scope::VhostOfBody => vhost_of_body(&call).and_then(|vhost| elsewhere(&call, &vhost)),
         // A list of one vhost.
         Scope::Rows => {
             let vhost = call.vhost().ok().flatten();
-            match vhost.map(|vhost| (elsewhere(&*groups, vhost), vhost)) {
+            match vhost.map(|vhost| elsewhere(&call, vhost)) {
                 // Home has it, or nobody.
-                Some((None, _)) => return answer.to(call).await,
-                Some((group, _)) => group,
+                Some(None) => return answer.to(call).await,
+                Some(group) => group,
                 None => None,
             }
         }
@@ -38,16 +40,17 @@ pub(crate) async fn answered(call: Call, answer: Answer) -> Response<Outgoing> {
             Err(refused) => refusal(&refused),
         };
     }
+    let is_question = matches!(call.method, Method::GET | Method::HEAD);
     match scope {
         Scope::Home | Scope::Vhost | Scope::VhostOfBody => answer.to(call).await,
-        Scope::Shared => {
+        Scope::Shared | Scope::Parameter => {
             let done = answer.to(call).await;
-            if done.status().is_success() {
+            if done.status().is_success() && !is_question {
                 groups.changed().await;
             }
             done
         }
-        Scope::Rows => rows::answered(call, answer).await,
+        Scope::Rows | Scope::AllRows => rows::answered(call, answer).await,
         Scope::Parts(merge) => {
             let question = Question::of_part(&call);
             parts::answered(call, answer, question, merge).await
@@ -69,8 +72,17 @@ fn several(call: &Call) -> Option<Arc<dyn Groups>> {
 }
 
 /// The group of a vhost, if it is not home.
-fn elsewhere(groups: &dyn Groups, vhost: &str) -> Option<u16> {
-    groups.group_of(vhost).filter(|group| *group != HOME)
+fn elsewhere(call: &Call, vhost: &str) -> Option<u16> {
+    call.admin().group_of(vhost).filter(|group| *group != HOME)
+}
+
+fn vhost_of_path(call: &Call) -> Option<u16> {
+    elsewhere(call, call.text("vhost").ok()?)
+}
+
+/// Whether the parameter in the path stands for the limits of a vhost.
+fn is_of_limits(call: &Call) -> bool {
+    call.bytes("component") == COMPONENT.as_bytes()
 }
 
 fn vhost_of_body(call: &Call) -> Option<String> {

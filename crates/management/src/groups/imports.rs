@@ -5,6 +5,7 @@ use super::answer::{all, relayed};
 use super::documents::{IN_VHOSTS, merged};
 use super::link::Question;
 use super::{Groups, HOME, parts};
+use crate::api::vhost_limits::COMPONENT;
 use crate::api::{definitions_file, tell_plan};
 use crate::call::Call;
 use crate::definitions::ImportError;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 const SHARED: [&str; 5] =
     ["users", "vhosts", "permissions", "topic_permissions", "global_parameters"];
 
-/// The query by which a part of definitions goes to a group.
+/// Where a group takes its part of definitions.
 const PART: &str = "/api/definitions";
 
 /// Imports definitions, or says what that would change.
@@ -70,31 +71,21 @@ async fn imported(
     groups: &dyn Groups,
 ) -> Result<Response<Outgoing>, Refusal> {
     let mut document = read(definitions_file(call)?)?;
-    let shared = Value::Object(taken(&mut document, &SHARED));
-    // Limits are kept with what is in a vhost.
-    let (shared, limits) = without_limits(shared);
+    let shared = Value::Object(shared(&mut document));
     if let Some(refused) = sent(call, HOME, &shared).await? {
         return Ok(refused);
     }
     groups.changed().await;
-    let mut rows = by_group(document, groups);
-    for row in limits {
-        let group = row["name"].as_str().and_then(|name| groups.group_of(name)).unwrap_or(HOME);
-        push(&mut rows, group, LIMITS, row);
-    }
     let known = all(call);
-    for (group, document) in rows {
+    for (group, rows) in by_group(document, call) {
         if known.contains(&group)
-            && let Some(refused) = sent(call, group, &Value::Object(document)).await?
+            && let Some(refused) = sent(call, group, &Value::Object(rows)).await?
         {
             return Ok(refused);
         }
     }
     Ok(answer.hand_out_whole(Ok(Reply::done())))
 }
-
-/// The list of vhosts of which only the limits count.
-pub(crate) const LIMITS: &str = "vhost_limits";
 
 fn read(text: &[u8]) -> Result<Map<String, Value>, Refusal> {
     match serde_json::from_slice(text) {
@@ -103,42 +94,30 @@ fn read(text: &[u8]) -> Result<Map<String, Value>, Refusal> {
     }
 }
 
-/// Takes lists out of a document.
-fn taken(document: &mut Map<String, Value>, lists: &[&str]) -> Map<String, Value> {
-    let taken = lists.iter().filter_map(|list| document.remove_entry(*list));
-    taken.collect()
-}
-
-/// Definitions whose vhosts have no limits, and the rows of those that had some.
-fn without_limits(mut document: Value) -> (Value, Vec<Value>) {
-    let mut limits = Vec::new();
-    for vhost in document["vhosts"].as_array_mut().into_iter().flatten() {
-        let Value::Object(members) = vhost else { continue };
-        if let Some(given) = members.remove("limits") {
-            limits.push(serde_json::json!({ "name": members.get("name"), "limits": given }));
-        }
+/// Takes out of a document what home has: lists of its own, and the limits of vhosts among parameters.
+fn shared(document: &mut Map<String, Value>) -> Map<String, Value> {
+    let own = SHARED.iter().filter_map(|list| document.remove_entry(*list));
+    let mut shared: Map<String, Value> = own.collect();
+    if let Some(Value::Array(parameters)) = document.get_mut("parameters") {
+        let (limits, others) = std::mem::take(parameters)
+            .into_iter()
+            .partition(|row: &Value| row["component"].as_str() == Some(COMPONENT));
+        *parameters = others;
+        shared.insert("parameters".to_owned(), Value::Array(limits));
     }
-    if document["vhosts"].is_null()
-        && let Value::Object(members) = &mut document
-    {
-        members.remove("vhosts");
-    }
-    (document, limits)
+    shared
 }
 
 /// What is in vhosts, by the group of each. What is in none that there is goes to home, which says so.
-fn by_group(
-    document: Map<String, Value>,
-    groups: &dyn Groups,
-) -> BTreeMap<u16, Map<String, Value>> {
+fn by_group(document: Map<String, Value>, call: &Call) -> BTreeMap<u16, Map<String, Value>> {
     let mut by_group: BTreeMap<u16, Map<String, Value>> = BTreeMap::new();
     for (list, value) in document {
         match value {
             Value::Array(rows) if IN_VHOSTS.contains(&list.as_str()) => {
                 for row in rows {
                     let vhost = row["vhost"].as_str();
-                    let group = vhost.and_then(|vhost| groups.group_of(vhost)).unwrap_or(HOME);
-                    push(&mut by_group, group, &list, row);
+                    let group = vhost.and_then(|vhost| call.admin().group_of(vhost));
+                    push(&mut by_group, group.unwrap_or(HOME), &list, row);
                 }
             }
             // One that is no list is refused there as well.

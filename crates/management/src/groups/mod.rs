@@ -26,14 +26,11 @@ mod rows;
 mod scopes;
 mod sums;
 
-pub(crate) use imports::LIMITS;
 pub(crate) use sums::WEIGHT;
 
 use crate::RelayStream;
 use crate::refusal::Refusal;
-use courser_broker::admin::{VhostSettings, VhostView};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
 use std::io;
 use std::pin::Pin;
 
@@ -45,9 +42,6 @@ pub type Later<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// The groups of a cluster, as the node knows them on which home is. Nothing here blocks.
 pub trait Groups: Send + Sync {
-    /// The group that a vhost is in; none if there is no such vhost.
-    fn group_of(&self, vhost: &str) -> Option<u16>;
-
     /// The groups besides home, in their order.
     fn others(&self) -> Vec<u16>;
 
@@ -56,35 +50,6 @@ pub trait Groups: Send + Sync {
 
     /// Has the other groups get what was changed of what they have a copy of, and waits until they have it, for 2 s at most.
     fn changed(&self) -> Later<()>;
-
-    /// Says in the settings of a new vhost which group it is in.
-    fn place(&self, vhost: &str, settings: &mut VhostSettings, group: u16);
-}
-
-/// The group that a new vhost goes to: the one that is asked for, or the one with the fewest vhosts, of several the first.
-///
-/// # Errors
-/// When there is no such group.
-pub(crate) fn for_new(
-    groups: &dyn Groups,
-    vhosts: &[VhostView],
-    wanted: Option<u16>,
-) -> Result<u16, Refusal> {
-    let mut counts: BTreeMap<u16, usize> =
-        groups.others().into_iter().chain([HOME]).map(|group| (group, 0)).collect();
-    if let Some(wanted) = wanted {
-        return match counts.contains_key(&wanted) {
-            true => Ok(wanted),
-            false => Err(no_group(wanted)),
-        };
-    }
-    for group in vhosts.iter().filter_map(|vhost| groups.group_of(&vhost.name)) {
-        if let Some(count) = counts.get_mut(&group) {
-            *count += 1;
-        }
-    }
-    let fewest = counts.into_iter().min_by_key(|(group, count)| (*count, *group));
-    Ok(fewest.map_or(HOME, |(group, _)| group))
 }
 
 /// Refuses a group that there is not.

@@ -15,10 +15,14 @@ pub(super) enum Scope {
     Shared,
     /// The group of the vhost in the path.
     Vhost,
+    /// The same; where the parameter stands for the limits of the vhost, as [`Scope::Shared`].
+    Parameter,
     /// The group of the vhost that the body names.
     VhostOfBody,
-    /// All groups: rows of a list.
+    /// All groups: rows of a list. Of one vhost, if the header `x-vhost` says so.
     Rows,
+    /// The same, whatever that header says.
+    AllRows,
     /// All groups: what they answer is put together. Those that do not know what is asked for (404) are left out, unless all do not.
     Parts(Merge),
     /// The same, of all that there is: which columns are wanted is for home to look at.
@@ -31,7 +35,9 @@ pub(super) enum Scope {
     Import,
 }
 
-use Scope::{Events, Home, Import, Parts, Rows, Shared, VhostOfBody, WholeParts, Whoever};
+use Scope::{
+    AllRows, Events, Home, Import, Parameter, Parts, Rows, Shared, VhostOfBody, WholeParts, Whoever,
+};
 use Verb::{Delete, Get, Post, Put};
 
 /// Patterns, and who answers.
@@ -153,12 +159,15 @@ const SCOPES: &[(Verb, &str, Scope)] = &[
     (Get, "/api/cluster-name", Home),
     (Put, "/api/cluster-name", Shared),
     // Vhosts.
-    (Get, "/api/vhosts", Rows),
+    (Get, "/api/vhosts", AllRows),
     (Put, "/api/vhosts/{vhost}", Shared),
     (Delete, "/api/vhosts/{vhost}", Shared),
     (Post, "/api/vhosts/{vhost}/deletion/protection", Shared),
     (Delete, "/api/vhosts/{vhost}/deletion/protection", Shared),
-    (Get, "/api/vhost-limits", Rows),
+    (Get, "/api/vhost-limits", Home),
+    (Get, "/api/vhost-limits/{vhost}", Home),
+    (Put, "/api/vhost-limits/{vhost}/{name}", Shared),
+    (Delete, "/api/vhost-limits/{vhost}/{name}", Shared),
     // What is in them.
     (Get, "/api/queues", Rows),
     (Get, "/api/queues/detailed", Rows),
@@ -169,8 +178,11 @@ const SCOPES: &[(Verb, &str, Scope)] = &[
     (Get, "/api/operator-policies", Rows),
     (Get, "/api/parameters", Rows),
     (Get, "/api/parameters/{component}", Rows),
+    (Get, "/api/parameters/{component}/{vhost}/{name}", Parameter),
+    (Put, "/api/parameters/{component}/{vhost}/{name}", Parameter),
+    (Delete, "/api/parameters/{component}/{vhost}/{name}", Parameter),
     (Get, "/api/connections", Rows),
-    (Get, "/api/connections/username/{user}", Rows),
+    (Get, "/api/connections/username/{user}", AllRows),
     (Delete, "/api/connections/username/{user}", Parts(sums::done)),
     (Get, "/api/connections/{name}", Whoever),
     (Get, "/api/connections/{name}/channels", Whoever),

@@ -140,6 +140,14 @@ fn add_members(sum: &mut Map<String, Value>, more: &Map<String, Value>) {
             Some(known) => add(known, value),
         }
     }
+    // The mean of sums is theirs, whatever rounding has made of the parts.
+    if let Some(samples) = sum.get("samples").and_then(Value::as_array)
+        && sum.contains_key("avg")
+    {
+        let counts = samples.iter().filter_map(|sample| sample["sample"].as_f64());
+        let average = counts.sum::<f64>() / samples.len().max(1) as f64;
+        sum.insert("avg".to_owned(), average.into());
+    }
 }
 
 /// Samples are at multiples of the same step; one whose time the other has not is of a clock that is ahead.

@@ -2,7 +2,6 @@
 
 use super::support::World;
 use serde_json::{Value, json};
-use std::sync::atomic::Ordering;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_in_a_vhost_is_made_and_read_in_its_group() {
@@ -95,11 +94,11 @@ async fn a_new_vhost_goes_where_it_is_wanted_or_where_there_are_fewest() {
         async move { world.home("PUT", &path, &body).await }
     };
     assert_eq!(made("one", "{}").await.status, 201);
-    assert_eq!(world.known.vhosts.lock()["one"], 1);
+    assert_eq!(world.group_of("one"), Some(1));
     assert_eq!(made("two", "{}").await.status, 201);
-    assert_eq!(world.known.vhosts.lock()["two"], 2);
+    assert_eq!(world.group_of("two"), Some(2));
     assert_eq!(made("three", "{}").await.status, 201);
-    assert_eq!(world.known.vhosts.lock()["three"], 0);
+    assert_eq!(world.group_of("three"), Some(0));
     assert_eq!(made("two", r#"{"description":"x","group":2}"#).await.status, 204);
     let moved = made("two", r#"{"group":1}"#).await;
     assert_eq!(moved.status, 400);
@@ -190,15 +189,13 @@ async fn definitions_go_to_where_they_belong_and_come_back_as_one() {
     let json = [("content-type", "application/json")];
     let file = definitions().to_string();
     let planned = world.both_as("POST", "/api/definitions?dry_run=true", "guest", &json, &file).await;
-    assert_eq!(planned.json()["create_count"], 46, "{}", planned.json());
+    assert_eq!(planned.json()["create_count"], 48, "{}", planned.json());
     let done = world.both_as("POST", "/api/definitions", "guest", &json, &file).await;
     assert_eq!(done.status, 204);
-    let known = world.known.vhosts.lock().clone();
-    assert_ne!(known["new-1"], known["new-2"], "new vhosts are spread");
-    for (vhost, group) in &known {
-        if definitions()["vhosts"].as_array().is_some_and(|all| all.iter().any(|one| one["name"] == **vhost)) {
-            assert_eq!(world.admin_of(*group).vhost(vhost).map(|one| one.queues), Some(2), "{vhost}");
-        }
+    assert_ne!(world.group_of("new-1"), world.group_of("new-2"), "new vhosts are spread");
+    for vhost in ["a", "new-1", "b", "new-2", "new-3", "/"] {
+        let admin = world.admin_of(world.group_of(vhost).expect("it is there"));
+        assert_eq!(admin.vhost(vhost).map(|one| one.queues), Some(2), "{vhost}");
     }
     let planned = world.both_as("POST", "/api/definitions?dry_run=true", "guest", &json, &file).await;
     assert_eq!(planned.json()["create_count"], 0, "{}", planned.json());
@@ -239,7 +236,7 @@ async fn the_audit_log_of_home_has_what_was_passed_on() {
     assert_eq!(said(1), (json!("/api/queues/b/q"), json!(201)));
     assert_eq!(said(0), (json!("/api/queues/b/none"), json!(404)));
     assert_eq!(lines[0]["user"], "guest");
-    world.known.down.store(2, Ordering::Relaxed);
+    world.lose(2);
     world.home("PUT", "/api/queues/b/q", "{}").await;
     let lines = world.home("GET", "/api/audit?count=1", "").await.json();
     assert_eq!(lines[0]["status"], 503);

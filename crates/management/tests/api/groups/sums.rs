@@ -93,7 +93,7 @@ async fn what_needs_attention_is_what_one_broker_would_name() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_group_that_can_not_be_reached_is_named_and_nothing_is_shown_in_part() {
     let world = with_queues().await;
-    world.known.down.store(2, Ordering::Relaxed);
+    world.lose(2);
     for path in [
         "/api/queues",
         "/api/queues?page=1",
@@ -114,7 +114,7 @@ async fn a_group_that_can_not_be_reached_is_named_and_nothing_is_shown_in_part()
     for path in ["/api/queues/a/q", "/api/queues/%2F/q", "/api/users", "/api/whoami"] {
         assert_eq!(world.home("GET", path, "").await.status, 200, "{path}");
     }
-    world.known.down.store(0, Ordering::Relaxed);
+    world.lose(0);
     assert_eq!(world.home("GET", "/api/queues", "").await.status, 200);
 }
 

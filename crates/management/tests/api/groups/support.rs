@@ -4,7 +4,7 @@ use crate::support::{Answer, exchange_over};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use courser_auth::{Login, LoginRefused, PasswordHash, Permission, Tags, User};
-use courser_broker::admin::{Admin, ConnectionDetails, VhostSettings};
+use courser_broker::admin::{Admin, ConnectionDetails};
 use courser_broker::{Broker, Identity, Limits, Session};
 use courser_codec::ShortString;
 use courser_management::{
@@ -13,7 +13,6 @@ use courser_management::{
 use courser_store::{MemoryGauge, MemoryStore};
 use parking_lot::Mutex;
 use serde_json::Value;
-use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -28,21 +27,16 @@ pub const GROUPS: u16 = 3;
 
 /// The brokers of a cluster, as the node of home knows them.
 pub struct Known {
-    pub vhosts: Mutex<BTreeMap<String, u16>>,
     brokers: Vec<Arc<Broker>>,
     /// The APIs of the groups besides home.
     apis: OnceLock<Vec<Arc<Api>>>,
     /// The group that has no leader.
     pub down: AtomicU16,
     pub connections: AtomicUsize,
-    stop: watch::Sender<bool>,
+    stop: Mutex<watch::Sender<bool>>,
 }
 
 impl Groups for Known {
-    fn group_of(&self, vhost: &str) -> Option<u16> {
-        self.vhosts.lock().get(vhost).copied()
-    }
-
     fn others(&self) -> Vec<u16> {
         (1..GROUPS).collect()
     }
@@ -52,10 +46,11 @@ impl Groups for Known {
             return Box::pin(async { Err(io::ErrorKind::NotConnected.into()) });
         }
         self.connections.fetch_add(1, Ordering::Relaxed);
+        let stopping = self.stop.lock().subscribe();
         let apis = self.apis.get().expect("the groups are there");
         let (ours, theirs) = tokio::io::duplex(16 << 10);
         let api = Arc::clone(&apis[usize::from(group) - 1]);
-        tokio::spawn(api.serve_inside(theirs, self.stop.subscribe()));
+        tokio::spawn(api.serve_inside(theirs, stopping));
         Box::pin(async { Ok(Box::new(ours) as RelayStream) })
     }
 
@@ -63,53 +58,16 @@ impl Groups for Known {
         self.copy();
         Box::pin(async {})
     }
-
-    fn place(&self, vhost: &str, _: &mut VhostSettings, group: u16) {
-        self.vhosts.lock().insert(vhost.to_owned(), group);
-    }
 }
 
 impl Known {
     /// Gives the groups what they have a copy of.
     fn copy(&self) {
         let home = self.brokers[usize::from(HOME)].admin();
-        let there: HashSet<String> = home.vhosts().into_iter().map(|one| one.name).collect();
-        self.vhosts.lock().retain(|name, _| there.contains(name));
-        let vhosts = self.vhosts.lock().clone();
-        for (group, broker) in self.brokers.iter().enumerate().skip(1) {
-            let admin = broker.admin();
-            for vhost in admin.vhosts() {
-                if vhosts.get(&vhost.name).copied() != Some(group as u16) {
-                    admin.delete_vhost(&vhost.name).expect("it goes");
-                }
-            }
-            for view in home.vhosts() {
-                if vhosts.get(&view.name).copied() == Some(group as u16) {
-                    let changed = admin.change_vhost(&view.name, |settings| {
-                        settings.description = view.description.clone();
-                        settings.tags = view.tags.clone();
-                        settings.default_queue_type = view.default_queue_type.clone();
-                        settings.tracing = view.tracing;
-                        settings.protected = view.protected;
-                    });
-                    changed.expect("a vhost");
-                }
-            }
-            let accounts = home.accounts();
-            for user in admin.accounts().users(None) {
-                if accounts.user(&user.name).is_none() {
-                    admin.delete_user(&user.name).expect("it goes");
-                }
-            }
-            for user in accounts.users(None) {
-                admin.put_user(User::clone(user)).expect("a user");
-            }
-            for row in accounts.permission_rows() {
-                if admin.vhost(&row.vhost).is_some() {
-                    let set = admin.set_permission(&row.user, &row.vhost, row.permission());
-                    set.expect("a permission");
-                }
-            }
+        for group in 1..GROUPS {
+            let definitions = home.definitions_for(group).expect("definitions");
+            let admin = self.brokers[usize::from(group)].admin();
+            admin.adopt_definitions(&definitions).expect("they are taken");
         }
     }
 }
@@ -125,10 +83,10 @@ pub struct World {
     stop: watch::Sender<bool>,
 }
 
-fn broker() -> Arc<Broker> {
+fn broker(group: u16) -> Arc<Broker> {
     let gauge = Arc::new(MemoryGauge::default());
     let store = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
-    Broker::new(store, gauge, Limits::default(), 7)
+    Broker::of_group(group, store, gauge, Limits::default(), 7)
 }
 
 fn add_guest(admin: &Admin) {
@@ -185,18 +143,17 @@ impl World {
     pub async fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let now_ms = Arc::new(AtomicU64::new(1_000_000));
-        let brokers: Vec<Arc<Broker>> = (0..GROUPS).map(|_| broker()).collect();
-        let single_broker = broker();
+        let brokers: Vec<Arc<Broker>> = (0..GROUPS).map(broker).collect();
+        let single_broker = broker(HOME);
         for home in [&brokers[0], &single_broker] {
             add_guest(&home.admin());
         }
         let known = Arc::new(Known {
-            vhosts: Mutex::new([("/".to_owned(), HOME)].into()),
             brokers,
             apis: OnceLock::new(),
             down: AtomicU16::new(HOME),
             connections: AtomicUsize::new(0),
-            stop: watch::Sender::new(false),
+            stop: Mutex::new(watch::Sender::new(false)),
         });
         let others = known.brokers.iter().skip(1);
         let others = others.map(|broker| api(broker, &now_ms, None, None)).collect();
@@ -217,13 +174,25 @@ impl World {
         world
     }
 
+    /// The group of a vhost.
+    pub fn group_of(&self, vhost: &str) -> Option<u16> {
+        self.admin_of(HOME).group_of(vhost)
+    }
+
+    /// Has a group lose its leader, or all have theirs again.
+    pub fn lose(&self, group: u16) {
+        self.known.down.store(group, Ordering::Relaxed);
+        self.known.stop.lock().send_replace(true);
+        *self.known.stop.lock() = watch::Sender::new(false);
+    }
+
     pub fn admin_of(&self, group: u16) -> Admin {
         self.known.brokers[usize::from(group)].admin()
     }
 
     /// A client in a vhost, at the cluster and at the single broker.
     pub fn connect(&self, user: &str, vhost: &str, port: u16) -> [Session; 2] {
-        let group = self.known.group_of(vhost).expect("it is there");
+        let group = self.group_of(vhost).expect("it is there");
         let brokers = [&self.known.brokers[usize::from(group)], &self.single_broker];
         brokers.map(|broker| {
             let admission = broker.admit(user, vhost).expect("it may enter");
