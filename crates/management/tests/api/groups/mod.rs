@@ -2,5 +2,6 @@
 
 mod changes;
 mod lists;
+mod metrics;
 mod sums;
 mod support;

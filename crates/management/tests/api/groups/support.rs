@@ -10,10 +10,11 @@ use courser_codec::ShortString;
 use courser_management::{
     Api, Groups, HOME, Later, LoginCounts, NodeFacts, RelayStream, Settings, Web,
 };
-use courser_store::{MemoryGauge, MemoryStore};
+use courser_store::{Lsn, MemoryGauge, MemoryStore};
 use parking_lot::Mutex;
-use serde_json::Value;
-use std::io;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
@@ -33,6 +34,7 @@ pub struct Known {
     /// The group that has no leader.
     pub down: AtomicU16,
     pub connections: AtomicUsize,
+    version: AtomicU64,
     stop: Mutex<watch::Sender<bool>>,
 }
 
@@ -65,9 +67,11 @@ impl Known {
     fn copy(&self) {
         let home = self.brokers[usize::from(HOME)].admin();
         for group in 1..GROUPS {
-            let definitions = home.definitions_for(group).expect("definitions");
+            let mut definitions = home.definitions_of_group(group).expect("definitions");
+            // A store in memory has no log that grows.
+            definitions.version = Lsn(self.version.fetch_add(1, Ordering::Relaxed) + 1);
             let admin = self.brokers[usize::from(group)].admin();
-            admin.adopt_definitions(&definitions).expect("they are taken");
+            admin.adopt_definitions(definitions).expect("they are taken");
         }
     }
 }
@@ -89,11 +93,15 @@ fn broker(group: u16) -> Arc<Broker> {
     Broker::of_group(group, store, gauge, Limits::default(), 7)
 }
 
-fn add_guest(admin: &Admin) {
+fn guest() -> User {
     let hash = PasswordHash::quick(b"guest").expect("a hash");
     let mut user = User::new("guest", hash);
     user.tags = Tags::parse("administrator").expect("tags");
-    admin.put_user(user).expect("a user");
+    user
+}
+
+fn add_guest(admin: &Admin, guest: User) {
+    admin.put_user(guest).expect("a user");
     admin.set_permission("guest", "/", Permission::all()).expect("a permission");
 }
 
@@ -145,14 +153,16 @@ impl World {
         let now_ms = Arc::new(AtomicU64::new(1_000_000));
         let brokers: Vec<Arc<Broker>> = (0..GROUPS).map(broker).collect();
         let single_broker = broker(HOME);
+        let guest = guest();
         for home in [&brokers[0], &single_broker] {
-            add_guest(&home.admin());
+            add_guest(&home.admin(), guest.clone());
         }
         let known = Arc::new(Known {
             brokers,
             apis: OnceLock::new(),
             down: AtomicU16::new(HOME),
             connections: AtomicUsize::new(0),
+            version: AtomicU64::new(0),
             stop: Mutex::new(watch::Sender::new(false)),
         });
         let others = known.brokers.iter().skip(1);
@@ -172,6 +182,12 @@ impl World {
             assert_eq!(world.single("PUT", &path, "{}").await.status, 201, "{path}");
         }
         world
+    }
+
+    /// The APIs of all groups, home first.
+    pub fn apis(&self) -> Vec<Arc<Api>> {
+        let others = self.known.apis.get().expect("the groups are there");
+        std::iter::once(&self.home).chain(others).cloned().collect()
     }
 
     /// The group of a vhost.
@@ -234,12 +250,13 @@ impl World {
         let text = |answer: &Answer| String::from_utf8_lossy(&answer.body).into_owned();
         let what = format!("{method} {path} as {user}");
         assert_eq!(home.status, single.status, "{what}: {} / {}", text(&home), text(&single));
-        match (serde_json::from_slice::<Value>(&home.body), &single.body) {
-            (Ok(value), of_single) => {
-                let expected: Value = serde_json::from_slice(of_single).expect("JSON");
-                assert_eq!(same(value), same(expected), "{what}");
+        match (serde_json::from_slice(&unpacked(&home)), serde_json::from_slice(&unpacked(&single)))
+        {
+            (Ok(found), Ok(expected)) => {
+                let other = difference("", &same(found), &same(expected));
+                assert_eq!(other, None, "{what}: found, and expected");
             }
-            (Err(_), _) => assert_eq!(text(&home), text(&single), "{what}"),
+            _ => assert_eq!(text(&home), text(&single), "{what}"),
         }
         for name in ["content-type", "allow", "vary", "cache-control", "content-encoding"] {
             assert_eq!(home.headers.get(name), single.headers.get(name), "{name} of {what}");
@@ -287,6 +304,41 @@ impl World {
         let is_head = method == "HEAD";
         let asking = exchange_over(ours, request.into_bytes(), is_head);
         tokio::time::timeout(PATIENCE, asking).await.expect("an answer")
+    }
+}
+
+fn unpacked(answer: &Answer) -> Vec<u8> {
+    if answer.headers.get("content-encoding").map(String::as_str) != Some("gzip") {
+        return answer.body.clone();
+    }
+    let mut text = Vec::new();
+    flate2::read::GzDecoder::new(&answer.body[..]).read_to_end(&mut text).expect("it is packed");
+    text
+}
+
+/// Where two values are first not the same, and how.
+fn difference(at: &str, found: &Value, expected: &Value) -> Option<String> {
+    match (found, expected) {
+        (Value::Object(found), Value::Object(expected)) => {
+            let names: BTreeSet<&String> = found.keys().chain(expected.keys()).collect();
+            names.into_iter().find_map(|name| {
+                let of = |members: &Map<String, Value>| members.get(name).cloned();
+                match (of(found), of(expected)) {
+                    (Some(found), Some(expected)) => {
+                        difference(&format!("{at}.{name}"), &found, &expected)
+                    }
+                    (found, expected) => Some(format!("{at}.{name}: {found:?}, {expected:?}")),
+                }
+            })
+        }
+        (Value::Array(found), Value::Array(expected)) if found.len() == expected.len() => {
+            let mut both = found.iter().zip(expected).enumerate();
+            both.find_map(|(nth, (found, expected))| {
+                difference(&format!("{at}[{nth}]"), found, expected)
+            })
+        }
+        (found, expected) if found == expected => None,
+        (found, expected) => Some(format!("{at}: {found}, {expected}")),
     }
 }
 
