@@ -55,11 +55,13 @@ pub(crate) struct Service {
 /// # Errors
 /// What can't be had.
 pub(crate) fn prepare(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
-    // The broker of another group than home has the users and vhosts that home gives it.
     if broker.group() == 0 {
         // Before the users that a broker without any would make.
         definitions::load(&broker.admin(), &config.management)?;
         accounts::set_up(broker, config)?;
+    } else {
+        // It has the users and vhosts that home gives it.
+        accounts::set_up_in_group(broker, config)?;
     }
     set_up(broker, config)
 }
