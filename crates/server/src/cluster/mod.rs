@@ -6,6 +6,7 @@
 //! - [`answers`]: what it answers over HTTP when it does not lead.
 //! - [`drain`]: how it is made ready to be stopped.
 //! - [`figures`]: what it counts.
+//! - [`handshake`], [`watched`], [`replayed`]: a client that comes to one group and is served by another.
 //! - [`front`]: whoever comes to this node is served here, or passed on to the node that leads.
 //! - [`tunnel`]: what goes with a connection that is passed on.
 //! - [`incoming`]: what comes from other nodes.
@@ -22,15 +23,18 @@ mod copies;
 mod drain;
 mod figures;
 mod front;
+mod handshake;
 mod incoming;
 mod members;
 mod node;
 mod part;
 mod questions;
+mod replayed;
 mod roster;
 mod security;
 mod succession;
 mod tunnel;
+mod watched;
 
 pub(crate) use front::Front;
 pub use node::Node;
