@@ -186,3 +186,6 @@ fn method<'a>(frame: &Frame<'a>) -> Option<Method<'a>> {
     let is_method = frame.kind == FrameKind::Method && frame.channel == 0;
     is_method.then(|| Method::decode(frame.payload).ok())?
 }
+
+#[cfg(test)]
+mod tests;

@@ -268,3 +268,6 @@ impl<W: Send> AsyncWrite for Watched<W> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
