@@ -84,7 +84,7 @@ impl Broker {
 }
 
 impl Admin {
-    /// All vhosts, by name.
+    /// All vhosts, by name; at home those of other groups as well.
     pub fn vhosts(&self) -> Vec<VhostView> {
         self.all_vhosts().iter().map(|vhost| VhostView::of(vhost)).collect()
     }
@@ -229,11 +229,22 @@ impl Admin {
     fn chosen_vhosts(&self, name: Option<&str>) -> Result<Vec<Arc<Vhost>>, Fault> {
         match name {
             Some(name) => Ok(vec![self.known_vhost(name)?]),
-            None => Ok(self.all_vhosts()),
+            None => {
+                let mut vhosts = self.all_vhosts();
+                vhosts.retain(|vhost| self.broker.serves(vhost));
+                Ok(vhosts)
+            }
         }
     }
 
+    /// A vhost that is served here: of one that is in another group, only what is said of it is known.
     fn known_vhost(&self, name: &str) -> Result<Arc<Vhost>, Fault> {
+        let vhost = self.vhost_of_any_group(name)?;
+        self.broker.check_serves(&vhost)?;
+        Ok(vhost)
+    }
+
+    fn vhost_of_any_group(&self, name: &str) -> Result<Arc<Vhost>, Fault> {
         self.broker
             .vhost(name)
             .ok_or_else(|| Fault::not_found(format_args!("vhost '{name}' not found")))

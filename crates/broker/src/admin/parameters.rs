@@ -134,6 +134,7 @@ impl Admin {
     /// # Errors
     /// As [`Admin::set_parameter`].
     pub fn set_global_parameter(&self, name: &str, value: &str) -> Result<bool, Fault> {
+        self.broker.check_is_home("a global parameter")?;
         check_name("parameter", name)?;
         let key = definition::global_parameter_key(name);
         let is_new = self.keep_value(key, definition::GLOBAL_PARAMETER, value)?;
@@ -146,6 +147,7 @@ impl Admin {
     /// # Errors
     /// When that can't be kept.
     pub fn clear_global_parameter(&self, name: &str) -> Result<bool, Fault> {
+        self.broker.check_is_home("a global parameter")?;
         let key = definition::global_parameter_key(name);
         let cleared = self.broker.forget_for_broker(&key).map_err(store_fault)?.is_some();
         if cleared {

@@ -18,7 +18,8 @@
 //!        'b': nothing
 //!        's': u64 number of the shard that the vhost is on
 //!        'v': u64 most connections, u64 most queues; all bits set where there is no limit; flags byte,
-//!             default type of queues or nothing, description, tags (u16 length before each)
+//!             u16 group if a flag says that it is not 0, default type of queues or nothing,
+//!             description, tags (u16 length before each)
 //!        'a', 'g': the value as text
 //!        'p', 'o': i64 priority, byte of what it is for, u32 length of the pattern, pattern, definition
 //! ```
@@ -49,6 +50,8 @@ const PAUSED: u8 = 8;
 const INTERNAL: u8 = 2;
 const TRACING: u8 = 1;
 const PROTECTED: u8 = 2;
+/// The number of the group follows, which is not 0.
+const GROUPED: u8 = 4;
 /// A recent history is in the log under the number that follows. Without the flag it has none yet.
 const NUMBERED: u8 = 4;
 
@@ -166,7 +169,11 @@ pub(crate) fn vhost_value(settings: &VhostSettings) -> Vec<u8> {
     let limits = limits.iter().flat_map(|most| most.unwrap_or(u64::MAX).to_le_bytes());
     let mut value: Vec<u8> = limits.collect();
     let (tracing, protected) = (u8::from(settings.tracing), u8::from(settings.protected));
-    value.push((tracing * TRACING) | (protected * PROTECTED));
+    let grouped = u8::from(settings.group != 0);
+    value.push((tracing * TRACING) | (protected * PROTECTED) | (grouped * GROUPED));
+    if settings.group != 0 {
+        value.extend_from_slice(&settings.group.to_le_bytes());
+    }
     let default = settings.default_queue_type.as_deref().unwrap_or_default();
     let tags = settings.tags.iter().map(String::as_str);
     for text in [default, &settings.description].into_iter().chain(tags) {
@@ -249,6 +256,11 @@ fn parse_settings(value: &[u8]) -> Option<VhostSettings> {
     let limit = |bytes: &[u8; 8]| Some(u64::from_le_bytes(*bytes)).filter(|most| *most < u64::MAX);
     let limits = VhostLimits { connections_max: limit(connections), queues_max: limit(queues) };
     let (flags, mut rest) = value.split_first()?;
+    let mut group = 0;
+    if flags & GROUPED != 0 {
+        let (number, after) = rest.split_first_chunk::<2>()?;
+        (group, rest) = (u16::from_le_bytes(*number), after);
+    }
     let default_queue_type = Some(take_text(&mut rest)?).filter(|name| !name.is_empty());
     let description = take_text(&mut rest)?;
     let mut tags = Vec::new();
@@ -256,7 +268,7 @@ fn parse_settings(value: &[u8]) -> Option<VhostSettings> {
         tags.push(take_text(&mut rest)?);
     }
     let (tracing, protected) = (flags & TRACING != 0, flags & PROTECTED != 0);
-    Some(VhostSettings { limits, description, tags, default_queue_type, tracing, protected })
+    Some(VhostSettings { limits, description, tags, default_queue_type, tracing, protected, group })
 }
 
 /// Reads a definition; none if it is malformed.

@@ -76,7 +76,11 @@ impl Broker {
     /// # Errors
     /// When it is not what this version writes.
     pub fn restore(&self, recovered: Recovered) -> Result<usize, RestoreError> {
-        self.restore_shard(&self.home(), recovered)
+        let home = self.home();
+        let restored = self.restore_shard(&home, recovered)?;
+        // Nobody knows any more where in it the last change of a definition is.
+        *self.defined.lock() = home.store.end();
+        Ok(restored)
     }
 
     /// Takes back what was on a shard.

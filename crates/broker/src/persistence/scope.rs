@@ -89,17 +89,20 @@ pub(crate) fn of_kind(kind: u8) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
 impl Broker {
     pub(crate) fn define_for_broker(&self, key: Vec<u8>, value: &[u8]) -> Result<Lsn, StoreError> {
         let home = self.home();
+        let mut defined = self.defined.lock();
         let _gate = home.gate.read();
         // Locked across the append, so that the log has the changes of a key in their order.
         let mut kept = self.kept.0.lock();
         let record = Record::Defined { key: &key, value };
         let lsn = home.store.append(&[record], Sync::Wanted, &mut Vec::new())?;
         kept.insert(key, value.to_vec());
+        *defined = home.store.end();
         Ok(lsn)
     }
 
     pub(crate) fn forget_for_broker(&self, key: &[u8]) -> Result<Option<Lsn>, StoreError> {
         let home = self.home();
+        let mut defined = self.defined.lock();
         let _gate = home.gate.read();
         let mut kept = self.kept.0.lock();
         if !kept.contains_key(key) {
@@ -107,6 +110,7 @@ impl Broker {
         }
         let lsn = home.store.append(&[Record::Forgotten { key }], Sync::Wanted, &mut Vec::new())?;
         kept.remove(key);
+        *defined = home.store.end();
         Ok(Some(lsn))
     }
 
