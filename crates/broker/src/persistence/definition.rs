@@ -11,6 +11,7 @@
 //!          'a' parameter: component (u16 length, bytes), name
 //!          'g' global parameter: the name alone, without a vhost
 //!          's' placement: the vhost's name alone, without its length
+//!          'n' group of a cluster: its number (u16) alone
 //!          'u', 'r', 't': accounts, which have their own format (`courser_auth::Record`)
 //! value  'x': type byte, flags byte, u64 number for a delayed exchange and for a recent history that has
 //!             the flag for it, arguments
@@ -21,6 +22,7 @@
 //!             u16 group if a flag says that it is not 0, default type of queues or nothing,
 //!             description, tags (u16 length before each)
 //!        'a', 'g': the value as text
+//!        'n': what its nodes say of it
 //!        'p', 'o': i64 priority, byte of what it is for, u32 length of the pattern, pattern, definition
 //! ```
 
@@ -33,6 +35,8 @@ use courser_store::ShardId;
 
 /// Where a vhost is; see [`crate::persistence::scope`] for these.
 pub(crate) const PLACEMENT: u8 = b's';
+/// A group of the cluster that this broker is the home of.
+pub(crate) const CLUSTER_GROUP: u8 = b'n';
 /// What an operator has said of a vhost.
 pub(crate) const VHOST: u8 = b'v';
 /// What an operator keeps here for a part of the broker, or for a program beside it.

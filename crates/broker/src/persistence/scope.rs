@@ -24,7 +24,8 @@ pub(crate) enum Scope {
 /// All kinds of definitions, in the order in which they are restored: what comes later needs what
 /// comes before. Vhosts come before what is in them and users before what they may do, policies before what follows them, bindings after
 /// what they bind.
-pub(crate) const RESTORED: [(u8, Scope); 12] = [
+pub(crate) const RESTORED: [(u8, Scope); 13] = [
+    (definition::CLUSTER_GROUP, Scope::Broker),
     (definition::PLACEMENT, Scope::Broker),
     (definition::VHOST, Scope::Broker),
     (definition::PARAMETER, Scope::Broker),
@@ -69,7 +70,7 @@ impl Kept {
     }
 
     /// The definitions whose keys begin with `kind`, without that.
-    fn of_kind(&self, kind: u8) -> Vec<(Vec<u8>, Vec<u8>)> {
+    pub fn of_kind(&self, kind: u8) -> Vec<(Vec<u8>, Vec<u8>)> {
         let all = self.0.lock();
         let of_kind = all.range(of_kind(kind));
         of_kind.map(|(key, value)| (key[1..].to_vec(), value.clone())).collect()

@@ -4,6 +4,8 @@
 //! clients wait some seconds: an election takes no longer as long as there is a majority.
 
 use super::drain::Clients;
+use super::group::Group;
+use super::groups::Groups;
 use super::roster::Roster;
 use super::tunnel::{Note, SERVED, What};
 use crate::driver;
@@ -62,7 +64,7 @@ pub(crate) struct Front {
     pub(super) roster: Arc<Roster>,
     /// Those that are passed on.
     pub(super) clients: Clients,
-    serves: watch::Sender<Serves>,
+    pub(super) groups: Arc<Groups>,
     /// Answers requests over HTTP that this node does not serve itself.
     relay: OnceLock<Arc<Relay>>,
     metrics: OnceLock<Arc<Relay>>,
@@ -73,12 +75,12 @@ impl Front {
         endpoint: Arc<Endpoint>,
         roster: Arc<Roster>,
         places: Arc<Places>,
+        groups: Arc<Groups>,
     ) -> Arc<Self> {
-        let serves = watch::Sender::new(Serves::Nobody);
         let throttles = Arc::<Throttles>::default();
         let (relay, metrics) = (OnceLock::new(), OnceLock::new());
         let clients = Clients::default();
-        Arc::new(Front { places, throttles, endpoint, roster, clients, serves, relay, metrics })
+        Arc::new(Front { places, throttles, endpoint, roster, clients, groups, relay, metrics })
     }
 
     /// Says what answers over HTTP what is not passed on.
@@ -87,13 +89,9 @@ impl Front {
         let _ = self.metrics.set(metrics);
     }
 
-    /// Says who serves from now on.
-    pub(super) fn set_serves(&self, serves: Serves) {
-        self.serves.send_replace(serves);
-    }
-
+    /// Who serves what is in the home group, and whatever concerns all groups.
     pub(super) fn serves(&self) -> Serves {
-        self.serves.borrow().clone()
+        self.groups.home().serves()
     }
 
     /// Serves a client, or passes it on.
@@ -110,7 +108,7 @@ impl Front {
         }
         let note = Note::amqp(&peer, &name);
         let way = tokio::select! {
-            way = self.way(&note, AMQP_PATIENCE) => way,
+            way = self.way(self.groups.home(), &note, AMQP_PATIENCE) => way,
             _ = stopping.changed() => return,
         };
         match way {
@@ -125,7 +123,8 @@ impl Front {
                 if !place.keep() {
                     return;
                 }
-                let Some(client) = self.clients.enter(&name) else {
+                let home = self.groups.home();
+                let Some(client) = self.clients.enter(&name, home.number) else {
                     return self.say_refused(&peer, DRAINED);
                 };
                 let carrying = copy_bidirectional_with_sizes(
@@ -139,7 +138,7 @@ impl Front {
                         tracing::debug!(%peer, %error, "connection lost");
                     },
                     // It may be stopped, and never say so.
-                    () = self.serves_no_more(node) => {
+                    () = home.serves_no_more(node) => {
                         tracing::debug!(%peer, %node, "connection closed: the node does not lead any more");
                     }
                     () = client.ended() => {
@@ -154,7 +153,8 @@ impl Front {
     /// Waits until clients are to go to other nodes, as this one is drained, or until they may come again. While
     /// nobody leads, what was goes on.
     pub async fn turns_away(&self, wanted: bool) {
-        let (mut serves, mut draining) = (self.serves.subscribe(), self.clients.subscribe());
+        let (mut serves, mut draining) =
+            (self.groups.home().watch_serves(), self.clients.subscribe());
         loop {
             let is_drained = draining.borrow_and_update().is_some();
             let reached = match &*serves.borrow_and_update() {
@@ -235,7 +235,7 @@ impl Front {
 
     /// A connection to the HTTP API, wherever that is.
     async fn connect(&self, note: Note) -> io::Result<RelayStream> {
-        match self.way(&note, HTTP_PATIENCE).await {
+        match self.way(self.groups.home(), &note, HTTP_PATIENCE).await {
             None => {
                 Err(io::Error::new(io::ErrorKind::NotConnected, "no node of the cluster leads"))
             }
@@ -248,10 +248,10 @@ impl Front {
         }
     }
 
-    /// Finds who serves a client, for as long as it waits.
-    async fn way(&self, note: &Note, patience: Duration) -> Option<Way> {
+    /// Finds who serves a client of a group, for as long as it waits.
+    async fn way(&self, group: &Group, note: &Note, patience: Duration) -> Option<Way> {
         let until = Instant::now() + patience;
-        let mut serves = self.serves.subscribe();
+        let mut serves = group.watch_serves();
         let note = serde_json::to_string(note).ok()?;
         loop {
             let now = serves.borrow_and_update().clone();
@@ -291,17 +291,12 @@ impl Front {
         }
     }
 
-    /// Waits until a node does not lead any more.
-    async fn serves_no_more(&self, node: NodeId) {
-        let mut serves = self.serves.subscribe();
-        let is_other = |now: &Serves| !matches!(now, Serves::There(there) if *there == node);
-        // Without a sender, this node has ended.
-        let _ = serves.wait_for(is_other).await;
-    }
-
-    /// Serves a client that has come to another node, if this one leads.
+    /// Serves a client that has come to another node, if this one leads the group that it is for.
     pub(super) async fn serve_tunnel(self: Arc<Self>, note: Note, mut stream: Stream) {
-        let Serves::Here(service) = self.serves() else { return };
+        let Some(Serves::Here(service)) = self.groups.get(note.group).map(|group| group.serves())
+        else {
+            return;
+        };
         if stream.write_all(&[SERVED]).await.is_err() || stream.flush().await.is_err() {
             return;
         }

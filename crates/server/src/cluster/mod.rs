@@ -8,6 +8,8 @@
 //! - [`figures`]: what it counts.
 //! - [`handshake`], [`watched`], [`replayed`]: a client that comes to one group and is served by another.
 //! - [`front`]: whoever comes to this node is served here, or passed on to the node that leads.
+//! - [`group`], [`groups`]: the logs that the nodes have together, each with its leader.
+//! - [`founding`]: how groups come to be, and keep the members that the cluster has.
 //! - [`tunnel`]: what goes with a connection that is passed on.
 //! - [`incoming`]: what comes from other nodes.
 //! - [`copies`]: whole copies of the log, for a node that can't follow.
@@ -16,13 +18,17 @@
 //! - [`succession`]: who leads next.
 //! - [`roster`]: who and where the other nodes are.
 //! - [`security`]: TLS between nodes.
+//! - [`spread`]: which node leads which group.
 
 mod adopting;
 mod answers;
 mod copies;
 mod drain;
 mod figures;
+mod founding;
 mod front;
+mod group;
+mod groups;
 mod handshake;
 mod incoming;
 mod members;
@@ -32,15 +38,11 @@ mod questions;
 mod replayed;
 mod roster;
 mod security;
+mod spread;
 mod succession;
 mod tunnel;
 mod watched;
 
 pub(crate) use front::Front;
+pub(crate) use groups::GROUPS_MAX;
 pub use node::Node;
-
-use arc_swap::ArcSwapOption;
-use courser_cluster::Member;
-
-/// The group on this node, while there is one: it ends and begins anew where this node needs a copy of the log.
-type Slot = ArcSwapOption<Member>;

@@ -1,6 +1,7 @@
 //! Who leads next: a node that takes clients and whose disk has room, if there is one.
 
 use super::front::Serves;
+use super::group::Group;
 use super::members::Members;
 use super::node::Inner;
 use super::questions::Question;
@@ -66,13 +67,14 @@ fn next_leader(status: &Status, may: impl Fn(NodeId) -> bool) -> Option<NodeId> 
 
 impl Inner {
     /// If this node leads and another one should rather, has that one lead. To be called now and then.
-    pub(super) async fn step_back(&self, member: &Arc<Member>) {
-        if !matches!(self.front.serves(), Serves::Here(_)) {
+    pub(super) async fn step_back(&self, group: &Group, member: &Arc<Member>) {
+        if !matches!(group.serves(), Serves::Here(_)) {
             return;
         }
         let Some(why) = self.members.reluctance() else { return };
         let Some(next) = self.members.willing(&member.status()).await else { return };
-        tracing::warn!(to = self.members.name(next), "this node hands the lead over: {why}");
+        let (to, group) = (self.members.name(next), group.number.0);
+        tracing::warn!(to, group, "this node hands the lead over: {why}");
         let handing = Arc::clone(member);
         let handed = tokio::task::spawn_blocking(move || handing.transfer_to(next)).await;
         if let Ok(Err(error)) = handed {
