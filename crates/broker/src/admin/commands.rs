@@ -128,7 +128,9 @@ impl Admin {
                 "Refusing to delete virtual host '{name}' because it is protected from deletion"
             )));
         }
-        self.remove_vhost(&vhost)
+        self.remove_vhost(&vhost)?;
+        self.tell(EventKind::VhostDeleted, name, name);
+        Ok(())
     }
 
     /// Deletes a vhost, whatever is said of it.
@@ -151,7 +153,6 @@ impl Admin {
         let forgotten = self.broker.change_accounts(|all| Ok(all.forget_vhost(name)));
         forgotten.map_err(Fault::internal_error)?;
         self.forget_vhost(vhost)?;
-        self.tell(EventKind::VhostDeleted, name, name);
         self.broker.check_alarms();
         Ok(())
     }

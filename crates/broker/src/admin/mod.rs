@@ -13,6 +13,7 @@ mod connections;
 mod durable;
 mod exchanges;
 mod figures;
+mod group_definitions;
 mod groups;
 mod interventions;
 mod messages;
@@ -59,6 +60,7 @@ pub use crate::monitor::{
     Churn, ConnectionDetails, ConnectionState, EVENTS_MAX, Event, EventKind, Followed, Follower,
     TrafficCounts,
 };
+pub use crate::persistence::GroupDefinitions;
 pub use crate::policy::{ApplyTo, Policy, PolicyError, PolicyKind};
 pub use crate::queue::QueueStatus;
 pub use crate::stream::Start as StreamStart;

@@ -106,7 +106,7 @@ impl Admin {
     pub fn clear_parameter(&self, vhost: &str, component: &str, name: &str) -> Result<bool, Fault> {
         self.known_vhost(vhost)?;
         let key = definition::parameter_key(vhost, component, name);
-        let cleared = self.broker.forget_for_broker(&key).map_err(store_fault)?.is_some();
+        let cleared = self.broker.forget_for_broker(&key).map_err(store_fault)?;
         if cleared {
             self.tell_of_parameter(EventKind::ParameterCleared, vhost, name, component);
         }
@@ -149,7 +149,7 @@ impl Admin {
     pub fn clear_global_parameter(&self, name: &str) -> Result<bool, Fault> {
         self.broker.check_is_home("a global parameter")?;
         let key = definition::global_parameter_key(name);
-        let cleared = self.broker.forget_for_broker(&key).map_err(store_fault)?.is_some();
+        let cleared = self.broker.forget_for_broker(&key).map_err(store_fault)?;
         if cleared {
             self.tell_of_parameter(EventKind::ParameterCleared, "", name, "");
         }

@@ -7,6 +7,7 @@
 use super::Broker;
 use crate::fault::Fault;
 use crate::vhost::{Vhost, VhostSettings};
+use courser_store::Lsn;
 use std::fmt;
 use std::sync::Arc;
 
@@ -17,6 +18,11 @@ impl fmt::Display for InGroup<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "it is in group {} of the cluster", self.0.group())
     }
+}
+
+/// The number of a stay in a group that begins when the log of group 0 ends there.
+pub(super) fn stay_in(group: u16, end: Lsn) -> u64 {
+    if group == 0 { 0 } else { end.0 }
 }
 
 impl Broker {
@@ -68,8 +74,9 @@ impl Broker {
 
     /// Says that a vhost is in another group from now on.
     pub(crate) fn set_group(&self, vhost: &Arc<Vhost>, group: u16) -> Result<(), Fault> {
-        self.change_settings(vhost, |settings| {
+        self.change_settings(vhost, |settings, end| {
             settings.group = group;
+            settings.stay = stay_in(group, end);
             Ok(())
         })?;
         self.configure_vhost(vhost).map_err(Fault::precondition_failed)
@@ -81,7 +88,7 @@ impl Broker {
         vhost: &Arc<Vhost>,
         change: impl FnOnce(&mut VhostSettings),
     ) -> Result<(), Fault> {
-        self.change_settings(vhost, |settings| {
+        self.change_settings(vhost, |settings, _| {
             let group = settings.group;
             change(settings);
             if settings.group == group {
@@ -95,15 +102,17 @@ impl Broker {
         })
     }
 
-    fn change_settings(
+    /// Changes what is said of a vhost. `change` gets the end of the log as well.
+    pub(crate) fn change_settings(
         &self,
         vhost: &Arc<Vhost>,
-        change: impl FnOnce(&mut VhostSettings) -> Result<(), Fault>,
+        change: impl FnOnce(&mut VhostSettings, Lsn) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         let home = self.home();
         let mut defined = self.defined.lock();
         let _gate = home.gate.read();
-        vhost.change_settings(&home, change)?;
+        let end = home.store.end();
+        vhost.change_settings(&home, |settings| change(settings, end))?;
         *defined = home.store.end();
         Ok(())
     }

@@ -40,6 +40,8 @@ pub struct Broker {
     /// Held by whoever changes users, permissions, global parameters or what is said of vhosts, from the
     /// append to the effect. The end of the log behind the last such change.
     pub(crate) defined: Mutex<Lsn>,
+    /// Held by whoever adopts what is defined in group 0.
+    pub(crate) adopting: Mutex<()>,
     /// The policies that the configuration has for vhosts.
     pub(crate) configured: Mutex<Configured>,
     /// What is defined for the whole broker.
@@ -126,6 +128,7 @@ impl Broker {
             shards_write: Mutex::new(()),
             group,
             defined: Mutex::default(),
+            adopting: Mutex::default(),
             configured: Mutex::default(),
             kept: Kept::default(),
             limits,

@@ -1,6 +1,7 @@
 //! Making vhosts and changing what an operator has said of them.
 
 use super::Broker;
+use super::groups::stay_in;
 use crate::fault::Fault;
 use crate::vhost::{Vhost, VhostLimits, VhostSettings};
 use std::sync::Arc;
@@ -36,6 +37,7 @@ impl Broker {
         let group = self.group_with_fewest_vhosts(groups);
         let mut new = VhostSettings { group, ..VhostSettings::default() };
         change(&mut new);
+        new.stay = stay_in(new.group, self.home().store.end());
         let vhost = self.make_vhost(name, new)?;
         self.configure_vhost(&vhost).map_err(Fault::precondition_failed)?;
         Ok(vhost)

@@ -24,12 +24,13 @@ pub(crate) enum Scope {
 /// All kinds of definitions, in the order in which they are restored: what comes later needs what
 /// comes before. Vhosts come before what is in them and users before what they may do, policies before what follows them, bindings after
 /// what they bind.
-pub(crate) const RESTORED: [(u8, Scope); 13] = [
+pub(crate) const RESTORED: [(u8, Scope); 14] = [
     (definition::CLUSTER_GROUP, Scope::Broker),
     (definition::PLACEMENT, Scope::Broker),
     (definition::VHOST, Scope::Broker),
     (definition::PARAMETER, Scope::Broker),
     (definition::GLOBAL_PARAMETER, Scope::Broker),
+    (definition::ADOPTED, Scope::Broker),
     (record::USER, Scope::Broker),
     (record::PERMISSION, Scope::Broker),
     (record::TOPIC_PERMISSION, Scope::Broker),
@@ -101,18 +102,20 @@ impl Broker {
         Ok(lsn)
     }
 
-    pub(crate) fn forget_for_broker(&self, key: &[u8]) -> Result<Option<Lsn>, StoreError> {
+    /// Returns whether it was there.
+    pub(crate) fn forget_for_broker(&self, key: &[u8]) -> Result<bool, StoreError> {
         let home = self.home();
         let mut defined = self.defined.lock();
         let _gate = home.gate.read();
         let mut kept = self.kept.0.lock();
         if !kept.contains_key(key) {
-            return Ok(None);
+            return Ok(false);
         }
-        let lsn = home.store.append(&[Record::Forgotten { key }], Sync::Wanted, &mut Vec::new())?;
+        // Also on a full disk: it makes room.
+        home.store.settle(&[Record::Forgotten { key }], Sync::Wanted, &[])?;
         kept.remove(key);
         *defined = home.store.end();
-        Ok(Some(lsn))
+        Ok(true)
     }
 
     /// Calls `each` with the key and value of everything that is defined for the whole broker.

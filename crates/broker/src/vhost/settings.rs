@@ -34,6 +34,8 @@ pub struct VhostSettings {
     pub protected: bool,
     /// The group of a cluster that it is in, with all that is in it. Said when it is made.
     pub group: u16,
+    /// Tells its stay in a group other than 0 from any other there, also of a vhost that had its name.
+    pub(crate) stay: u64,
 }
 
 impl VhostSettings {

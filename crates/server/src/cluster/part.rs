@@ -300,7 +300,7 @@ impl Inner {
             let shards = opened_by.shards(term, Arc::clone(&gauge));
             let seed = getrandom::u64().map_err(StartError::Random)?;
             let limits = settings.broker_limits();
-            let (broker, storage) = storage::open_on(&shards, gauge, limits, seed, now_ms)?;
+            let (broker, storage) = storage::open_on(&shards, number, gauge, limits, seed, now_ms)?;
             service::prepare(&broker, &settings)?;
             Ok::<_, StartError>((broker, storage))
         });

@@ -62,6 +62,11 @@ impl WorldOnDisk {
         self.disk.set_capacity(self.disk.used_bytes());
     }
 
+    /// Gives it room again.
+    pub fn free_disk(&self) {
+        self.disk.set_capacity(u64::MAX);
+    }
+
     /// Has every write fail from now on, which the journal notices.
     pub fn break_disk(&self) {
         self.disk.kill();
