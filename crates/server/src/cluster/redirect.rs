@@ -196,3 +196,6 @@ pub(super) async fn serve_replayed(
     let Newcomer { peer, place, name } = client;
     driver::serve(Replayed::new(stream, said), peer, place, name, shared, stopping).await;
 }
+
+#[cfg(test)]
+mod tests;

@@ -41,7 +41,9 @@ impl Broker {
             loop {
                 let is_over = match machine.next(&mut rest, Instant::now()) {
                     Some(event) => {
-                        self.handle(&event).map_or((), |answer| answer(&mut machine));
+                        if let Some(answer) = self.handle(&event) {
+                            answer(&mut machine);
+                        }
                         false
                     }
                     None => true,
