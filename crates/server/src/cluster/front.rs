@@ -18,6 +18,7 @@ use courser_cluster::transport::{ByteStream, Endpoint, Purpose, Stream};
 use courser_management::{ClientTls, Relay, RelayStream};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional_with_sizes};
@@ -65,6 +66,8 @@ pub(crate) struct Front {
     /// Those that are passed on.
     pub(super) clients: Clients,
     pub(super) groups: Arc<Groups>,
+    /// The version of home's definitions that all groups are known to have.
+    pub(super) held_by_all: AtomicU64,
     /// Answers requests over HTTP that this node does not serve itself.
     relay: OnceLock<Arc<Relay>>,
     metrics: OnceLock<Arc<Relay>>,
@@ -79,8 +82,17 @@ impl Front {
     ) -> Arc<Self> {
         let throttles = Arc::<Throttles>::default();
         let (relay, metrics) = (OnceLock::new(), OnceLock::new());
-        let clients = Clients::default();
-        Arc::new(Front { places, throttles, endpoint, roster, clients, groups, relay, metrics })
+        Arc::new(Front {
+            places,
+            throttles,
+            endpoint,
+            roster,
+            clients: Clients::default(),
+            groups,
+            held_by_all: AtomicU64::new(0),
+            relay,
+            metrics,
+        })
     }
 
     /// Says what answers over HTTP what is not passed on.
