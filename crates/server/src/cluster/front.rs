@@ -129,7 +129,7 @@ impl Front {
         name: String,
         mut stopping: watch::Receiver<bool>,
     ) {
-        if self.clients.is_draining() && self.groups.are_led_elsewhere() {
+        if matches!(self.serves(), Serves::There(_)) && self.clients.is_draining() {
             return self.say_refused(&peer, DRAINED);
         }
         let (home, note) = (Arc::clone(self.groups.home()), Note::amqp(&peer, &name));

@@ -128,7 +128,7 @@ impl Three {
         found.expect("a leader")
     }
 
-    /// Has a group have a vhost, and home know it.
+    /// Has a vhost be in a group.
     async fn place(&self, vhost: &str, number: GroupNumber) {
         let (_, home) = self.leader(GroupNumber::HOME).await;
         let admin = home.shared.broker.admin();
@@ -139,11 +139,16 @@ impl Three {
             Some(_) => admin.set_vhost_group(vhost, number.0).expect("a vhost"),
         }
         let_guest_into(&home.shared.broker, vhost).expect("a permission");
-        if number != GroupNumber::HOME {
-            let (_, service) = self.leader(number).await;
-            service.shared.broker.admin().change_vhost(vhost, |_| {}).expect("a vhost");
-            let_guest_into(&service.shared.broker, vhost).expect("a permission");
-        }
+        admin.durable().await.expect("a log");
+        wait_until("the other group knows", async || {
+            let (_, service) = self.leader(ONE).await;
+            let definitions = admin.definitions_of_group(ONE.0).expect("a snapshot");
+            let broker = Arc::clone(&service.shared.broker);
+            let adopting = move || broker.admin().adopt_definitions(definitions).is_ok();
+            let adopted = tokio::task::spawn_blocking(adopting).await.expect("no panic");
+            adopted && service.shared.broker.vhost(vhost).is_some() == (number == ONE)
+        })
+        .await;
     }
 
     /// Has a node lead a group.
@@ -288,8 +293,6 @@ async fn a_vhost_that_has_moved_is_found_by_nodes_that_remember_where_it_was() {
         }
     }
     three.place("at-home", ONE).await;
-    let (_, one) = three.leader(ONE).await;
-    one.shared.broker.admin().delete_vhost("away").expect("a vhost");
     three.place("away", GroupNumber::HOME).await;
     for index in 0..3 {
         for (vhost, group) in [("at-home", ONE), ("away", GroupNumber::HOME)] {
