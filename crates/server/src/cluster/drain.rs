@@ -220,7 +220,7 @@ impl Front {
         Ok(())
     }
 
-    async fn ask(&self, node: NodeId, question: &Question) -> Result<String, DialError> {
+    pub(super) async fn ask(&self, node: NodeId, question: &Question) -> Result<String, DialError> {
         let unknown = || DialError::Refused("its address is not known".into());
         let address = self.roster.node(node).ok_or_else(unknown)?.address;
         let question = serde_json::to_string(question);

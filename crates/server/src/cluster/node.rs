@@ -40,7 +40,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Node {
     addresses: Addresses,
     certificates: Option<Arc<Certificates>>,
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
     running: JoinHandle<()>,
     _tasks: JoinSet<()>,
     stop: watch::Sender<bool>,
@@ -108,6 +108,7 @@ impl Node {
             acceptor: doors.acceptor.clone(),
             elsewhere,
             cluster: Some(Arc::clone(&members) as _),
+            front: Arc::downgrade(&front),
         };
         let inner = Inner {
             config: Mutex::new(config),
