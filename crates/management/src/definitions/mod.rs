@@ -8,3 +8,4 @@ pub(crate) use compare::compare;
 pub use export::IMPORTED_HASH;
 pub(crate) use export::{metadata, of_broker, of_vhost};
 pub use import::{ImportError, Imported, import};
+pub(crate) use import::import_into;

@@ -20,6 +20,7 @@ use courser_cluster::{GroupNumber, NodeId};
 use courser_management::{ClientTls, Relay, RelayStream};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::io::{
@@ -72,6 +73,8 @@ pub(crate) struct Front {
     pub(super) groups: Arc<Groups>,
     /// Which group vhosts are in.
     pub(super) whereabouts: Whereabouts,
+    /// The version of home's definitions that all groups are known to have.
+    pub(super) held_by_all: AtomicU64,
     /// Answers requests over HTTP that this node does not serve itself.
     relay: OnceLock<Arc<Relay>>,
     metrics: OnceLock<Arc<Relay>>,
@@ -95,6 +98,7 @@ impl Front {
             clients,
             groups,
             whereabouts,
+            held_by_all: AtomicU64::new(0),
             relay,
             metrics,
         })

@@ -155,6 +155,7 @@ impl Members {
         };
         let lags: BTreeMap<String, u64> = status.followers.iter().map(lag).collect();
         let (needed, there) = self.majority(&status);
+        let voters: Vec<String> = status.members.voters.iter().map(|id| self.name(*id)).collect();
         json!({
             "group": number,
             "state": if there < needed { "no majority" } else { "running" },
@@ -164,6 +165,7 @@ impl Members {
             "last": status.last,
             "uncommitted_bytes": status.uncommitted_bytes,
             "elections": status.elections,
+            "voters": voters,
             "lag_entries": lags,
         })
     }

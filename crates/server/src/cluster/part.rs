@@ -5,6 +5,7 @@ use super::front::Serves;
 use super::group::Group;
 use super::incoming::Outgoing;
 use super::node::Inner;
+use crate::config::Config;
 use crate::server::StartError;
 use crate::service::{self, Service};
 use crate::storage;
@@ -131,7 +132,11 @@ impl Inner {
 
     /// Serves while this node leads; returns when it needs a copy, which this other node offers, or with the reason why the
     /// group has ended.
-    async fn follow_lead(&self, group: &Group, member: &Arc<Member>) -> Result<NodeId, String> {
+    async fn follow_lead(
+        &self,
+        group: &Arc<Group>,
+        member: &Arc<Member>,
+    ) -> Result<NodeId, String> {
         let mut leadership = member.leadership();
         let mut serving = None;
         loop {
@@ -283,16 +288,27 @@ impl Inner {
         }
     }
 
+    /// The settings for the broker of one group. As this node may come to lead all of them, each has its share of the memory.
+    fn config_of_group(&self) -> Config {
+        let mut config = self.config();
+        let known = self.groups.all().len() as u64;
+        let groups = known.max(config.cluster.groups.into());
+        if groups > 1 {
+            config.limits.memory_high_bytes = config.broker_limits().memory_high_bytes / groups;
+        }
+        config
+    }
+
     /// Opens the broker on the group's log and serves, if this node still leads then.
     async fn promote(
         &self,
-        group: &Group,
+        group: &Arc<Group>,
         member: &Arc<Member>,
         term: u64,
     ) -> Result<bool, String> {
         let number = group.number.0;
         tracing::info!(term, group = number, "this node leads the group");
-        let (config, started) = (self.config(), Instant::now());
+        let (config, started) = (self.config_of_group(), Instant::now());
         let (opened_by, now_ms) = (Arc::clone(member), self.around.clock.now_ms());
         let settings = config.clone();
         let opening = self.blocking(move || {
@@ -308,6 +324,9 @@ impl Inner {
         let leads = || *member.leadership().borrow() == Leadership::Serving { term };
         let started_service = match opened {
             Ok((broker, storage)) if leads() => {
+                if !group.is_home() {
+                    self.front.adopt_at_first(group, &broker, leads).await;
+                }
                 Service::start(broker, storage, &config, &self.around).await
             }
             Ok(_) => return Ok(false),
@@ -317,6 +336,9 @@ impl Inner {
             Ok(service) => {
                 let elapsed_ms = started.elapsed().as_millis() as u64;
                 tracing::info!(term, group = number, elapsed_ms, "serving clients");
+                if !group.is_home() {
+                    self.front.follow_home(group, &service);
+                }
                 group.set_serves(Serves::Here(Arc::new(service)));
                 Ok(true)
             }

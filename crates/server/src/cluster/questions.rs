@@ -7,6 +7,7 @@ use super::whereabouts;
 use courser_cluster::transport::{About, Formation, Node};
 use courser_cluster::{GroupNumber, NodeId, Status};
 use courser_management::ClusterError;
+use courser_store::Lsn;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,6 +48,11 @@ pub(super) enum Question {
     HandOver { group: GroupNumber, to: NodeId },
     /// Which group is this vhost in? To be asked of who leads home. The answer is a number, or null if there is no such vhost.
     Where { vhost: String },
+    /// Which definitions of home has this group to adopt, which has adopted this version? To be asked of who leads home.
+    /// The answer is empty if there is nothing new.
+    Definitions { group: GroupNumber, have: u64 },
+    /// Have this group, which you lead, adopt this version of the definitions of home.
+    Adopt { group: GroupNumber, version: u64 },
     /// How much do the groups do that you lead? The answer is a list of [`Load`].
     Loads,
 }
@@ -56,7 +62,7 @@ const REMOVED: &str = "removed";
 
 impl Members {
     /// Answers another node.
-    pub fn answer(&self, from: &About, question: &str) -> Result<String, String> {
+    pub async fn answer(&self, from: &About, question: &str) -> Result<String, String> {
         match serde_json::from_str(question) {
             Err(error) => Err(format!("the question can't be read: {error}")),
             Ok(Question::Removed { since }) => {
@@ -96,6 +102,14 @@ impl Members {
                 };
                 let group = whereabouts::group_of(&service.shared.broker, &vhost);
                 serde_json::to_string(&group).map_err(|error| error.to_string())
+            }
+            Ok(Question::Definitions { group, have }) => {
+                let front = self.front.upgrade().ok_or("this node ends")?;
+                front.definitions_text(group, Lsn(have)).await
+            }
+            Ok(Question::Adopt { group, version }) => {
+                let front = self.front.upgrade().ok_or("this node ends")?;
+                front.wait_for_version(group, Lsn(version)).await.map(|()| String::new())
             }
             Ok(Question::Loads) => {
                 serde_json::to_string(&self.own_loads()).map_err(|error| error.to_string())
@@ -154,7 +168,7 @@ impl Members {
             |why: String| ClusterError::Unavailable(format!("node '{}': {why}", node.name));
         let text = serde_json::to_string(question).map_err(|error| failed(error.to_string()))?;
         if node.id == own.node {
-            return self.answer(&own, &text).map_err(failed);
+            return self.runtime.block_on(self.answer(&own, &text)).map_err(failed);
         }
         let asking = self.endpoint.ask(&node.address, &text);
         self.runtime.block_on(asking).map_err(|error| failed(error.to_string()))
