@@ -120,6 +120,7 @@ impl From<PolicyError> for Refusal {
         match error {
             PolicyError::NoVhost(_) => Refusal::missing("vhost_not_found"),
             PolicyError::Store(error) => Refusal::internal(error),
+            PolicyError::NotNow(fault) => fault.into(),
             error => Refusal::bad_request(format!("Validation failed\n\n{error}\n")),
         }
     }

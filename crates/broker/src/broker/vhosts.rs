@@ -24,6 +24,7 @@ impl Broker {
             vhost.change_settings(&self.home(), change)?;
             return Ok(vhost);
         }
+        let _no_arrival = self.arrivals.lock_out(name)?;
         // Nothing is made for what is refused.
         let mut new = VhostSettings::default();
         change(&mut new);

@@ -24,8 +24,9 @@ pub(crate) enum Scope {
 /// All kinds of definitions, in the order in which they are restored: what comes later needs what
 /// comes before. Vhosts come before what is in them and users before what they may do, policies before what follows them, bindings after
 /// what they bind.
-pub(crate) const RESTORED: [(u8, Scope); 12] = [
+pub(crate) const RESTORED: [(u8, Scope); 13] = [
     (definition::PLACEMENT, Scope::Broker),
+    (definition::ARRIVAL, Scope::Broker),
     (definition::VHOST, Scope::Broker),
     (definition::PARAMETER, Scope::Broker),
     (definition::GLOBAL_PARAMETER, Scope::Broker),
@@ -40,7 +41,7 @@ pub(crate) const RESTORED: [(u8, Scope); 12] = [
 ];
 
 /// Definitions of the whole broker that nothing else in it holds, by their keys: where vhosts are that
-/// are not on the home shard, and the limits of those that are not open.
+/// are not on the home shard, the limits of those that are not open, and which ones are being moved here.
 #[derive(Debug, Default)]
 pub(crate) struct Kept(Mutex<BTreeMap<Vec<u8>, Vec<u8>>>);
 
@@ -69,7 +70,7 @@ impl Kept {
     }
 
     /// The definitions whose keys begin with `kind`, without that.
-    fn of_kind(&self, kind: u8) -> Vec<(Vec<u8>, Vec<u8>)> {
+    pub fn of_kind(&self, kind: u8) -> Vec<(Vec<u8>, Vec<u8>)> {
         let all = self.0.lock();
         let of_kind = all.range(of_kind(kind));
         of_kind.map(|(key, value)| (key[1..].to_vec(), value.clone())).collect()
@@ -119,6 +120,24 @@ impl Broker {
                 each(&definition::vhost_key(&vhost.name), &definition::vhost_value(&settings));
             }
         }
+    }
+
+    /// Appends `records`, together with what ends the definition `key`, and ends it. Calls `then` before anybody else
+    /// can change one.
+    pub(crate) fn exchange_for_broker(
+        &self,
+        key: &[u8],
+        record: Record<'_>,
+        then: impl FnOnce(),
+    ) -> Result<(), StoreError> {
+        let home = self.home();
+        let _gate = home.gate.read();
+        let mut kept = self.kept.0.lock();
+        let records = [Record::Forgotten { key }, record];
+        home.store.append(&records, Sync::Wanted, &mut Vec::new())?;
+        kept.remove(key);
+        then();
+        Ok(())
     }
 
     /// Takes out a definition that is kept for somebody who is there again.

@@ -10,6 +10,7 @@ mod effective;
 mod keys;
 
 use crate::arguments::QueueType;
+use crate::fault::Fault;
 use courser_codec::FieldTable;
 use courser_store::StoreError;
 use regex::bytes::{Regex, RegexBuilder};
@@ -79,6 +80,8 @@ pub enum PolicyError {
     },
     /// It can't be kept.
     Store(StoreError),
+    /// Nothing can be changed in the vhost for now.
+    NotNow(Fault),
 }
 
 impl fmt::Display for PolicyError {
@@ -90,6 +93,7 @@ impl fmt::Display for PolicyError {
             }
             PolicyError::Invalid { key, why } => write!(f, "{key} {why}"),
             PolicyError::Store(error) => error.fmt(f),
+            PolicyError::NotNow(fault) => f.write_str(&fault.explanation),
         }
     }
 }

@@ -24,6 +24,7 @@ impl Broker {
     ) -> Result<(), PolicyError> {
         let vhost = self.vhost_or_error(vhost)?;
         policy.check(kind)?;
+        let _change = vhost.begin_change().map_err(PolicyError::NotNow)?;
         let key = definition::policy_key(&vhost.name, kind, &policy.name);
         let value = definition::policy_value(&policy);
         let record = Record::Defined { key: &key, value: &value };
@@ -43,6 +44,7 @@ impl Broker {
         name: &str,
     ) -> Result<bool, PolicyError> {
         let vhost = self.vhost_or_error(vhost)?;
+        let _change = vhost.begin_change().map_err(PolicyError::NotNow)?;
         let key = definition::policy_key(&vhost.name, kind, name);
         let mut cleared = false;
         self.change_policies(&vhost, |policies| {
@@ -76,8 +78,8 @@ impl Broker {
         Ok(())
     }
 
-    /// Changes the policies of a vhost, and lets everything in it follow.
-    fn change_policies(
+    /// Changes the policies of a vhost, and lets everything in it follow; if it stands still, then when it does not any more.
+    pub(crate) fn change_policies(
         &self,
         vhost: &Vhost,
         change: impl FnOnce(&mut Policies) -> Result<(), PolicyError>,
@@ -88,7 +90,9 @@ impl Broker {
             {
                 let _write = vhost.write.lock();
                 change(&mut vhost.policies.write())?;
-                vhost.follow_policies(&mut wakes);
+                if !vhost.is_still() {
+                    vhost.follow_policies(&mut wakes);
+                }
             }
             vhost.shard.post_dead_letters(&mut wakes);
         }
