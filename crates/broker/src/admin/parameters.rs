@@ -191,7 +191,7 @@ impl Broker {
         let prefix = definition::parameter_prefix(vhost);
         for (rest, _) in self.kept.beginning_with(&prefix) {
             let key = [prefix.as_slice(), rest.as_slice()].concat();
-            self.forget_for_broker(&key).map_err(store_fault)?;
+            self.let_go_for_broker(&key).map_err(store_fault)?;
         }
         Ok(())
     }

@@ -122,8 +122,18 @@ impl Broker {
         }
     }
 
-    /// Appends `records`, together with what ends the definition `key`, and ends it. Calls `then` before anybody else
-    /// can change one.
+    /// Forgets a definition, also where there is no room to say so: then the next checkpoint does it.
+    pub(crate) fn let_go_for_broker(&self, key: &[u8]) -> Result<(), StoreError> {
+        let home = self.home();
+        let _gate = home.gate.read();
+        let mut kept = self.kept.0.lock();
+        if kept.remove(key).is_some() {
+            home.store.settle(&[Record::Forgotten { key }], Sync::Wanted, &[])?;
+        }
+        Ok(())
+    }
+
+    /// Makes the definition of `record` in place of `key`, both at once. Calls `then` before anybody else can change one.
     pub(crate) fn exchange_for_broker(
         &self,
         key: &[u8],

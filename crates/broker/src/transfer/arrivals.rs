@@ -132,7 +132,7 @@ impl Broker {
         wakes.wake_all();
         emptied?;
         self.forget_parameters(name)?;
-        self.forget_for_broker(&definition::arrival_key(name)).map_err(store_fault)?;
+        self.let_go_for_broker(&definition::arrival_key(name)).map_err(store_fault)?;
         self.arrivals.remove(name);
         Ok(true)
     }

@@ -39,12 +39,26 @@ pub struct Export {
 enum Stage {
     Begin,
     Policies,
-    Exchanges(VecDeque<Arc<Exchange>>),
-    Queues(VecDeque<Arc<Queue>>),
+    Makes(VecDeque<Made>),
     Bindings(VecDeque<Arc<Exchange>>),
     Messages,
     Delayed,
     Done,
+}
+
+/// Something that has a number in the log.
+enum Made {
+    Exchange(Arc<Exchange>),
+    Queue(Arc<Queue>),
+}
+
+impl Made {
+    fn number(&self) -> u64 {
+        match self {
+            Made::Exchange(exchange) => exchange.id,
+            Made::Queue(queue) => queue.id,
+        }
+    }
 }
 
 /// Messages that wait for their time in an exchange.
@@ -201,22 +215,14 @@ impl Export {
                 for (key, value) in policies {
                     self.define(&key, &value)?;
                 }
-                let exchanges = vhost.exchanges().into_iter();
-                self.stage = Stage::Exchanges(exchanges.filter(|one| vhost.defines(one)).collect());
+                self.stage = Stage::Makes(makes(&vhost));
             }
-            Stage::Exchanges(left) => match left.pop_front() {
-                Some(exchange) => {
+            Stage::Makes(left) => match left.pop_front() {
+                Some(Made::Exchange(exchange)) => {
                     let key = definition::exchange_key(&vhost.name, &exchange.name);
                     self.define(&key, &definition::exchange_value(&exchange))?;
                 }
-                None => {
-                    let queues = vhost.queues().into_iter();
-                    let surviving = queues.filter(|queue| queue.settings.survives());
-                    self.stage = Stage::Queues(surviving.collect());
-                }
-            },
-            Stage::Queues(left) => match left.pop_front() {
-                Some(queue) => self.define_queue(&queue)?,
+                Some(Made::Queue(queue)) => self.define_queue(&queue)?,
                 None => self.stage = Stage::Bindings(vhost.exchanges().into()),
             },
             Stage::Bindings(left) => match left.pop_front() {
@@ -331,6 +337,16 @@ impl Export {
         self.totals.messages += 1;
         Ok(())
     }
+}
+
+/// The exchanges and queues that survive a restart, in the order of their numbers: they get new ones in this order, by
+/// which those go that are due at the same time.
+fn makes(vhost: &Vhost) -> VecDeque<Made> {
+    let exchanges = vhost.exchanges().into_iter().filter(|one| vhost.defines(one));
+    let queues = vhost.queues().into_iter().filter(|queue| queue.settings.survives());
+    let mut all: Vec<Made> = exchanges.map(Made::Exchange).chain(queues.map(Made::Queue)).collect();
+    all.sort_unstable_by_key(Made::number);
+    all.into()
 }
 
 fn no_longer_still(name: &str) -> Fault {

@@ -19,7 +19,7 @@
 //!            defined, stream, message and delayed; returned tells of the message before it, whose position is 0.
 //!            A count of 0 says that it has come back where that is not counted.
 //! ```
-//! Definitions come first, in the order of [`crate::persistence::scope::RESTORED`]. Integers are little-endian.
+//! Definitions come first: parameters, policies, exchanges and queues, bindings. Integers are little-endian.
 
 mod arrivals;
 mod batch;
