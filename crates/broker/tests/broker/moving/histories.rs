@@ -227,7 +227,7 @@ fn check(actions: &[Action], from_checkpoint: bool, restart: bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
     fn nobody_can_tell_the_brokers_apart(actions in prop::collection::vec(action(), 1..40)) {
