@@ -1,6 +1,6 @@
 //! The accounts of the broker: asked at `connection.open`, changed by an operator, kept in the log.
 
-use crate::broker::Broker;
+use crate::broker::{Broker, InGroup};
 use crate::fault::Fault;
 use crate::vhost::Admission;
 use courser_auth::{
@@ -18,6 +18,8 @@ pub enum AccountsError {
     Refused(AccountError),
     /// There is no vhost of this name.
     NoVhost(String),
+    /// They are changed at the broker of another group only.
+    NotHome(Fault),
     /// It can't be kept.
     Store(StoreError),
 }
@@ -27,6 +29,7 @@ impl fmt::Display for AccountsError {
         match self {
             AccountsError::Refused(error) => error.fmt(f),
             AccountsError::NoVhost(name) => write!(f, "vhost '{name}' does not exist"),
+            AccountsError::NotHome(fault) => f.write_str(&fault.explanation),
             AccountsError::Store(error) => write!(f, "the change can't be kept: {error}"),
         }
     }
@@ -68,6 +71,13 @@ impl Broker {
         let Some(found) = self.vhost(vhost) else {
             return Err(Fault::not_allowed(format_args!("vhost {vhost} not found")));
         };
+        if !self.serves(&found) {
+            return Err(Fault::not_allowed(format_args!(
+                "access to vhost '{vhost}' refused for user '{user}': vhost '{vhost}' is down at this \
+                 broker, as {}",
+                InGroup(&found)
+            )));
+        }
         let admission = found.admit(user)?;
         let limits = self.limits_of(user);
         let member = self.members.join(user, limits)?;
@@ -88,10 +98,15 @@ impl Broker {
     ) -> Result<Vec<AccountRecord>, AccountsError> {
         let shard = self.home();
         let changed = {
+            let mut defined = self.defined.lock();
             let _gate = shard.gate.read();
-            self.accounts.change(decide, |records| {
+            let changed = self.accounts.change(decide, |records| {
                 keep(&*shard.store, records).map_err(AccountsError::Store)
-            })?
+            })?;
+            if !changed.is_empty() {
+                *defined = shard.store.end();
+            }
+            changed
         };
         self.follow_accounts(&changed);
         Ok(changed)

@@ -17,6 +17,23 @@ impl fmt::Display for NodeId {
     }
 }
 
+/// Which of a cluster's groups: a log with the vhosts that are in it. Each has the same members, and elects its own leader.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct GroupNumber(pub u16);
+
+impl GroupNumber {
+    /// The group that every cluster has. It also has what concerns all of them: members, users, and where vhosts are.
+    pub const HOME: GroupNumber = GroupNumber(0);
+}
+
+impl fmt::Display for GroupNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// Which entry: two logs that have the same one are the same up to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EntryId {

@@ -22,7 +22,7 @@
 //!
 //! A node that can't follow any more is brought a whole copy: [`CopySource`], [`CopySink`].
 //!
-//! Not here: the placement of groups.
+//! Not here: which vhosts are in which group, and which node leads it.
 
 mod adopt;
 mod copy;
@@ -43,7 +43,7 @@ pub mod transport;
 pub use adopt::{AdoptError, adopt};
 pub use copy::{CopyError, CopySink, CopySource};
 pub use courser_journal::replica::Identity;
-pub use entry::{Entry, EntryId, EntryKind, NodeId};
+pub use entry::{Entry, EntryId, EntryKind, GroupNumber, NodeId};
 pub use error::{GroupError, ProposeError};
 pub use group::{Follower, Group};
 pub use journal::JournalLog;

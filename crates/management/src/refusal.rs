@@ -97,6 +97,7 @@ impl From<AccountsError> for Refusal {
         match error {
             AccountsError::Refused(AccountError::NoUser(_)) => Refusal::not_found(),
             AccountsError::Refused(error) => error.into(),
+            AccountsError::NotHome(fault) => fault.into(),
             AccountsError::NoVhost(_) => Refusal::bad_request("vhost_or_user_not_found"),
             AccountsError::Store(error) => Refusal::internal(error),
         }
@@ -118,6 +119,7 @@ impl From<AccountError> for Refusal {
 impl From<PolicyError> for Refusal {
     fn from(error: PolicyError) -> Self {
         match error {
+            PolicyError::NotServed(fault) => fault.into(),
             PolicyError::NoVhost(_) => Refusal::missing("vhost_not_found"),
             PolicyError::Store(error) => Refusal::internal(error),
             PolicyError::NotNow(fault) => fault.into(),

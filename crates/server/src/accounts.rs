@@ -14,13 +14,8 @@ pub(crate) const GUEST: &str = "guest";
 /// Sets the accounts up, and tells the log who there is and why.
 pub(crate) fn set_up(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
     let auth = &config.auth;
-    let accounts = broker.accounts();
-    let mut loopback_users: BTreeSet<String> = auth.loopback_users.iter().cloned().collect();
-    if !auth.names_a_user() && !auth.loopback_only {
-        loopback_users.remove(GUEST);
-    }
-    accounts.configure(Settings { loopback_users, hashing: auth.hashing() });
-    let kept = accounts.directory().user_count();
+    configure(broker, auth);
+    let kept = broker.accounts().directory().user_count();
     if auth.names_a_user() {
         if auth.user == GUEST && is_untouched_guest(broker) {
             // Nobody has set it: it is only what a broker without any user makes.
@@ -36,10 +31,33 @@ pub(crate) fn set_up(broker: &Arc<Broker>, config: &Config) -> Result<(), StartE
     Ok(())
 }
 
-fn add_file_user(broker: &Arc<Broker>, auth: &Auth) -> Result<(), StartError> {
+/// Sets the accounts of the broker of another group than home up. It adopts those of home, but for the user of the
+/// configuration file, which is in no log.
+pub(crate) fn set_up_in_group(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
+    configure(broker, &config.auth);
+    if config.auth.names_a_user() {
+        broker.add_file_user(file_user(&config.auth)?)?;
+    }
+    Ok(())
+}
+
+fn configure(broker: &Arc<Broker>, auth: &Auth) {
+    let mut loopback_users: BTreeSet<String> = auth.loopback_users.iter().cloned().collect();
+    if !auth.names_a_user() && !auth.loopback_only {
+        loopback_users.remove(GUEST);
+    }
+    broker.accounts().configure(Settings { loopback_users, hashing: auth.hashing() });
+}
+
+fn file_user(auth: &Auth) -> Result<User, StartError> {
     let mut user = User::new(&auth.user, PasswordHash::quick(auth.password.as_bytes())?);
     user.tags = Tags::administrator();
     user.loopback_only = auth.loopback_only;
+    Ok(user)
+}
+
+fn add_file_user(broker: &Arc<Broker>, auth: &Auth) -> Result<(), StartError> {
+    let user = file_user(auth)?;
     let from = if auth.loopback_only { "this machine only" } else { "everywhere" };
     let user_name = auth.user.as_str();
     if broker.add_file_user(user)? {

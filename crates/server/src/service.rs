@@ -5,6 +5,7 @@
 use crate::accounts;
 use crate::auth_http::HttpUsers;
 use crate::clock::Clock;
+use crate::cluster::Front;
 use crate::config::Config;
 use crate::definitions;
 use crate::doors::Addresses;
@@ -23,7 +24,7 @@ use crate::{management, metrics};
 use courser_broker::Broker;
 use courser_gateway::Gateway;
 use courser_management::{Api, Cluster, Exporter};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -37,6 +38,8 @@ pub(crate) struct Around {
     pub elsewhere: Elsewhere,
     /// The cluster that this is a node of.
     pub cluster: Option<Arc<dyn Cluster>>,
+    /// Where clients come to that node.
+    pub front: Weak<Front>,
 }
 
 /// A broker that serves. Dropping it ends it without ceremony.
@@ -55,9 +58,14 @@ pub(crate) struct Service {
 /// # Errors
 /// What can't be had.
 pub(crate) fn prepare(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
-    // Before the users that a broker without any would make.
-    definitions::load(&broker.admin(), &config.management)?;
-    accounts::set_up(broker, config)?;
+    if broker.group() == 0 {
+        // Before the users that a broker without any would make.
+        definitions::load(&broker.admin(), &config.management)?;
+        accounts::set_up(broker, config)?;
+    } else {
+        // It has the users and vhosts that home gives it.
+        accounts::set_up_in_group(broker, config)?;
+    }
     set_up(broker, config)
 }
 
@@ -127,6 +135,9 @@ impl Service {
 /// The first that can't be had.
 pub(crate) fn set_up(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
     let policies = config.all_policies()?;
+    if broker.group() != 0 {
+        return broker.configure_policies(policies).map_err(StartError::Policy);
+    }
     // Asked before anything is changed.
     config.check_vhosts_of_policies(|vhost| broker.vhost(vhost).is_some())?;
     for vhost in &config.vhosts {

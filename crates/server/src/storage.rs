@@ -53,12 +53,13 @@ pub(crate) fn open(
     let options = config.journal_options();
     let (disk, for_store) = (config.disk(), Arc::clone(&gauge));
     let all = JournalShards::new(&config.data_dir, options, disk, for_store, spill_bytes);
-    open_on(&all, gauge, limits, seed, now_ms)
+    open_on(&all, 0, gauge, limits, seed, now_ms)
 }
 
-/// A broker with everything that is in these shards, which report the memory that they use to `gauge`.
+/// The broker of a group with everything that is in these shards, which report the memory that they use to `gauge`.
 pub(crate) fn open_on(
     all: &dyn Shards,
+    group: u16,
     gauge: Arc<MemoryGauge>,
     limits: Limits,
     seed: u64,
@@ -66,7 +67,7 @@ pub(crate) fn open_on(
 ) -> Result<(Arc<Broker>, Storage), StartError> {
     let started = Instant::now();
     let home = open_shard(all, ShardId::HOME, Opening::MakeIfMissing)?;
-    let broker = Broker::new(home.shard.store(), gauge, limits, seed);
+    let broker = Broker::of_group(group, home.shard.store(), gauge, limits, seed);
     broker.set_time(now_ms);
     let messages = broker.restore(home.recovered)?;
     if !all.has_others() {

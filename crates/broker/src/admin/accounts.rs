@@ -125,6 +125,10 @@ impl Admin {
     /// # Errors
     /// If it can't be kept.
     pub fn keep_rehashed(&self, login: &Login) -> Result<(), AccountsError> {
+        if self.broker.group() != 0 {
+            // The log of group 0 has the users. It gets the stronger hash with a login there.
+            return Ok(());
+        }
         // The password stays what it was: nobody needs to hear of it.
         let kept = self
             .broker
@@ -136,6 +140,7 @@ impl Admin {
         &self,
         decide: impl FnOnce(&Directory) -> Result<Vec<Record>, AccountError>,
     ) -> Result<(), AccountsError> {
+        self.broker.check_is_home("a user or permission").map_err(AccountsError::NotHome)?;
         let mut before = None;
         let changed = self.broker.change_accounts(|all| {
             before = Some(self.accounts());

@@ -59,14 +59,28 @@ impl Admin {
 
     /// Makes a vhost, or finds it, and changes what is said of it: limits, description, tags, the
     /// default type of its queues, whether it is traced and whether it can be deleted. It survives a
-    /// restart. Returns whether it is new.
+    /// restart. Returns whether it is new; then it is in group 0, or in that which `change` says.
     ///
     /// # Errors
-    /// When it is just being deleted, its name is none, something that is said of it can't be meant, or
-    /// it can't be kept.
+    /// When it is just being deleted, its name is none, something that is said of it can't be meant, it
+    /// is in another group than `change` says, this is not the broker of group 0, or it can't be kept.
     pub fn change_vhost(
         &self,
         name: &str,
+        change: impl FnOnce(&mut VhostSettings),
+    ) -> Result<bool, Fault> {
+        self.place_vhost(name, 1, change)
+    }
+
+    /// The same in a cluster of `groups` groups: a new vhost is in the one with the fewest vhosts, unless
+    /// `change` says another.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn place_vhost(
+        &self,
+        name: &str,
+        groups: u16,
         change: impl FnOnce(&mut VhostSettings),
     ) -> Result<bool, Fault> {
         check_vhost_name(name)?;
@@ -74,10 +88,28 @@ impl Admin {
         if known.as_ref().is_some_and(|vhost| vhost.is_deleted()) {
             return Err(vhost_deleted(name));
         }
-        self.broker.change_vhost(name, change)?;
+        self.broker.change_vhost(name, groups, change)?;
         let kind = if known.is_some() { EventKind::VhostChanged } else { EventKind::VhostCreated };
         self.tell(kind, name, name);
         Ok(known.is_none())
+    }
+
+    /// Of the groups below `groups`, the one with the fewest vhosts; the lowest of several.
+    pub fn group_with_fewest_vhosts(&self, groups: u16) -> u16 {
+        self.broker.group_with_fewest_vhosts(groups)
+    }
+
+    /// Says that a vhost, which is not moved by that, is in another group from now on: this broker serves
+    /// it no more, or begins to. Whoever calls this has closed the connections in it.
+    ///
+    /// # Errors
+    /// When there is no such vhost, this is not the broker of group 0, or it can't be kept.
+    pub fn set_vhost_group(&self, name: &str, group: u16) -> Result<(), Fault> {
+        self.broker.check_is_home("the group of a vhost")?;
+        let vhost = self.vhost_of_any_group(name)?;
+        self.broker.set_group(&vhost, group)?;
+        self.tell(EventKind::VhostChanged, name, name);
+        Ok(())
     }
 
     /// Deletes a vhost with everything in it. Its clients are told (320), and what users may do in it
@@ -87,27 +119,26 @@ impl Admin {
     /// When there is no such vhost, it is protected from that (406) or just being deleted, or that can't
     /// be kept.
     pub fn delete_vhost(&self, name: &str) -> Result<(), Fault> {
-        let vhost = self.known_vhost(name)?;
+        self.broker.check_is_home("a vhost")?;
+        let vhost = self.vhost_of_any_group(name)?;
         if vhost.settings().is_some_and(|settings| settings.protected) {
             return Err(Fault::precondition_failed(format_args!(
                 "Refusing to delete virtual host '{name}' because it is protected from deletion"
             )));
         }
         self.remove_vhost(&vhost)?;
-        let forgotten = self.broker.change_accounts(|all| Ok(all.forget_vhost(name)));
-        forgotten.map_err(Fault::internal_error)?;
-        self.broker.hide_vhost(&vhost);
         self.tell(EventKind::VhostDeleted, name, name);
-        self.broker.check_alarms();
         Ok(())
     }
 
-    /// Removes everything in a vhost, and its definition.
+    /// Deletes a vhost, whatever is said of it.
     pub(super) fn remove_vhost(&self, vhost: &Arc<Vhost>) -> Result<(), Fault> {
-        let name = &*vhost.name;
+        let name = vhost.name.as_str();
         if !vhost.label.begin_deletion() {
             return Err(vhost_deleted(name));
         }
+        // It may just be moved here.
+        self.broker.forget_arrival(name)?;
         for outbox in self.broker.monitor.registry.snapshot().starting_at(0) {
             if Arc::ptr_eq(&outbox.connection.vhost, &vhost.label) {
                 outbox.fail_connection(vhost_deleted(name));
@@ -118,19 +149,29 @@ impl Admin {
         wakes.wake_all();
         emptied?;
         self.broker.forget_parameters(name)?;
-        self.forget_definition(vhost)
+        // Before the vhost: who makes one of this name gives permissions of its own.
+        let forgotten = self.broker.change_accounts(|all| Ok(all.forget_vhost(name)));
+        forgotten.map_err(Fault::internal_error)?;
+        self.broker.forget_for_broker(&definition::held_key(name)).map_err(store_fault)?;
+        self.forget_vhost(vhost)?;
+        self.broker.check_alarms();
+        Ok(())
     }
 
-    /// Has the log of the broker's definitions forget a vhost, and where it was.
-    fn forget_definition(&self, vhost: &Vhost) -> Result<(), Fault> {
+    /// Has the log of the broker's definitions forget a vhost, and where it was, and everybody else too.
+    fn forget_vhost(&self, vhost: &Arc<Vhost>) -> Result<(), Fault> {
         let (vhost_key, placement_key) =
             (definition::vhost_key(&vhost.name), definition::placement_key(&vhost.name));
         let home = self.broker.home();
         let both =
             [Record::Forgotten { key: &vhost_key }, Record::Forgotten { key: &placement_key }];
         let records = if vhost.shard().id == home.id { &both[..1] } else { &both };
+        let mut defined = self.broker.defined.lock();
         let _gate = home.gate.read();
-        home.store.settle(records, Sync::Wanted, &[]).map_err(store_fault)
+        home.store.settle(records, Sync::Wanted, &[]).map_err(store_fault)?;
+        self.broker.hide_vhost(vhost);
+        *defined = home.store.end();
+        Ok(())
     }
 
     /// Declares an exchange, which may be there already.

@@ -13,6 +13,8 @@ mod connections;
 mod durable;
 mod exchanges;
 mod figures;
+mod group_definitions;
+mod groups;
 mod interventions;
 mod messages;
 mod page;
@@ -34,6 +36,7 @@ pub use connections::{ConnectionView, DEFAULT_CLOSE_REASON};
 pub use durable::Durable;
 pub use exchanges::ExchangeView;
 pub use figures::{ChannelsView, ConnectionFigures, MemoryUses, QueueFigures};
+pub use groups::ClusterGroup;
 pub use messages::{GetMode, MESSAGES_MAX, MessageView};
 pub use page::{Listing, PAGE_MAX, Page, PageRequest, Start, View};
 pub use parameters::{CLUSTER_NAME, GlobalParameter, Parameter};
@@ -59,6 +62,7 @@ pub use crate::monitor::{
     Churn, ConnectionDetails, ConnectionState, EVENTS_MAX, Event, EventKind, Followed, Follower,
     TrafficCounts,
 };
+pub use crate::persistence::GroupDefinitions;
 pub use crate::policy::{ApplyTo, Policy, PolicyError, PolicyKind};
 pub use crate::queue::QueueStatus;
 pub use crate::stream::Start as StreamStart;
@@ -86,7 +90,7 @@ impl Broker {
 }
 
 impl Admin {
-    /// All vhosts, by name.
+    /// All vhosts, by name; at home those of other groups as well.
     pub fn vhosts(&self) -> Vec<VhostView> {
         self.all_vhosts().iter().map(|vhost| VhostView::of(vhost)).collect()
     }
@@ -231,11 +235,22 @@ impl Admin {
     fn chosen_vhosts(&self, name: Option<&str>) -> Result<Vec<Arc<Vhost>>, Fault> {
         match name {
             Some(name) => Ok(vec![self.known_vhost(name)?]),
-            None => Ok(self.all_vhosts()),
+            None => {
+                let mut vhosts = self.all_vhosts();
+                vhosts.retain(|vhost| self.broker.serves(vhost));
+                Ok(vhosts)
+            }
         }
     }
 
+    /// A vhost that is served here: of one that is in another group, only what is said of it is known.
     fn known_vhost(&self, name: &str) -> Result<Arc<Vhost>, Fault> {
+        let vhost = self.vhost_of_any_group(name)?;
+        self.broker.check_serves(&vhost)?;
+        Ok(vhost)
+    }
+
+    fn vhost_of_any_group(&self, name: &str) -> Result<Arc<Vhost>, Fault> {
         self.broker
             .vhost(name)
             .ok_or_else(|| Fault::not_found(format_args!("vhost '{name}' not found")))

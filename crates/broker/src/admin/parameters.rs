@@ -107,7 +107,7 @@ impl Admin {
     pub fn clear_parameter(&self, vhost: &str, component: &str, name: &str) -> Result<bool, Fault> {
         let _change = self.known_vhost(vhost)?.begin_change()?;
         let key = definition::parameter_key(vhost, component, name);
-        let cleared = self.broker.forget_for_broker(&key).map_err(store_fault)?.is_some();
+        let cleared = self.broker.forget_for_broker(&key).map_err(store_fault)?;
         if cleared {
             self.tell_of_parameter(EventKind::ParameterCleared, vhost, name, component);
         }
@@ -135,6 +135,7 @@ impl Admin {
     /// # Errors
     /// As [`Admin::set_parameter`].
     pub fn set_global_parameter(&self, name: &str, value: &str) -> Result<bool, Fault> {
+        self.broker.check_is_home("a global parameter")?;
         check_name("parameter", name)?;
         let key = definition::global_parameter_key(name);
         let is_new = self.keep_value(key, definition::GLOBAL_PARAMETER, value)?;
@@ -147,8 +148,9 @@ impl Admin {
     /// # Errors
     /// When that can't be kept.
     pub fn clear_global_parameter(&self, name: &str) -> Result<bool, Fault> {
+        self.broker.check_is_home("a global parameter")?;
         let key = definition::global_parameter_key(name);
-        let cleared = self.broker.forget_for_broker(&key).map_err(store_fault)?.is_some();
+        let cleared = self.broker.forget_for_broker(&key).map_err(store_fault)?;
         if cleared {
             self.tell_of_parameter(EventKind::ParameterCleared, "", name, "");
         }
@@ -191,7 +193,7 @@ impl Broker {
         let prefix = definition::parameter_prefix(vhost);
         for (rest, _) in self.kept.beginning_with(&prefix) {
             let key = [prefix.as_slice(), rest.as_slice()].concat();
-            self.let_go_for_broker(&key).map_err(store_fault)?;
+            self.forget_for_broker(&key).map_err(store_fault)?;
         }
         Ok(())
     }

@@ -12,8 +12,8 @@ pub use crate::transfer::{Arrival, Export, Import, LeftBehind};
 
 impl Admin {
     /// Has a vhost stand still: its clients are told to go (320), nobody gets in, nothing in it is changed
-    /// and nothing comes of its timers; what is there can be looked at. A restart ends that. Returns how many
-    /// connections and requests are still in it: to be called again until there are none.
+    /// and nothing comes of its timers; what is there can be looked at. A restart ends that, unless [`Export::hold`]
+    /// was called. Returns how many connections and requests are still in it: to be called again until there are none.
     ///
     /// # Errors
     /// When there is no such vhost, or it is just being deleted.
@@ -34,9 +34,9 @@ impl Admin {
     /// Lets a vhost go on. Returns whether it stood still.
     ///
     /// # Errors
-    /// When there is no such vhost.
+    /// When there is no such vhost, or that can't be kept.
     pub fn start_vhost(&self, name: &str) -> Result<bool, Fault> {
-        Ok(self.broker.start_vhost(&*self.known_vhost(name)?))
+        self.broker.start_vhost(&*self.known_vhost(name)?)
     }
 
     /// Begins to read out a vhost that stands still.
@@ -61,13 +61,23 @@ impl Admin {
         self.broker.arriving()
     }
 
-    /// Lets clients into a vhost that has arrived as a whole. It survives a restart.
+    /// The vhosts that stand still also after a restart, by name.
+    pub fn held_vhosts(&self) -> Vec<String> {
+        self.broker.held()
+    }
+
+    /// Lets clients into a vhost that has arrived as a whole, which is in this group from now on. It survives
+    /// a restart. The broker of another group than 0 does that when it adopts that the vhost is here.
     ///
     /// # Errors
-    /// When it is not arriving, or not as a whole, or that can't be kept.
+    /// When this is not the broker of group 0, the vhost is not arriving, or not as a whole, or that can't be
+    /// kept.
     pub fn accept_vhost(&self, name: &str) -> Result<(), Fault> {
-        self.broker.accept_arrival(name)?;
-        self.tell(EventKind::VhostCreated, name, name);
+        self.broker.check_is_home("where a vhost is")?;
+        let known = self.broker.vhost(name).and_then(|vhost| vhost.settings());
+        let settings = known.map(|settings| VhostSettings { group: 0, stay: 0, ..settings });
+        self.broker.accept_arrival(name, settings)?;
+        self.tell(EventKind::VhostChanged, name, name);
         Ok(())
     }
 
@@ -76,28 +86,24 @@ impl Admin {
     ///
     /// # Errors
     /// When that can't be kept.
-    pub fn forget_vhost(&self, name: &str) -> Result<bool, Fault> {
+    pub fn forget_arrival(&self, name: &str) -> Result<bool, Fault> {
         let forgotten = self.broker.forget_arrival(name)?;
         self.broker.check_alarms();
         Ok(forgotten)
     }
 
-    /// Deletes a vhost that stands still, as it is elsewhere now: also one that is protected from
-    /// that, and what users may do in it stays.
+    /// Removes everything from a vhost that was in group 0 and is in another now. The broker of another group
+    /// does that when it adopts that the vhost is elsewhere.
     ///
     /// # Errors
-    /// When there is no such vhost, it does not stand still, or that can't be kept.
-    pub fn drop_moved_vhost(&self, name: &str) -> Result<(), Fault> {
-        let vhost = self.known_vhost(name)?;
-        if !vhost.is_still() {
+    /// When there is no such vhost, it is still here, or that can't be kept.
+    pub fn clear_moved_vhost(&self, name: &str) -> Result<(), Fault> {
+        let vhost = self.vhost_of_any_group(name)?;
+        if self.broker.serves(&vhost) {
             return Err(Fault::precondition_failed(format_args!(
-                "vhost '{name}' does not stand still, so it may have changed since it was moved"
+                "vhost '{name}' is in this group: what is in it stays"
             )));
         }
-        self.remove_vhost(&vhost)?;
-        self.broker.hide_vhost(&vhost);
-        self.tell(EventKind::VhostDeleted, name, name);
-        self.broker.check_alarms();
-        Ok(())
+        self.broker.clear_moved(&vhost)
     }
 }

@@ -1,7 +1,7 @@
 //! Vhosts as an operator sees them.
 
 use crate::counts::MessageCounts;
-use crate::vhost::{Vhost, VhostLimits, VhostSettings};
+use crate::vhost::{Vhost, VhostLimits};
 use std::sync::Arc;
 
 /// A vhost.
@@ -21,6 +21,8 @@ pub struct VhostView {
     pub tracing: bool,
     /// It can't be deleted.
     pub protected: bool,
+    /// The group of a cluster that it is in. Where another one is served, the counts below are 0.
+    pub group: u16,
     /// Connections that are open in it.
     pub connections: u64,
     /// How many queues it has.
@@ -46,16 +48,16 @@ pub struct MessageTotals {
 
 impl VhostView {
     pub(super) fn of(vhost: &Vhost) -> Self {
-        let VhostSettings { limits, description, tags, default_queue_type, tracing, protected } =
-            vhost.settings().unwrap_or_default();
+        let settings = vhost.settings().unwrap_or_default();
         VhostView {
             name: vhost.name.clone(),
-            limits,
-            description,
-            tags,
-            default_queue_type,
-            tracing,
-            protected,
+            limits: settings.limits,
+            description: settings.description,
+            tags: settings.tags,
+            default_queue_type: settings.default_queue_type,
+            tracing: settings.tracing,
+            protected: settings.protected,
+            group: settings.group,
             connections: vhost.connections(),
             queues: vhost.ordered_queues().len(),
             exchanges: vhost.ordered_exchanges().len(),

@@ -1,8 +1,10 @@
 //! What all connections share: the vhosts, the store and the memory alarm.
 
+mod groups;
 mod shards;
 mod vhosts;
 
+pub(crate) use groups::InGroup;
 pub use shards::ShardFault;
 
 use crate::counts::MessageCounts;
@@ -16,12 +18,12 @@ use crate::queue::ConnectionId;
 use crate::shard::Shard;
 use crate::timers::Timers;
 use crate::transfer::Arrivals;
-use crate::vhost::Vhost;
+use crate::vhost::{Configured, Vhost};
 use crate::wakes::Wakes;
 use arc_swap::ArcSwap;
 use courser_auth::{Accounts, Directory, Settings as AccountSettings};
 use courser_codec::ShortString;
-use courser_store::{MemoryGauge, ShardId, Store};
+use courser_store::{Lsn, MemoryGauge, ShardId, Store};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -34,6 +36,15 @@ pub struct Broker {
     shards: ArcSwap<Vec<Arc<Shard>>>,
     /// Held by whoever adds or takes away a shard.
     pub(crate) shards_write: Mutex<()>,
+    /// The group of a cluster whose vhosts it serves.
+    pub(crate) group: u16,
+    /// Held by whoever changes users, permissions, global parameters or what is said of vhosts, from the
+    /// append to the effect. The end of the log behind the last such change.
+    pub(crate) defined: Mutex<Lsn>,
+    /// Held by whoever adopts what is defined in group 0.
+    pub(crate) adopting: Mutex<()>,
+    /// The policies that the configuration has for vhosts.
+    pub(crate) configured: Mutex<Configured>,
     /// What is defined for the whole broker.
     pub(crate) kept: Kept,
     pub(crate) limits: Limits,
@@ -99,11 +110,29 @@ impl Broker {
         limits: Limits,
         seed: u64,
     ) -> Arc<Self> {
+        Broker::of_group(0, store, gauge, limits, seed)
+    }
+
+    /// The broker of one group of a cluster. That of group 0, which is home to the accounts and to what
+    /// is said of the vhosts of all groups, has the vhost `/`. Any other begins without a vhost and
+    /// without users: it has what [`Admin::adopt_definitions`](crate::admin::Admin::adopt_definitions)
+    /// was given.
+    pub fn of_group(
+        group: u16,
+        store: Arc<dyn Store>,
+        gauge: Arc<MemoryGauge>,
+        limits: Limits,
+        seed: u64,
+    ) -> Arc<Self> {
         let timers = Timers::default();
         let memory = Memory::new(limits.memory_high_bytes);
         let broker = Arc::new_cyclic(|me| Broker {
             shards: ArcSwap::from_pointee(vec![Shard::new(ShardId::HOME, store, &timers, &memory)]),
             shards_write: Mutex::new(()),
+            group,
+            defined: Mutex::default(),
+            adopting: Mutex::default(),
+            configured: Mutex::default(),
             kept: Kept::default(),
             limits,
             monitor: Arc::default(),
@@ -125,7 +154,9 @@ impl Broker {
             accounts: Accounts::new(Directory::default(), AccountSettings::default()),
             members: Arc::default(),
         });
-        broker.vhost_at_home("/");
+        if group == 0 {
+            broker.vhost_at_home("/");
+        }
         broker
     }
 

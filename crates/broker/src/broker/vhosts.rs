@@ -1,6 +1,7 @@
 //! Making vhosts and changing what an operator has said of them.
 
 use super::Broker;
+use super::groups::stay_in;
 use crate::fault::Fault;
 use crate::vhost::{Vhost, VhostLimits, VhostSettings};
 use std::sync::Arc;
@@ -11,26 +12,54 @@ impl Broker {
     /// # Errors
     /// When it can't be kept.
     pub fn define_vhost(&self, name: &str, limits: VhostLimits) -> Result<Arc<Vhost>, Fault> {
-        self.change_vhost(name, |settings| settings.limits = limits)
+        self.change_vhost(name, 1, |settings| settings.limits = limits)
     }
 
-    /// Makes a vhost, or finds it, and changes what is said of it. It survives a restart.
+    /// Makes a vhost, or finds it, and changes what is said of it. It survives a restart. A new one is
+    /// put in the one of `groups` groups with the fewest vhosts, unless `change` says another.
     pub(crate) fn change_vhost(
         &self,
         name: &str,
+        groups: u16,
         change: impl FnOnce(&mut VhostSettings),
     ) -> Result<Arc<Vhost>, Fault> {
+        self.check_is_home("a vhost")?;
         if let Some(vhost) = self.vhost(name) {
-            vhost.change_settings(&self.home(), change)?;
+            self.change_in_place(&vhost, change)?;
             return Ok(vhost);
         }
-        let _no_arrival = self.arrivals.lock_out(name)?;
-        // Nothing is made for what is refused.
-        let mut new = VhostSettings::default();
+        let _write = self.shards_write.lock();
+        if let Some(vhost) = self.vhost(name) {
+            // Somebody was faster.
+            self.change_in_place(&vhost, change)?;
+            return Ok(vhost);
+        }
+        let group = self.group_with_fewest_vhosts(groups);
+        let mut new = VhostSettings { group, ..VhostSettings::default() };
         change(&mut new);
-        new.check()?;
-        let vhost = self.vhost_at_home(name);
-        vhost.change_settings(&self.home(), |settings| *settings = new)?;
+        new.stay = stay_in(new.group, self.home().store.end());
+        let vhost = self.make_vhost(name, new)?;
+        self.configure_vhost(&vhost).map_err(Fault::precondition_failed)?;
         Ok(vhost)
+    }
+
+    /// Makes a vhost that is not there. The caller holds `shards_write`.
+    pub(crate) fn make_vhost(
+        &self,
+        name: &str,
+        settings: VhostSettings,
+    ) -> Result<Arc<Vhost>, Fault> {
+        self.arrivals.refuse(name)?;
+        let home = self.home();
+        let mut defined = self.defined.lock();
+        let _gate = home.gate.read();
+        let vhost = Vhost::new(name, &self.limits, &home, &self.monitor);
+        // Nobody finds it before it is known what it is, and nothing is made for what is refused.
+        vhost.change_settings(&home, |new| {
+            *new = settings;
+            Ok(())
+        })?;
+        *defined = home.store.end();
+        Ok(self.vhosts.write().entry(name.to_owned()).or_insert(vhost).clone())
     }
 }

@@ -11,17 +11,22 @@
 //!          'a' parameter: component (u16 length, bytes), name
 //!          'g' global parameter: the name alone, without a vhost
 //!          's' placement: the vhost's name alone, without its length
-//!          'm' arrival: the vhost's name alone, without its length
+//!          'm' arrival, 'l' a vhost that is held: its name alone, without its length
+//!          'h' what the broker of another group has adopted from that of group 0: nothing
+//!          'n' group of a cluster: its number (u16) alone
 //!          'u', 'r', 't': accounts, which have their own format (`courser_auth::Record`)
 //! value  'x': type byte, flags byte, u64 number for a delayed exchange and for a recent history that has
 //!             the flag for it, arguments
 //!        'q': u64 number of the queue, flags byte, arguments
-//!        'b': nothing
+//!        'b', 'l': nothing
 //!        's': u64 number of the shard that the vhost is on
 //!        'm': 1 if it has arrived as a whole, 0 before; then as 'v'
 //!        'v': u64 most connections, u64 most queues; all bits set where there is no limit; flags byte,
-//!             default type of queues or nothing, description, tags (u16 length before each)
+//!             u16 group and u64 stay in it if a flag says that it is not group 0, default type of
+//!             queues or nothing, description, tags (u16 length before each)
+//!        'h': u64 version
 //!        'a', 'g': the value as text
+//!        'n': what its nodes say of it
 //!        'p', 'o': i64 priority, byte of what it is for, u32 length of the pattern, pattern, definition
 //! ```
 
@@ -36,11 +41,17 @@ use courser_store::ShardId;
 pub(crate) const PLACEMENT: u8 = b's';
 /// A vhost that is being moved here from another broker, and nobody finds yet.
 pub(crate) const ARRIVAL: u8 = b'm';
+/// A vhost that has been read out, and stands still until it is known where it is.
+pub(crate) const HELD: u8 = b'l';
+/// A group of the cluster that this broker is the home of.
+pub(crate) const CLUSTER_GROUP: u8 = b'n';
 /// What an operator has said of a vhost.
 pub(crate) const VHOST: u8 = b'v';
 /// What an operator keeps here for a part of the broker, or for a program beside it.
 pub(crate) const PARAMETER: u8 = b'a';
 pub(crate) const GLOBAL_PARAMETER: u8 = b'g';
+/// The version of what a group has adopted from group 0.
+pub(crate) const ADOPTED: u8 = b'h';
 pub(crate) const POLICY: u8 = b'p';
 pub(crate) const OPERATOR_POLICY: u8 = b'o';
 pub(crate) const EXCHANGE: u8 = b'x';
@@ -53,6 +64,8 @@ const PAUSED: u8 = 8;
 const INTERNAL: u8 = 2;
 const TRACING: u8 = 1;
 const PROTECTED: u8 = 2;
+/// The number of the group follows, which is not 0, and of the stay in it.
+const GROUPED: u8 = 4;
 /// A recent history is in the log under the number that follows. Without the flag it has none yet.
 const NUMBERED: u8 = 4;
 
@@ -160,6 +173,10 @@ pub(crate) fn arrival_key(vhost: &str) -> Vec<u8> {
     [&[ARRIVAL], vhost.as_bytes()].concat()
 }
 
+pub(crate) fn held_key(vhost: &str) -> Vec<u8> {
+    [&[HELD], vhost.as_bytes()].concat()
+}
+
 pub(crate) fn arrival_value(is_whole: bool, settings: &VhostSettings) -> Vec<u8> {
     [vec![u8::from(is_whole)], vhost_value(settings)].concat()
 }
@@ -184,7 +201,12 @@ pub(crate) fn vhost_value(settings: &VhostSettings) -> Vec<u8> {
     let limits = limits.iter().flat_map(|most| most.unwrap_or(u64::MAX).to_le_bytes());
     let mut value: Vec<u8> = limits.collect();
     let (tracing, protected) = (u8::from(settings.tracing), u8::from(settings.protected));
-    value.push((tracing * TRACING) | (protected * PROTECTED));
+    let grouped = u8::from(settings.group != 0);
+    value.push((tracing * TRACING) | (protected * PROTECTED) | (grouped * GROUPED));
+    if settings.group != 0 {
+        value.extend_from_slice(&settings.group.to_le_bytes());
+        value.extend_from_slice(&settings.stay.to_le_bytes());
+    }
     let default = settings.default_queue_type.as_deref().unwrap_or_default();
     let tags = settings.tags.iter().map(String::as_str);
     for text in [default, &settings.description].into_iter().chain(tags) {
@@ -267,6 +289,12 @@ fn parse_settings(value: &[u8]) -> Option<VhostSettings> {
     let limit = |bytes: &[u8; 8]| Some(u64::from_le_bytes(*bytes)).filter(|most| *most < u64::MAX);
     let limits = VhostLimits { connections_max: limit(connections), queues_max: limit(queues) };
     let (flags, mut rest) = value.split_first()?;
+    let (mut group, mut stay) = (0, 0);
+    if flags & GROUPED != 0 {
+        let (number, after) = rest.split_first_chunk::<2>()?;
+        let (begun, after) = after.split_first_chunk::<8>()?;
+        (group, stay, rest) = (u16::from_le_bytes(*number), u64::from_le_bytes(*begun), after);
+    }
     let default_queue_type = Some(take_text(&mut rest)?).filter(|name| !name.is_empty());
     let description = take_text(&mut rest)?;
     let mut tags = Vec::new();
@@ -274,7 +302,16 @@ fn parse_settings(value: &[u8]) -> Option<VhostSettings> {
         tags.push(take_text(&mut rest)?);
     }
     let (tracing, protected) = (flags & TRACING != 0, flags & PROTECTED != 0);
-    Some(VhostSettings { limits, description, tags, default_queue_type, tracing, protected })
+    Some(VhostSettings {
+        limits,
+        description,
+        tags,
+        default_queue_type,
+        tracing,
+        protected,
+        group,
+        stay,
+    })
 }
 
 /// Reads a definition; none if it is malformed.

@@ -3,8 +3,10 @@
 
 pub(crate) mod checkpoint;
 pub(crate) mod definition;
+mod group_definitions;
 pub(crate) mod restore;
 pub(crate) mod scope;
 
 pub use checkpoint::StateOfShard;
+pub use group_definitions::GroupDefinitions;
 pub use restore::{RestoreError, names_in_log, shards_in_log};

@@ -76,7 +76,11 @@ impl Broker {
     /// # Errors
     /// When it is not what this version writes.
     pub fn restore(&self, recovered: Recovered) -> Result<usize, RestoreError> {
-        self.restore_shard(&self.home(), recovered)
+        let home = self.home();
+        let restored = self.restore_shard(&home, recovered)?;
+        // Nobody knows any more where in it the last change of a definition is.
+        *self.defined.lock() = home.store.end();
+        Ok(restored)
     }
 
     /// Takes back what was on a shard.
@@ -139,6 +143,11 @@ impl Broker {
             let name = str::from_utf8(&key[1..]).ok();
             let name = name.filter(|_| definition::parse_arrival(value).is_some());
             self.expect_vhost(name.ok_or_else(|| RestoreError::Definition(key.to_vec()))?);
+        }
+        if kind == definition::HELD
+            && let Some(vhost) = str::from_utf8(&key[1..]).ok().and_then(|name| self.vhost(name))
+        {
+            vhost.stop();
         }
         if kind != definition::VHOST {
             self.kept.insert(key.to_vec(), value.to_vec());

@@ -24,12 +24,15 @@ pub(crate) enum Scope {
 /// All kinds of definitions, in the order in which they are restored: what comes later needs what
 /// comes before. Vhosts come before what is in them and users before what they may do, policies before what follows them, bindings after
 /// what they bind.
-pub(crate) const RESTORED: [(u8, Scope); 13] = [
+pub(crate) const RESTORED: [(u8, Scope); 16] = [
+    (definition::CLUSTER_GROUP, Scope::Broker),
     (definition::PLACEMENT, Scope::Broker),
     (definition::ARRIVAL, Scope::Broker),
     (definition::VHOST, Scope::Broker),
+    (definition::HELD, Scope::Broker),
     (definition::PARAMETER, Scope::Broker),
     (definition::GLOBAL_PARAMETER, Scope::Broker),
+    (definition::ADOPTED, Scope::Broker),
     (record::USER, Scope::Broker),
     (record::PERMISSION, Scope::Broker),
     (record::TOPIC_PERMISSION, Scope::Broker),
@@ -41,7 +44,7 @@ pub(crate) const RESTORED: [(u8, Scope); 13] = [
 ];
 
 /// Definitions of the whole broker that nothing else in it holds, by their keys: where vhosts are that
-/// are not on the home shard, the limits of those that are not open, and which ones are being moved here.
+/// are not on the home shard, the limits of those that are not open, and which ones are being moved.
 #[derive(Debug, Default)]
 pub(crate) struct Kept(Mutex<BTreeMap<Vec<u8>, Vec<u8>>>);
 
@@ -90,25 +93,31 @@ pub(crate) fn of_kind(kind: u8) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
 impl Broker {
     pub(crate) fn define_for_broker(&self, key: Vec<u8>, value: &[u8]) -> Result<Lsn, StoreError> {
         let home = self.home();
+        let mut defined = self.defined.lock();
         let _gate = home.gate.read();
         // Locked across the append, so that the log has the changes of a key in their order.
         let mut kept = self.kept.0.lock();
         let record = Record::Defined { key: &key, value };
         let lsn = home.store.append(&[record], Sync::Wanted, &mut Vec::new())?;
         kept.insert(key, value.to_vec());
+        *defined = home.store.end();
         Ok(lsn)
     }
 
-    pub(crate) fn forget_for_broker(&self, key: &[u8]) -> Result<Option<Lsn>, StoreError> {
+    /// Returns whether it was there.
+    pub(crate) fn forget_for_broker(&self, key: &[u8]) -> Result<bool, StoreError> {
         let home = self.home();
+        let mut defined = self.defined.lock();
         let _gate = home.gate.read();
         let mut kept = self.kept.0.lock();
         if !kept.contains_key(key) {
-            return Ok(None);
+            return Ok(false);
         }
-        let lsn = home.store.append(&[Record::Forgotten { key }], Sync::Wanted, &mut Vec::new())?;
+        // Also on a full disk: it makes room.
+        home.store.settle(&[Record::Forgotten { key }], Sync::Wanted, &[])?;
         kept.remove(key);
-        Ok(Some(lsn))
+        *defined = home.store.end();
+        Ok(true)
     }
 
     /// Calls `each` with the key and value of everything that is defined for the whole broker.
@@ -122,17 +131,6 @@ impl Broker {
         }
     }
 
-    /// Forgets a definition, also where there is no room to say so: then the next checkpoint does it.
-    pub(crate) fn let_go_for_broker(&self, key: &[u8]) -> Result<(), StoreError> {
-        let home = self.home();
-        let _gate = home.gate.read();
-        let mut kept = self.kept.0.lock();
-        if kept.remove(key).is_some() {
-            home.store.settle(&[Record::Forgotten { key }], Sync::Wanted, &[])?;
-        }
-        Ok(())
-    }
-
     /// Makes the definition of `record` in place of `key`, both at once. Calls `then` before anybody else can change one.
     pub(crate) fn exchange_for_broker(
         &self,
@@ -141,12 +139,14 @@ impl Broker {
         then: impl FnOnce(),
     ) -> Result<(), StoreError> {
         let home = self.home();
+        let mut defined = self.defined.lock();
         let _gate = home.gate.read();
         let mut kept = self.kept.0.lock();
         let records = [Record::Forgotten { key }, record];
         home.store.append(&records, Sync::Wanted, &mut Vec::new())?;
         kept.remove(key);
         then();
+        *defined = home.store.end();
         Ok(())
     }
 

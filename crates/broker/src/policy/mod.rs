@@ -69,6 +69,8 @@ pub struct Policy {
 pub enum PolicyError {
     /// There is no such vhost.
     NoVhost(String),
+    /// The vhost is in a group of the cluster that this broker does not serve.
+    NotServed(Fault),
     /// There are as many as there may be.
     TooMany(usize),
     /// Something in it is wrong.
@@ -88,6 +90,7 @@ impl fmt::Display for PolicyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PolicyError::NoVhost(name) => write!(f, "vhost '{name}' not found"),
+            PolicyError::NotServed(fault) => f.write_str(&fault.explanation),
             PolicyError::TooMany(most) => {
                 write!(f, "there are the {most} policies that a vhost may have")
             }

@@ -6,7 +6,7 @@ use crate::persistence::definition;
 use crate::vhost::{Vhost, VhostSettings};
 use crate::wakes::Wakes;
 use courser_store::Record;
-use parking_lot::{Mutex, MutexGuard, RwLock};
+use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -21,32 +21,20 @@ pub struct Arrival {
 
 /// The vhosts that are being moved here, by name.
 #[derive(Default)]
-pub(crate) struct Arrivals {
-    vhosts: RwLock<FxHashMap<String, Arc<Vhost>>>,
-    /// Held by whoever begins or ends an arrival.
-    change: Mutex<()>,
-}
+pub(crate) struct Arrivals(RwLock<FxHashMap<String, Arc<Vhost>>>);
 
 impl Arrivals {
     pub fn get(&self, name: &str) -> Option<Arc<Vhost>> {
-        self.vhosts.read().get(name).cloned()
+        self.0.read().get(name).cloned()
     }
 
     /// All of them, in no particular order.
     pub fn all(&self) -> Vec<Arc<Vhost>> {
-        self.vhosts.read().values().cloned().collect()
+        self.0.read().values().cloned().collect()
     }
 
-    /// Keeps a vhost of this name from arriving as long as the guard lives.
-    ///
-    /// # Errors
-    /// When one is.
-    pub fn lock_out(&self, name: &str) -> Result<MutexGuard<'_, ()>, Fault> {
-        let change = self.change.lock();
-        self.refuse(name).map(|()| change)
-    }
-
-    fn refuse(&self, name: &str) -> Result<(), Fault> {
+    /// Refuses to make a vhost of the name of one of them.
+    pub fn refuse(&self, name: &str) -> Result<(), Fault> {
         match self.get(name) {
             Some(_) => Err(Fault::precondition_failed(format_args!(
                 "vhost '{name}' is just being moved here: wait until it has arrived"
@@ -56,7 +44,7 @@ impl Arrivals {
     }
 
     fn remove(&self, name: &str) {
-        self.vhosts.write().remove(name);
+        self.0.write().remove(name);
     }
 }
 
@@ -65,7 +53,7 @@ impl Broker {
     pub(crate) fn expect_vhost(&self, name: &str) -> Arc<Vhost> {
         let vhost = Vhost::new(name, &self.limits, &self.home(), &self.monitor);
         vhost.stop();
-        self.arrivals.vhosts.write().insert(name.to_owned(), Arc::clone(&vhost));
+        self.arrivals.0.write().insert(name.to_owned(), Arc::clone(&vhost));
         vhost
     }
 
@@ -76,8 +64,11 @@ impl Broker {
         settings: &VhostSettings,
     ) -> Result<Arc<Vhost>, Fault> {
         settings.check()?;
-        let _change = self.arrivals.lock_out(name)?;
-        if self.vhost(name).is_some() || self.placement(name).is_some() {
+        let _write = self.shards_write.lock();
+        self.arrivals.refuse(name)?;
+        // Home knows the vhosts of other groups too, and has nothing of them.
+        let is_here = self.vhost(name).is_some_and(|vhost| self.serves(&vhost));
+        if is_here || self.placement(name).is_some() {
             return Err(Fault::precondition_failed(format_args!("vhost '{name}' exists already")));
         }
         let vhost = self.expect_vhost(name);
@@ -93,7 +84,7 @@ impl Broker {
 
     /// Everything of a vhost is here: from now on it stays, also through a restart.
     pub(super) fn end_arrival(&self, vhost: &Vhost) -> Result<(), Fault> {
-        let _change = self.arrivals.change.lock();
+        let _write = self.shards_write.lock();
         let (_, settings) = self.arrival(&vhost.name)?;
         vhost.queues().iter().for_each(|queue| queue.has_arrived());
         let value = definition::arrival_value(true, &settings);
@@ -101,15 +92,21 @@ impl Broker {
         self.define_for_broker(key, &value).map(drop).map_err(store_fault)
     }
 
-    /// Lets everybody into a vhost that has arrived.
-    pub(crate) fn accept_arrival(&self, name: &str) -> Result<(), Fault> {
-        let _change = self.arrivals.change.lock();
-        let (is_whole, settings) = self.arrival(name)?;
+    /// Lets everybody into a vhost that has arrived. What is said of it is what it came with, unless
+    /// `settings` say it anew.
+    pub(crate) fn accept_arrival(
+        &self,
+        name: &str,
+        settings: Option<VhostSettings>,
+    ) -> Result<Arc<Vhost>, Fault> {
+        let _write = self.shards_write.lock();
+        let (is_whole, came_with) = self.arrival(name)?;
         let Some(vhost) = self.arrivals.get(name).filter(|_| is_whole) else {
             return Err(Fault::precondition_failed(format_args!(
                 "vhost '{name}' has not arrived as a whole"
             )));
         };
+        let settings = settings.unwrap_or(came_with);
         let (key, value) = (definition::vhost_key(name), definition::vhost_value(&settings));
         let record = Record::Defined { key: &key, value: &value };
         let accepted = self.exchange_for_broker(&definition::arrival_key(name), record, || {
@@ -118,13 +115,15 @@ impl Broker {
             self.arrivals.remove(name);
         });
         accepted.map_err(store_fault)?;
-        self.start_vhost(&vhost);
-        Ok(())
+        vhost.start();
+        self.configure_vhost(&vhost).map_err(Fault::precondition_failed)?;
+        self.timers.let_go();
+        Ok(vhost)
     }
 
     /// Throws away what has come of a vhost. Returns whether there was anything.
     pub(crate) fn forget_arrival(&self, name: &str) -> Result<bool, Fault> {
-        let _change = self.arrivals.change.lock();
+        let _write = self.shards_write.lock();
         let Some(vhost) = self.arrivals.get(name) else { return Ok(false) };
         vhost.label.begin_deletion();
         let mut wakes = Wakes::default();
@@ -132,13 +131,18 @@ impl Broker {
         wakes.wake_all();
         emptied?;
         self.forget_parameters(name)?;
-        self.let_go_for_broker(&definition::arrival_key(name)).map_err(store_fault)?;
+        self.forget_for_broker(&definition::arrival_key(name)).map_err(store_fault)?;
         self.arrivals.remove(name);
         Ok(true)
     }
 
-    /// Throws away what a restart has left of vhosts that were just being moved here.
+    /// Throws away what a restart has left of vhosts that were just being moved here, and of those that were moved away.
     pub(crate) fn forget_halves(&self) {
+        for vhost in self.vhosts() {
+            if !self.serves(&vhost) && self.arrivals.get(&vhost.name).is_none() {
+                drop(self.clear_moved(&vhost));
+            }
+        }
         for arrival in self.arriving() {
             if !arrival.is_whole {
                 // If the store has failed, it is found once more at the next start.
@@ -163,14 +167,44 @@ impl Broker {
             .ok_or_else(|| Fault::not_found(format_args!("vhost '{name}' is not being moved here")))
     }
 
+    /// Has a vhost stand still also after a restart, if it has done so since `turn` began.
+    pub(super) fn hold_vhost(&self, vhost: &Vhost, turn: u64) -> Result<bool, Fault> {
+        let _write = self.shards_write.lock();
+        if vhost.still_turn() != Some(turn) || vhost.is_deleted() {
+            return Ok(false);
+        }
+        let defined = self.define_for_broker(definition::held_key(&vhost.name), &[]);
+        defined.map(|_| true).map_err(store_fault)
+    }
+
+    /// The vhosts that stand still also after a restart, by name.
+    pub(crate) fn held(&self) -> Vec<String> {
+        let all = self.kept.of_kind(definition::HELD).into_iter();
+        all.filter_map(|(name, _)| String::from_utf8(name).ok()).collect()
+    }
+
     /// Lets a vhost go on that stood still. Returns whether it did.
-    pub(crate) fn start_vhost(&self, vhost: &Vhost) -> bool {
+    pub(crate) fn start_vhost(&self, vhost: &Vhost) -> Result<bool, Fault> {
+        let _write = self.shards_write.lock();
+        self.forget_for_broker(&definition::held_key(&vhost.name)).map_err(store_fault)?;
         let stood_still = vhost.start();
         if stood_still {
             // What has changed meanwhile is followed now; nothing does that could be refused.
             drop(self.change_policies(vhost, |_| Ok(())));
             self.timers.let_go();
         }
-        stood_still
+        Ok(stood_still)
+    }
+
+    /// Removes everything from a vhost that is in another group now. What is said of it stays.
+    pub(crate) fn clear_moved(&self, vhost: &Arc<Vhost>) -> Result<(), Fault> {
+        let mut wakes = Wakes::default();
+        let emptied = vhost.empty(&mut wakes);
+        wakes.wake_all();
+        emptied?;
+        self.forget_parameters(&vhost.name)?;
+        self.forget_for_broker(&definition::held_key(&vhost.name)).map_err(store_fault)?;
+        self.check_alarms();
+        Ok(())
     }
 }

@@ -185,6 +185,19 @@ impl Export {
         Ok((bytes > 0).then(|| self.pending.split_to(bytes).freeze()))
     }
 
+    /// Has the vhost stand still from now on also after a restart, until it is let go on or is elsewhere: once this is
+    /// durable, it can be said that it is there.
+    ///
+    /// # Errors
+    /// When it does not stand still any more, has not been read out to its end, or that can't be kept.
+    pub fn hold(self) -> Result<(), Fault> {
+        let is_read = matches!(self.stage, Stage::Done) && self.pending.is_empty();
+        match is_read && self.broker.hold_vhost(&self.vhost, self.turn)? {
+            true => Ok(()),
+            false => Err(no_longer_still(&self.vhost.name)),
+        }
+    }
+
     /// What does not come along. Complete when there are no more pieces.
     pub fn left_behind(&self) -> LeftBehind {
         self.left_behind

@@ -13,6 +13,9 @@ use courser_store::{Record, Sync};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// The policies of the configuration, by vhost.
+pub(crate) type Configured = BTreeMap<String, Vec<(PolicyKind, Policy)>>;
+
 impl Broker {
     /// Sets a policy, in place of the one of its name if there is one. Queues and exchanges follow it
     /// from now on; it survives a restart.
@@ -23,6 +26,7 @@ impl Broker {
         policy: Policy,
     ) -> Result<(), PolicyError> {
         let vhost = self.vhost_or_error(vhost)?;
+        self.check_serves(&vhost).map_err(PolicyError::NotServed)?;
         policy.check(kind)?;
         let _change = vhost.begin_change().map_err(PolicyError::NotNow)?;
         let key = definition::policy_key(&vhost.name, kind, &policy.name);
@@ -44,6 +48,7 @@ impl Broker {
         name: &str,
     ) -> Result<bool, PolicyError> {
         let vhost = self.vhost_or_error(vhost)?;
+        self.check_serves(&vhost).map_err(PolicyError::NotServed)?;
         let _change = vhost.begin_change().map_err(PolicyError::NotNow)?;
         let key = definition::policy_key(&vhost.name, kind, name);
         let mut cleared = false;
@@ -60,22 +65,37 @@ impl Broker {
     }
 
     /// Replaces all policies, of every vhost, that came this way before; these do not survive a
-    /// restart. Nothing is changed if any of them is wrong.
+    /// restart. Nothing is changed if any of them is wrong. Those of vhosts that are in another group, or
+    /// not known in this one yet, hold once they come.
     pub fn configure_policies(
         &self,
         policies: Vec<(String, PolicyKind, Policy)>,
     ) -> Result<(), PolicyError> {
-        let mut by_vhost = BTreeMap::<String, Vec<(PolicyKind, Policy)>>::new();
+        let mut by_vhost = Configured::new();
         for (vhost, kind, policy) in policies {
-            self.vhost_or_error(&vhost)?;
+            if self.group() == 0 {
+                self.vhost_or_error(&vhost)?;
+            }
             policy.check(kind)?;
             by_vhost.entry(vhost).or_default().push((kind, policy));
         }
-        for vhost in self.vhosts() {
-            let configured = by_vhost.remove(&vhost.name).unwrap_or_default();
-            self.change_policies(&vhost, |policies| policies.configure(configured))?;
-        }
-        Ok(())
+        // Locked to the end: a vhost that comes meanwhile is among the following, or waits.
+        let mut configured = self.configured.lock();
+        *configured = by_vhost;
+        self.vhosts().iter().try_for_each(|vhost| self.configure(vhost, &configured))
+    }
+
+    /// Gives a vhost that is served here from now on the policies of the configuration.
+    pub(crate) fn configure_vhost(&self, vhost: &Vhost) -> Result<(), PolicyError> {
+        self.configure(vhost, &self.configured.lock())
+    }
+
+    fn configure(&self, vhost: &Vhost, configured: &Configured) -> Result<(), PolicyError> {
+        let of_vhost = match self.serves(vhost) {
+            true => configured.get(&vhost.name).cloned().unwrap_or_default(),
+            false => Vec::new(),
+        };
+        self.change_policies(vhost, |policies| policies.configure(of_vhost))
     }
 
     /// Changes the policies of a vhost, and lets everything in it follow; if it stands still, then when it does not any more.

@@ -32,6 +32,10 @@ pub struct VhostSettings {
     pub tracing: bool,
     /// It can't be deleted.
     pub protected: bool,
+    /// The group of a cluster that it is in, with all that is in it. Said when it is made.
+    pub group: u16,
+    /// Tells its stay in a group other than 0 from any other there, also of a vhost that had its name.
+    pub(crate) stay: u64,
 }
 
 impl VhostSettings {
@@ -68,18 +72,22 @@ impl Vhost {
         self.settings.lock().as_ref().map(|settings| settings.limits)
     }
 
+    /// The group of a cluster that it is in.
+    pub fn group(&self) -> u16 {
+        self.settings.lock().as_ref().map_or(0, |settings| settings.group)
+    }
+
     /// Changes what an operator has said of it, in the log first: that of `home`, the broker's own,
-    /// wherever the vhost itself is.
+    /// wherever the vhost itself is. The caller is in the gate of that.
     pub(crate) fn change_settings(
         &self,
         home: &Shard,
-        change: impl FnOnce(&mut VhostSettings),
+        change: impl FnOnce(&mut VhostSettings) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        let _gate = home.gate.read();
         // Locked across the append, so that the log has the changes in their order.
         let mut settings = self.settings.lock();
         let mut new = settings.clone().unwrap_or_default();
-        change(&mut new);
+        change(&mut new)?;
         new.check()?;
         if settings.as_ref() != Some(&new) {
             let key = definition::vhost_key(&self.name);

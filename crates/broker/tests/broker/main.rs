@@ -29,6 +29,8 @@ mod exchanges;
 mod exclusive;
 mod expires;
 mod get;
+mod group_definitions;
+mod groups;
 mod headers;
 mod memory_alarm;
 mod memory_bounds;

@@ -1,11 +1,12 @@
 //! What a node keeps of itself and of its cluster in its data folder.
 
-use crate::NodeId;
 use crate::transport::{Formation, Node};
+use crate::{GroupNumber, NodeId};
 use courser_journal::replica::is_copy;
 use courser_journal::{Disk, OpenMode};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,10 +18,10 @@ const NEW_NAME: &str = "cluster.json.new";
 const STANDALONE: &str = "journal";
 /// Journals beside it begin so.
 const SHARDS: &str = "journal-";
-/// The folder of a copy of the group's log.
+/// The folder of a copy of the home group's log; those of the others have their number behind it.
 const COPY: &str = "group";
 /// Bytes of the file.
-const BYTES_MAX: u64 = 64 << 10;
+const BYTES_MAX: u64 = 256 << 10;
 /// Nodes that are remembered.
 const KNOWN_MAX: usize = 64;
 
@@ -115,6 +116,9 @@ struct Kept {
     node: NodeId,
     formation: Option<Formation>,
     known: Vec<Node>,
+    /// The other groups of which this node has a copy.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    groups: BTreeMap<GroupNumber, Formation>,
     /// It is in the cluster no more.
     #[serde(default)]
     removed: bool,
@@ -197,11 +201,14 @@ impl Folder {
         is_alone(&self.dir, &*self.disk)
     }
 
-    /// Where the copy of the group's log is, or is to be.
+    /// Where the copy of a group's log is, or is to be.
     ///
     /// # Errors
     /// When the folder can't be read.
-    pub fn copy_dir(&self) -> Result<PathBuf, FolderError> {
+    pub fn copy_dir(&self, group: GroupNumber) -> Result<PathBuf, FolderError> {
+        if group != GroupNumber::HOME {
+            return Ok(self.dir.join(format!("{COPY}-{group}")));
+        }
         let folders = folders(&self.dir, &*self.disk)?;
         let has = |name: &str| folders.iter().any(|folder| folder == name);
         let name = if has(STANDALONE) && !has(COPY) { STANDALONE } else { COPY };
@@ -219,6 +226,19 @@ impl Folder {
     /// When it can't be kept.
     pub fn set_formation(&self, formation: &Formation) -> Result<(), FolderError> {
         self.change(|kept| kept.formation = Some(formation.clone()))
+    }
+
+    /// The other groups of which this node has a copy.
+    pub fn groups(&self) -> BTreeMap<GroupNumber, Formation> {
+        self.kept.lock().groups.clone()
+    }
+
+    /// Keeps that this node has a copy of another group's log. Blocks until that is on the disk.
+    ///
+    /// # Errors
+    /// When it can't be kept.
+    pub fn set_group(&self, group: GroupNumber, formation: &Formation) -> Result<(), FolderError> {
+        self.change(|kept| drop(kept.groups.insert(group, formation.clone())))
     }
 
     /// Keeps where a node is. What a node says of itself (`is_first_hand`) counts more than what others say.
@@ -286,6 +306,7 @@ fn fresh(dir: &Path, disk: &dyn Disk, cluster: &str, name: &str) -> Result<Kept,
         node: NodeId(number.max(1)),
         formation: None,
         known: Vec::new(),
+        groups: BTreeMap::new(),
         removed: false,
     })
 }

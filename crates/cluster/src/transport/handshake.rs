@@ -37,12 +37,16 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 pub enum Purpose {
     /// To learn who is there. It ends with the handshake.
     Meet,
-    /// Packets of the group, from the dialler.
+    /// Packets of the home group, from the dialler.
     Packets,
+    /// Packets of another group, whose number is the note.
+    GroupPackets,
     /// A question, which stands in the note, and its answer.
     Ask,
-    /// A copy of the group's log, for a node whose next entries are gone.
+    /// A copy of the home group's log, for a node whose next entries are gone.
     Copy,
+    /// A copy of another group's log. The note says of which one.
+    GroupCopy,
     /// The bytes of a client's connection. The note says what for a client.
     Tunnel,
 }

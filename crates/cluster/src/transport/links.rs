@@ -4,8 +4,8 @@ use super::about::About;
 use super::frames::{self, PING};
 use super::handshake::{Endpoint, Purpose};
 use super::stream::Stream;
-use crate::NodeId;
 use crate::packet::Packet;
+use crate::{GroupNumber, NodeId};
 use bytes::BytesMut;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
@@ -33,9 +33,10 @@ const SILENCE_MAX: Duration = Duration::from_secs(5);
 /// Is told who has been met.
 type Met = dyn Fn(&About) + Send + Sync;
 
-/// Connections to the other nodes of a cluster, one for each, made and kept in the background.
+/// Connections for the packets of one group to the other nodes of a cluster, one for each, made and kept in the background.
 pub struct Links {
     endpoint: Arc<Endpoint>,
+    group: GroupNumber,
     met: Arc<Met>,
     runtime: Handle,
     links: Mutex<BTreeMap<NodeId, Link>>,
@@ -57,11 +58,12 @@ impl Links {
     /// No connection yet. They are made on this runtime; `met` is told who is at their other ends, and must not block.
     pub fn new(
         endpoint: Arc<Endpoint>,
+        group: GroupNumber,
         runtime: Handle,
         met: impl Fn(&About) + Send + Sync + 'static,
     ) -> Arc<Self> {
         let met = Arc::new(met);
-        Arc::new(Links { endpoint, met, runtime, links: Mutex::default() })
+        Arc::new(Links { endpoint, group, met, runtime, links: Mutex::default() })
     }
 
     /// Says where a node is; there is a connection to it from now on.
@@ -78,7 +80,7 @@ impl Links {
         let (sender, addresses) = watch::channel(address.to_owned());
         let queue = Arc::<Queue>::default();
         let (endpoint, met) = (Arc::clone(&self.endpoint), Arc::clone(&self.met));
-        let task = keep(endpoint, met, node, addresses, Arc::clone(&queue));
+        let task = keep(endpoint, self.group, met, node, addresses, Arc::clone(&queue));
         let task = self.runtime.spawn(task).abort_handle();
         links.insert(node, Link { queue, address: sender, task });
     }
@@ -157,16 +159,21 @@ impl Queue {
 /// Keeps a connection to one node, for ever.
 async fn keep(
     endpoint: Arc<Endpoint>,
+    group: GroupNumber,
     met: Arc<Met>,
     node: NodeId,
     mut addresses: watch::Receiver<String>,
     queue: Arc<Queue>,
 ) {
+    let (purpose, note) = match group {
+        GroupNumber::HOME => (Purpose::Packets, String::new()),
+        other => (Purpose::GroupPackets, other.0.to_string()),
+    };
     let mut backoff = BACKOFF.0;
     let mut said = None;
     loop {
         let address = addresses.borrow_and_update().clone();
-        let failed = match endpoint.dial(&address, Purpose::Packets, "").await {
+        let failed = match endpoint.dial(&address, purpose, &note).await {
             Ok(dialled) if dialled.about.node != node => {
                 format!("another node is there: '{}'", dialled.about.name)
             }
@@ -174,6 +181,7 @@ async fn keep(
                 tracing::info!(
                     node = dialled.about.name,
                     address,
+                    group = group.0,
                     "connected to a node of the cluster"
                 );
                 (backoff, said) = (BACKOFF.0, None);

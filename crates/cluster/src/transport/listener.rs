@@ -5,8 +5,8 @@ use super::ask::answer;
 use super::frames::{self, Frame, PONG};
 use super::handshake::{Accepted, Endpoint, Purpose};
 use super::stream::Stream;
-use crate::NodeId;
 use crate::packet::Packet;
+use crate::{GroupNumber, NodeId};
 use std::convert::Infallible;
 use std::io;
 use std::pin::Pin;
@@ -30,14 +30,17 @@ pub type Answer = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
 
 /// Who is told what comes from other nodes. All of them have proven that they belong here.
 pub trait Incoming: Send + Sync + 'static {
+    /// Where the packets of a group are read, if it is here.
+    fn thread(&self, group: GroupNumber) -> Option<Handle>;
+
     /// A packet of a node of the same cluster. Does not block.
-    fn packet(&self, from: NodeId, packet: Packet);
+    fn packet(&self, group: GroupNumber, from: NodeId, packet: Packet);
 
     /// A node has connected, for whatever purpose. Does not block.
     fn met(&self, other: &About);
 
-    /// A node wants a copy of the log; the note says of which one. Does not block.
-    fn copy(&self, from: About, note: String, stream: Stream);
+    /// A node wants a copy of a group's log; the note says what it needs. Does not block.
+    fn copy(&self, group: GroupNumber, from: About, note: String, stream: Stream);
 
     /// A question.
     fn ask(&self, from: About, question: String) -> Answer;
@@ -46,13 +49,8 @@ pub trait Incoming: Send + Sync + 'static {
     fn tunnel(&self, from: About, note: String, stream: Stream);
 }
 
-/// Takes connections of other nodes, until it is dropped. Packets are read on another runtime.
-pub async fn listen(
-    listener: TcpListener,
-    endpoint: Arc<Endpoint>,
-    incoming: Arc<dyn Incoming>,
-    packets: Handle,
-) {
+/// Takes connections of other nodes, until it is dropped. Packets are read on the threads of their groups.
+pub async fn listen(listener: TcpListener, endpoint: Arc<Endpoint>, incoming: Arc<dyn Incoming>) {
     let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
     let mut tasks = JoinSet::new();
     loop {
@@ -74,12 +72,11 @@ pub async fn listen(
             continue;
         };
         let (endpoint, incoming) = (Arc::clone(&endpoint), Arc::clone(&incoming));
-        let packets = packets.clone();
         tasks.spawn(async move {
             match endpoint.accept(stream).await {
                 Ok(accepted) => {
                     drop(place);
-                    serve(accepted, &endpoint, incoming, &packets).await;
+                    serve(accepted, &endpoint, incoming).await;
                 }
                 Err(error) => tracing::warn!(peer = %address, %error, "a node was not let in"),
             }
@@ -87,34 +84,61 @@ pub async fn listen(
     }
 }
 
-async fn serve(
-    accepted: Accepted,
-    endpoint: &Endpoint,
-    incoming: Arc<dyn Incoming>,
-    packets: &Handle,
-) {
+async fn serve(accepted: Accepted, endpoint: &Endpoint, incoming: Arc<dyn Incoming>) {
     let Accepted { about, purpose, note, stream } = accepted;
     incoming.met(&about);
     match purpose {
         Purpose::Meet => {}
         Purpose::Tunnel => incoming.tunnel(about, note, stream),
-        Purpose::Copy => incoming.copy(about, note, stream),
+        Purpose::Copy => incoming.copy(GroupNumber::HOME, about, note, stream),
+        Purpose::GroupCopy => match note
+            .split_once(' ')
+            .and_then(|(group, rest)| Some((GroupNumber(group.parse().ok()?), rest.to_owned())))
+        {
+            Some((group, rest)) => incoming.copy(group, about, rest, stream),
+            None => tracing::warn!(node = about.name, note, "a copy of no group was asked for"),
+        },
         Purpose::Ask => {
             let said = incoming.ask(about, note).await;
             answer(stream, said).await;
         }
         Purpose::Packets => {
-            let own = endpoint.about().node;
-            // Its end is not for that thread, which may be what it waits for.
-            let taking = Arc::downgrade(&incoming);
-            // With the set, what is in it is aborted.
-            let mut receiving = JoinSet::new();
-            let receiver = async move { receive(stream.here()?, (about.node, own), &taking).await };
-            receiving.spawn_on(receiver, packets);
-            if let Some(Ok(Err(error))) = receiving.join_next().await {
-                tracing::debug!(node = about.name, %error, "a node's connection ended");
-            }
+            take_packets(GroupNumber::HOME, about, stream, endpoint, &incoming).await;
         }
+        Purpose::GroupPackets => match note.parse() {
+            Ok(group) => {
+                take_packets(GroupNumber(group), about, stream, endpoint, &incoming).await;
+            }
+            Err(_) => tracing::warn!(node = about.name, note, "packets came for no group"),
+        },
+    }
+}
+
+/// Takes the packets of a connection on the thread of their group, until it ends.
+async fn take_packets(
+    group: GroupNumber,
+    about: About,
+    stream: Stream,
+    endpoint: &Endpoint,
+    incoming: &Arc<dyn Incoming>,
+) {
+    let Some(thread) = incoming.thread(group) else {
+        // It is tried again, until this node has the group too.
+        return tracing::debug!(
+            node = about.name,
+            group = group.0,
+            "packets came for a group that is not here"
+        );
+    };
+    let own = endpoint.about().node;
+    // Its end is not for that thread, which may be what it waits for.
+    let taking = Arc::downgrade(incoming);
+    // With the set, what is in it is aborted.
+    let mut receiving = JoinSet::new();
+    let receiver = async move { receive(group, stream.here()?, (about.node, own), &taking).await };
+    receiving.spawn_on(receiver, &thread);
+    if let Some(Ok(Err(error))) = receiving.join_next().await {
+        tracing::debug!(node = about.name, %error, "a node's connection ended");
     }
 }
 
@@ -123,6 +147,7 @@ async fn serve(
 /// # Errors
 /// Why it has ended.
 async fn receive(
+    group: GroupNumber,
     stream: Stream,
     (from, own): (NodeId, NodeId),
     incoming: &Weak<dyn Incoming>,
@@ -139,7 +164,7 @@ async fn receive(
             }
             Frame::Packet(packet) if packet.from() == from && packet.to() == own => {
                 let incoming = incoming.upgrade().ok_or(io::ErrorKind::ConnectionAborted)?;
-                incoming.packet(from, packet);
+                incoming.packet(group, from, packet);
             }
             Frame::Packet(_) => {
                 return Err(frames::malformed("a packet is of another node, or for another one"));

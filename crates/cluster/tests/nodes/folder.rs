@@ -1,9 +1,9 @@
 //! What a node keeps of itself.
 
 use crate::support::formation;
-use courser_cluster::NodeId;
 use courser_cluster::forming::{Folder, FolderError};
 use courser_cluster::transport::{Formation, Node};
+use courser_cluster::{GroupNumber, NodeId};
 use courser_journal::replica::Replica;
 use courser_journal::testing::{FakeDisk, Faults};
 use courser_journal::{Disk, JournalStore, Options, RealDisk};
@@ -26,11 +26,18 @@ fn a_node_keeps_its_number_and_what_it_has_learned() {
     let number = folder.node();
     folder.set_formation(&formation(&[1, 2])).expect("kept");
     assert!(folder.learn(&node(2, "b:1"), false).expect("kept"));
+    for group in [3, 1] {
+        folder.set_group(GroupNumber(group), &formation(&[1, 2, group.into()])).expect("kept");
+    }
     drop(folder);
     let folder = open(dir.path()).expect("a node");
     assert_eq!(folder.node(), number);
     assert_eq!(folder.formation(), Some(formation(&[1, 2])));
     assert_eq!(folder.known(), [node(2, "b:1")]);
+    let groups = [1, 3].map(|group| (GroupNumber(group), formation(&[1, 2, group.into()])));
+    assert_eq!(folder.groups(), groups.into());
+    let copy_dir = |group| folder.copy_dir(GroupNumber(group)).expect("readable");
+    assert_eq!([0, 3].map(copy_dir), ["group", "group-3"].map(|name| dir.path().join(name)));
 }
 
 #[test]
@@ -87,7 +94,7 @@ fn the_folder_of_a_broker_by_itself_stays_its_until_it_was_adopted() {
     Folder::refuse(dir.path(), &RealDisk).expect("no node's yet");
     adopt(&folder).expect("adopted");
     assert!(!folder.is_alone().expect("readable"));
-    assert_eq!(folder.copy_dir().expect("readable"), dir.path().join("journal"));
+    assert_eq!(folder.copy_dir(GroupNumber::HOME).expect("readable"), dir.path().join("journal"));
     let alone = Folder::refuse(dir.path(), &RealDisk);
     assert!(matches!(alone.err(), Some(FolderError::OfNode { .. })));
     let founders = folder.formation().map(|formation| formation.founders);
@@ -100,7 +107,7 @@ fn the_folder_of_a_broker_by_itself_stays_its_until_it_was_adopted() {
 }
 
 fn adopt(folder: &Folder) -> Result<(), courser_cluster::AdoptError> {
-    let (dir, node) = (folder.copy_dir()?, folder.node());
+    let (dir, node) = (folder.copy_dir(GroupNumber::HOME)?, folder.node());
     let options = courser_journal::Options { segment_bytes: 1 << 20, ..Default::default() };
     let disk = Arc::new(RealDisk);
     courser_cluster::adopt(&dir, options, disk, node, &mut |_| {}, |identity| {
@@ -129,7 +136,7 @@ fn alone(disk: &FakeDisk) -> (Arc<JournalStore>, Vec<Vec<u8>>) {
 fn begin_cluster(disk: &FakeDisk) -> Result<(), courser_cluster::AdoptError> {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
     let folder = Folder::open(Path::new(NODE), Arc::clone(&disk), "prod", "a")?;
-    let (dir, node) = (folder.copy_dir()?, folder.node());
+    let (dir, node) = (folder.copy_dir(GroupNumber::HOME)?, folder.node());
     courser_cluster::adopt(&dir, options(), disk, node, &mut |_| {}, |identity| {
         folder.set_formation(&Formation {
             group: identity.group,
@@ -176,7 +183,7 @@ fn a_folder_is_the_brokers_or_the_nodes_whenever_the_node_is_killed_as_it_begins
         let folder = folder.expect("its own");
         let formation = folder.formation().expect("begun");
         assert_eq!(formation.founders, [folder.node()]);
-        let dir = folder.copy_dir().expect("readable");
+        let dir = folder.copy_dir(GroupNumber::HOME).expect("readable");
         let replica = Replica::open(&dir, options(), Arc::new(disk.clone()), Arc::new(()));
         let replica = replica.expect("a copy");
         assert_eq!(replica.identity().group, formation.group);

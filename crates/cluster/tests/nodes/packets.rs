@@ -1,9 +1,9 @@
 //! Packets on sockets.
 
-use crate::support::{Listening, PATIENCE, about, endpoint, formation, packet};
+use crate::support::{LAST_GROUP, Listening, PATIENCE, about, endpoint, formation, packet};
 use bytes::BytesMut;
-use courser_cluster::NodeId;
 use courser_cluster::transport::{Endpoint, Links, Purpose};
+use courser_cluster::{GroupNumber, NodeId};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -13,6 +13,10 @@ fn member(number: u64, name: &str) -> Arc<Endpoint> {
     let mut about = about(number, name);
     about.formation = Some(formation(&[1, 2]));
     endpoint(about)
+}
+
+fn links(group: GroupNumber) -> Arc<Links> {
+    Links::new(member(2, "b"), group, Handle::current(), |_| {})
 }
 
 async fn connected(links: &Links, node: NodeId, wanted: bool) {
@@ -27,7 +31,7 @@ async fn connected(links: &Links, node: NodeId, wanted: bool) {
 #[tokio::test]
 async fn packets_arrive_whole_and_in_order() {
     let mut node = Listening::start(&member(1, "a")).await;
-    let links = Links::new(member(2, "b"), Handle::current(), |_| {});
+    let links = links(GroupNumber::HOME);
     links.set_address(NodeId(1), &node.address);
     connected(&links, NodeId(1), true).await;
     let sizes = [1, 100, 3 << 20, 70_000, 1];
@@ -40,9 +44,26 @@ async fn packets_arrive_whole_and_in_order() {
 }
 
 #[tokio::test]
+async fn packets_come_to_their_group_and_to_none_that_is_not_there() {
+    let mut node = Listening::start(&member(1, "a")).await;
+    let nowhere = links(GroupNumber(LAST_GROUP.0 + 1));
+    nowhere.set_address(NodeId(1), &node.address);
+    let all: Vec<_> = (0..=LAST_GROUP.0).map(|group| links(GroupNumber(group))).collect();
+    for (group, links) in all.iter().enumerate() {
+        links.set_address(NodeId(1), &node.address);
+        connected(links, NodeId(1), true).await;
+        nowhere.send(NodeId(1), vec![packet(2, 1, 1)]);
+        links.send(NodeId(1), vec![packet(2, 1, 10 + group)]);
+        let (found, from, heard) = node.packet_of_any().await;
+        assert_eq!((found, from), (GroupNumber(group as u16), NodeId(2)));
+        assert!(heard == packet(2, 1, 10 + group));
+    }
+}
+
+#[tokio::test]
 async fn a_node_that_comes_back_is_connected_again() {
     let mut node = Listening::start(&member(1, "a")).await;
-    let links = Links::new(member(2, "b"), Handle::current(), |_| {});
+    let links = links(GroupNumber::HOME);
     links.set_address(NodeId(1), &node.address);
     connected(&links, NodeId(1), true).await;
     node.task.abort();
@@ -58,7 +79,7 @@ async fn a_node_that_comes_back_is_connected_again() {
 #[tokio::test]
 async fn a_node_that_moves_is_found_at_its_new_address() {
     let old = Listening::start(&member(1, "a")).await;
-    let links = Links::new(member(2, "b"), Handle::current(), |_| {});
+    let links = links(GroupNumber::HOME);
     links.set_address(NodeId(1), &old.address);
     connected(&links, NodeId(1), true).await;
     let mut new = Listening::start(&member(1, "a")).await;

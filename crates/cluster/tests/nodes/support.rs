@@ -3,7 +3,7 @@
 use courser_cluster::transport::{
     About, Answer, Endpoint, Formation, Incoming, Secret, Stream, listen,
 };
-use courser_cluster::{NodeId, Packet};
+use courser_cluster::{GroupNumber, NodeId, Packet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -13,6 +13,8 @@ use tokio::task::JoinHandle;
 
 /// Longer than anything takes, also on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(30);
+/// The groups that listeners have.
+pub const LAST_GROUP: GroupNumber = GroupNumber(2);
 pub const SECRET: &[u8] = b"what all of these nodes know";
 
 pub fn about(number: u64, name: &str) -> About {
@@ -41,7 +43,7 @@ pub fn endpoint(about: About) -> Arc<Endpoint> {
 /// What comes to a listener.
 #[derive(Debug)]
 pub enum Heard {
-    Packet(NodeId, Packet),
+    Packet(GroupNumber, NodeId, Packet),
     Met(About),
 }
 
@@ -50,15 +52,19 @@ struct Ears {
 }
 
 impl Incoming for Ears {
-    fn packet(&self, from: NodeId, packet: Packet) {
-        let _ = self.heard.send(Heard::Packet(from, packet));
+    fn thread(&self, group: GroupNumber) -> Option<Handle> {
+        (group <= LAST_GROUP).then(Handle::current)
+    }
+
+    fn packet(&self, group: GroupNumber, from: NodeId, packet: Packet) {
+        let _ = self.heard.send(Heard::Packet(group, from, packet));
     }
 
     fn met(&self, other: &About) {
         let _ = self.heard.send(Heard::Met(other.clone()));
     }
 
-    fn copy(&self, _from: About, _note: String, _stream: Stream) {}
+    fn copy(&self, _group: GroupNumber, _from: About, _note: String, _stream: Stream) {}
 
     fn ask(&self, from: About, question: String) -> Answer {
         Box::pin(async move {
@@ -95,16 +101,23 @@ impl Listening {
         let address = listener.local_addr().expect("an address").to_string();
         let (sender, heard) = unbounded_channel();
         let ears = Arc::new(Ears { heard: sender });
-        let task = tokio::spawn(listen(listener, Arc::clone(endpoint), ears, Handle::current()));
+        let task = tokio::spawn(listen(listener, Arc::clone(endpoint), ears));
         Listening { address, endpoint: Arc::clone(endpoint), heard, task }
     }
 
-    /// The next packet.
+    /// The next packet, of the home group.
     pub async fn packet(&mut self) -> (NodeId, Packet) {
+        let (group, from, packet) = self.packet_of_any().await;
+        assert_eq!(group, GroupNumber::HOME);
+        (from, packet)
+    }
+
+    /// The next packet, and its group.
+    pub async fn packet_of_any(&mut self) -> (GroupNumber, NodeId, Packet) {
         let waiting = async {
             loop {
                 match self.heard.recv().await.expect("a listener") {
-                    Heard::Packet(from, packet) => return (from, packet),
+                    Heard::Packet(group, from, packet) => return (group, from, packet),
                     Heard::Met(_) => {}
                 }
             }

@@ -1,6 +1,7 @@
 //! A node that begins its cluster with the data that a broker by itself has left in its folder.
 
 use super::node::Inner;
+use courser_cluster::GroupNumber;
 use courser_cluster::transport::Formation;
 use courser_store::Progress;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ impl Inner {
         tracing::info!("this node begins the cluster with the data in its folder");
         let (config, folder) = (self.config(), Arc::clone(&self.folder));
         let adopting = self.blocking(move || {
-            let dir = folder.copy_dir()?;
+            let dir = folder.copy_dir(GroupNumber::HOME)?;
             let mut told = Instant::now();
             let mut tell = |progress: Progress| {
                 if told.elapsed() >= QUIET {

@@ -2,9 +2,9 @@
 //!
 //! The node that lacks asks; the one that leads sends: `4 length, chunk`, and a length of 0 at the end.
 
-use super::Slot;
+use super::group::Group;
 use courser_cluster::transport::{Endpoint, Purpose, Stream};
-use courser_cluster::{CopySink, MemberConfig, NodeId};
+use courser_cluster::{CopySink, GroupNumber, MemberConfig, NodeId};
 use std::io;
 use std::sync::Arc;
 use std::thread;
@@ -25,7 +25,7 @@ const FOLLOW_INTERVAL: Duration = Duration::from_millis(200);
 /// Sends a copy to a node that has asked for one, if this one leads, and keeps the log from there on until that node follows:
 /// under load, what comes next would else be gone before the copy is opened. Blocks.
 pub(super) fn send(
-    slot: &Slot,
+    group: &Group,
     to: NodeId,
     note: &str,
     stream: Stream,
@@ -33,7 +33,7 @@ pub(super) fn send(
 ) -> Result<(), String> {
     let needs_term_above: Option<u64> =
         serde_json::from_str(note).map_err(|error| error.to_string())?;
-    let member = slot.load_full().ok_or("this node is in no cluster yet")?;
+    let member = group.member().ok_or("this node has no log of the group yet")?;
     let mut source = member.copy(needs_term_above).map_err(|error| error.to_string())?;
     drop(member);
     let mut stream = stream;
@@ -49,16 +49,16 @@ pub(super) fn send(
         stream.shutdown().await
     };
     runtime.block_on(within(ending)).map_err(|error| error.to_string())?;
-    wait_until_it_follows(slot, to);
+    wait_until_it_follows(group, to);
     Ok(())
 }
 
 /// Returns as well when this node leads no more, or the other one takes too long.
-fn wait_until_it_follows(slot: &Slot, node: NodeId) {
+fn wait_until_it_follows(group: &Group, node: NodeId) {
     let until = Instant::now() + FOLLOW_TIMEOUT;
     let mut end_before = None;
     while Instant::now() < until {
-        let Some(status) = slot.load().as_ref().map(|member| member.status()) else { return };
+        let Some(status) = group.status() else { return };
         let found = status.followers.iter().find(|follower| follower.node == node);
         match (found, end_before) {
             (None, _) => return,
@@ -71,6 +71,7 @@ fn wait_until_it_follows(slot: &Slot, node: NodeId) {
 
 /// Takes a copy from the node at `address`, if that leads. Blocks.
 pub(super) fn fetch(
+    group: GroupNumber,
     config: &MemberConfig,
     endpoint: &Arc<Endpoint>,
     address: &str,
@@ -79,7 +80,11 @@ pub(super) fn fetch(
     let mut sink = CopySink::new(config).map_err(|error| error.to_string())?;
     let note =
         serde_json::to_string(&sink.needs_term_above()).map_err(|error| error.to_string())?;
-    let dialled = runtime.block_on(endpoint.dial(address, Purpose::Copy, &note));
+    let (purpose, note) = match group {
+        GroupNumber::HOME => (Purpose::Copy, note),
+        other => (Purpose::GroupCopy, format!("{other} {note}")),
+    };
+    let dialled = runtime.block_on(endpoint.dial(address, purpose, &note));
     let mut stream = dialled.map_err(|error| error.to_string())?.stream;
     loop {
         let receiving = async {

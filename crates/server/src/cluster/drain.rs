@@ -3,8 +3,8 @@
 
 use super::front::{Front, Serves};
 use super::questions::Question;
-use courser_cluster::NodeId;
 use courser_cluster::transport::DialError;
+use courser_cluster::{GroupNumber, NodeId};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -42,7 +42,16 @@ pub(super) struct Clients {
 struct Table {
     /// The next number of a client, or of a time that the node is drained.
     next: u64,
-    by_number: BTreeMap<u64, (String, Arc<Notify>)>,
+    by_number: BTreeMap<u64, Client>,
+}
+
+/// One of them.
+#[derive(Clone)]
+struct Client {
+    name: String,
+    /// The group whose leader serves it.
+    group: GroupNumber,
+    ended: Arc<Notify>,
 }
 
 impl Table {
@@ -61,14 +70,15 @@ pub(super) struct PassedOn<'a> {
 
 impl Clients {
     /// Takes note of a client, by the name of its connection; of none while the node is drained.
-    pub fn enter(&self, name: &str) -> Option<PassedOn<'_>> {
+    pub fn enter(&self, name: &str, group: GroupNumber) -> Option<PassedOn<'_>> {
         let ended = Arc::<Notify>::default();
         let mut table = self.table.lock();
         if self.is_draining() {
             return None;
         }
         let number = table.number();
-        table.by_number.insert(number, (name.to_owned(), Arc::clone(&ended)));
+        let client = Client { name: name.to_owned(), group, ended: Arc::clone(&ended) };
+        table.by_number.insert(number, client);
         Some(PassedOn { clients: self, number, ended })
     }
 
@@ -111,18 +121,18 @@ impl Clients {
     }
 
     /// Those that come next, from this number on.
-    fn group(&self, from: u64, most: usize) -> Vec<(u64, String)> {
+    fn some(&self, from: u64, most: usize) -> Vec<(u64, Client)> {
         let table = self.table.lock();
         let next = table.by_number.range(from..).take(most);
-        next.map(|(number, (name, _))| (*number, name.clone())).collect()
+        next.map(|(number, client)| (*number, client.clone())).collect()
     }
 
-    /// Ends those of a group that have not gone by themselves.
-    fn end(&self, group: &[(u64, String)]) {
+    /// Ends those of some that have not gone by themselves.
+    fn end(&self, some: &[(u64, Client)]) {
         let table = self.table.lock();
-        for (number, _) in group {
-            if let Some((_, ended)) = table.by_number.get(number) {
-                ended.notify_one();
+        for (number, _) in some {
+            if let Some(client) = table.by_number.get(number) {
+                client.ended.notify_one();
             }
         }
     }
@@ -154,41 +164,53 @@ impl Front {
         tokio::spawn(Arc::clone(self).close_clients(pace, since));
     }
 
-    /// How many clients there are, if another node leads.
+    /// How many clients there are, if other nodes lead all groups.
     pub(super) fn clients_left(&self) -> Option<usize> {
-        matches!(self.serves(), Serves::There(_)).then(|| self.clients.count())
+        self.groups.are_led_elsewhere().then(|| self.clients.count())
     }
 
     async fn close_clients(self: Arc<Self>, pace: Pace, since: u64) {
         let (mut from, mut closed) = (0, 0);
         while self.clients.is_drained_since(since) {
-            let Serves::There(leader) = self.serves() else {
+            if !self.groups.are_led_elsewhere() {
                 tokio::time::sleep(LOOK_INTERVAL).await;
                 continue;
-            };
-            let group = self.clients.group(from, pace.group.clamp(1, GROUP_MAX));
-            let Some((last, _)) = group.last() else {
+            }
+            let some = self.clients.some(from, pace.group.clamp(1, GROUP_MAX));
+            let Some((last, _)) = some.last() else {
                 tracing::info!(closed, "this node is drained: nobody is connected by way of it");
                 return;
             };
-            (from, closed) = (last + 1, closed + group.len());
-            let names = group.iter().map(|(_, name)| name.clone()).collect();
-            if let Err(error) = self.ask(leader, &Question::Close { names }).await {
-                tracing::warn!(%error, "the node that leads can't say goodbye to clients of this one");
-            }
+            (from, closed) = (last + 1, closed + some.len());
+            self.say_goodbye_to(&some).await;
             let front = Arc::clone(&self);
             tokio::spawn(async move {
                 tokio::time::sleep(FAREWELL).await;
-                front.clients.end(&group);
+                front.clients.end(&some);
             });
             tokio::time::sleep(Duration::from_millis(pace.pause_ms)).await;
         }
     }
 
-    /// Closes connections that came by way of another node, if this one leads.
-    pub(super) fn close_named(&self, names: &[String]) -> Result<(), String> {
-        let Serves::Here(service) = self.serves() else {
-            return Err("this node does not lead the cluster".into());
+    /// Has those who serve these clients close their connections.
+    async fn say_goodbye_to(&self, some: &[(u64, Client)]) {
+        let mut by_group = BTreeMap::<GroupNumber, Vec<String>>::new();
+        for (_, client) in some {
+            by_group.entry(client.group).or_default().push(client.name.clone());
+        }
+        for (group, names) in by_group {
+            let leader = self.groups.get(group).map(|group| group.serves());
+            let Some(Serves::There(leader)) = leader else { continue };
+            if let Err(error) = self.ask(leader, &Question::Close { group, names }).await {
+                tracing::warn!(%error, "the node that leads can't say goodbye to clients of this one");
+            }
+        }
+    }
+
+    /// Closes connections that came by way of another node, if this one leads their group.
+    pub(super) fn close_named(&self, group: GroupNumber, names: &[String]) -> Result<(), String> {
+        let Some(Serves::Here(service)) = self.groups.get(group).map(|group| group.serves()) else {
+            return Err("this node does not lead the group".into());
         };
         let admin = service.shared.broker.admin();
         for name in names.iter().take(GROUP_MAX) {
@@ -198,7 +220,7 @@ impl Front {
         Ok(())
     }
 
-    async fn ask(&self, node: NodeId, question: &Question) -> Result<String, DialError> {
+    pub(super) async fn ask(&self, node: NodeId, question: &Question) -> Result<String, DialError> {
         let unknown = || DialError::Refused("its address is not known".into());
         let address = self.roster.node(node).ok_or_else(unknown)?.address;
         let question = serde_json::to_string(question);

@@ -4,32 +4,39 @@
 //! clients wait some seconds: an election takes no longer as long as there is a majority.
 
 use super::drain::Clients;
+use super::group::Group;
+use super::groups::Groups;
+use super::redirect::{Newcomer, serve_replayed};
 use super::roster::Roster;
 use super::tunnel::{Note, SERVED, What};
+use super::whereabouts::Whereabouts;
 use crate::driver;
 use crate::peer::Peer;
 use crate::places::{Place, Places};
 use crate::service::Service;
 use crate::throttle::Throttles;
-use courser_cluster::NodeId;
 use courser_cluster::transport::{ByteStream, Endpoint, Purpose, Stream};
+use courser_cluster::{GroupNumber, NodeId};
 use courser_management::{ClientTls, Relay, RelayStream};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional_with_sizes};
+use tokio::io::{
+    AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy_bidirectional_with_sizes,
+};
 use tokio::sync::watch;
 use tokio::time::Instant;
+use zeroize::Zeroizing;
 
 /// How long an AMQP client waits for a node that leads.
 const AMQP_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a request over HTTP does.
 const HTTP_PATIENCE: Duration = Duration::from_secs(3);
 /// How long the node that leads may take to say that it serves a client.
-const SERVED_TIMEOUT: Duration = Duration::from_secs(3);
+pub(super) const SERVED_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long to wait before the node that leads is tried again.
-const RETRY_INTERVAL: Duration = Duration::from_millis(50);
+pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 /// Bytes of a client that are on their way, each direction.
 const TUNNEL_BYTES: usize = 64 << 10;
 /// Bytes of a pipe within the process.
@@ -49,7 +56,7 @@ pub(crate) enum Serves {
 }
 
 /// Where a client goes.
-enum Way {
+pub(super) enum Way {
     Here(Arc<Service>),
     There(NodeId, Stream),
 }
@@ -62,7 +69,9 @@ pub(crate) struct Front {
     pub(super) roster: Arc<Roster>,
     /// Those that are passed on.
     pub(super) clients: Clients,
-    serves: watch::Sender<Serves>,
+    pub(super) groups: Arc<Groups>,
+    /// Which group vhosts are in.
+    pub(super) whereabouts: Whereabouts,
     /// Answers requests over HTTP that this node does not serve itself.
     relay: OnceLock<Arc<Relay>>,
     metrics: OnceLock<Arc<Relay>>,
@@ -73,12 +82,22 @@ impl Front {
         endpoint: Arc<Endpoint>,
         roster: Arc<Roster>,
         places: Arc<Places>,
+        groups: Arc<Groups>,
     ) -> Arc<Self> {
-        let serves = watch::Sender::new(Serves::Nobody);
         let throttles = Arc::<Throttles>::default();
         let (relay, metrics) = (OnceLock::new(), OnceLock::new());
-        let clients = Clients::default();
-        Arc::new(Front { places, throttles, endpoint, roster, clients, serves, relay, metrics })
+        let (clients, whereabouts) = (Clients::default(), Whereabouts::default());
+        Arc::new(Front {
+            places,
+            throttles,
+            endpoint,
+            roster,
+            clients,
+            groups,
+            whereabouts,
+            relay,
+            metrics,
+        })
     }
 
     /// Says what answers over HTTP what is not passed on.
@@ -87,13 +106,14 @@ impl Front {
         let _ = self.metrics.set(metrics);
     }
 
-    /// Says who serves from now on.
-    pub(super) fn set_serves(&self, serves: Serves) {
-        self.serves.send_replace(serves);
+    /// Who serves what is in the home group, and whatever concerns all groups.
+    pub(super) fn serves(&self) -> Serves {
+        self.groups.home().serves()
     }
 
-    pub(super) fn serves(&self) -> Serves {
-        self.serves.borrow().clone()
+    /// Whether vhosts may be in other groups than home.
+    pub fn has_several_groups(&self) -> bool {
+        self.groups.are_several()
     }
 
     /// Serves a client, or passes it on.
@@ -101,60 +121,82 @@ impl Front {
         self: Arc<Self>,
         mut stream: S,
         peer: Peer,
-        mut place: Place,
+        place: Place,
         name: String,
         mut stopping: watch::Receiver<bool>,
     ) {
-        if matches!(self.serves(), Serves::There(_)) && self.clients.is_draining() {
+        if self.clients.is_draining() && self.groups.are_led_elsewhere() {
             return self.say_refused(&peer, DRAINED);
         }
-        let note = Note::amqp(&peer, &name);
+        let (home, note) = (Arc::clone(self.groups.home()), Note::amqp(&peer, &name));
         let way = tokio::select! {
-            way = self.way(&note, AMQP_PATIENCE) => way,
+            way = self.way(&home, &note, AMQP_PATIENCE) => way,
             _ = stopping.changed() => return,
         };
+        let are_several = self.has_several_groups();
         match way {
             None => self.say_refused(&peer, "no node of the cluster leads"),
             Some(Way::Here(service)) => {
-                let (shared, stopping) = (Arc::clone(&service.shared), service.stopping());
+                let (shared, ending) = (Arc::clone(&service.shared), service.stopping());
                 drop(service);
-                driver::serve(stream, peer, place, name, shared, stopping).await;
+                if are_several {
+                    let client = Newcomer { peer, place, name };
+                    let home = (shared, ending);
+                    return self.serve_at_home(Box::new(stream), client, home, stopping).await;
+                }
+                driver::serve(stream, peer, place, name, shared, ending).await;
             }
             Some(Way::There(node, mut tunnel)) => {
-                // Whoever leads gives the place of one that does not log in to others.
-                if !place.keep() {
-                    return;
+                let mut client = Newcomer { peer, place, name };
+                if are_several {
+                    let stream = Box::new(stream);
+                    return self.serve_by_home(stream, client, (node, tunnel), stopping).await;
                 }
-                let Some(client) = self.clients.enter(&name) else {
-                    return self.say_refused(&peer, DRAINED);
-                };
-                let carrying = copy_bidirectional_with_sizes(
-                    &mut stream,
-                    &mut tunnel,
-                    TUNNEL_BYTES,
-                    TUNNEL_BYTES,
-                );
-                tokio::select! {
-                    ended = carrying => if let Err(error) = ended {
-                        tracing::debug!(%peer, %error, "connection lost");
-                    },
-                    // It may be stopped, and never say so.
-                    () = self.serves_no_more(node) => {
-                        tracing::debug!(%peer, %node, "connection closed: the node does not lead any more");
-                    }
-                    () = client.ended() => {
-                        tracing::debug!(%peer, "connection closed: this node is drained");
-                    }
-                    _ = stopping.changed() => {}
+                let to = (&*home, node);
+                self.carry(&mut stream, &mut tunnel, to, &mut client, &mut stopping).await;
+            }
+        }
+    }
+
+    /// Carries what a client and the node that leads its group say to each other, until one of them ends or the client has to
+    /// go.
+    pub(super) async fn carry<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        stream: &mut S,
+        tunnel: &mut Stream,
+        (group, node): (&Group, NodeId),
+        Newcomer { peer, place, name }: &mut Newcomer,
+        stopping: &mut watch::Receiver<bool>,
+    ) {
+        // Whoever leads gives the place of one that does not log in to others.
+        if !place.keep() {
+            return;
+        }
+        let Some(client) = self.clients.enter(name, group.number) else {
+            return self.say_refused(peer, DRAINED);
+        };
+        tokio::select! {
+            ended = copy_bidirectional_with_sizes(stream, tunnel, TUNNEL_BYTES, TUNNEL_BYTES) => {
+                if let Err(error) = ended {
+                    tracing::debug!(%peer, %error, "connection lost");
                 }
             }
+            // It may be stopped, and never say so.
+            () = group.serves_no_more(node) => {
+                tracing::debug!(%peer, %node, "connection closed: the node does not lead any more");
+            }
+            () = client.ended() => {
+                tracing::debug!(%peer, "connection closed: this node is drained");
+            }
+            _ = stopping.changed() => {}
         }
     }
 
     /// Waits until clients are to go to other nodes, as this one is drained, or until they may come again. While
     /// nobody leads, what was goes on.
     pub async fn turns_away(&self, wanted: bool) {
-        let (mut serves, mut draining) = (self.serves.subscribe(), self.clients.subscribe());
+        let (mut serves, mut draining) =
+            (self.groups.home().watch_serves(), self.clients.subscribe());
         loop {
             let is_drained = draining.borrow_and_update().is_some();
             let reached = match &*serves.borrow_and_update() {
@@ -172,7 +214,7 @@ impl Front {
         }
     }
 
-    fn say_refused(&self, peer: &Peer, why: &str) {
+    pub(super) fn say_refused(&self, peer: &Peer, why: &str) {
         if let Some(suppressed) = self.throttles.connections.allow(Instant::now().into()) {
             tracing::warn!(%peer, suppressed, "connection closed: {why}");
         }
@@ -235,7 +277,7 @@ impl Front {
 
     /// A connection to the HTTP API, wherever that is.
     async fn connect(&self, note: Note) -> io::Result<RelayStream> {
-        match self.way(&note, HTTP_PATIENCE).await {
+        match self.way(self.groups.home(), &note, HTTP_PATIENCE).await {
             None => {
                 Err(io::Error::new(io::ErrorKind::NotConnected, "no node of the cluster leads"))
             }
@@ -248,10 +290,10 @@ impl Front {
         }
     }
 
-    /// Finds who serves a client, for as long as it waits.
-    async fn way(&self, note: &Note, patience: Duration) -> Option<Way> {
+    /// Finds who serves a client of a group, for as long as it waits.
+    async fn way(&self, group: &Group, note: &Note, patience: Duration) -> Option<Way> {
         let until = Instant::now() + patience;
-        let mut serves = self.serves.subscribe();
+        let mut serves = group.watch_serves();
         let note = serde_json::to_string(note).ok()?;
         loop {
             let now = serves.borrow_and_update().clone();
@@ -279,7 +321,7 @@ impl Front {
         }
     }
 
-    async fn dial(&self, node: NodeId, note: &str) -> io::Result<Stream> {
+    pub(super) async fn dial(&self, node: NodeId, note: &str) -> io::Result<Stream> {
         let unknown = || io::Error::new(io::ErrorKind::NotFound, "its address is not known");
         let address = self.roster.node(node).ok_or_else(unknown)?.address;
         let dialled = self.endpoint.dial(&address, Purpose::Tunnel, note).await;
@@ -291,28 +333,46 @@ impl Front {
         }
     }
 
-    /// Waits until a node does not lead any more.
-    async fn serves_no_more(&self, node: NodeId) {
-        let mut serves = self.serves.subscribe();
-        let is_other = |now: &Serves| !matches!(now, Serves::There(there) if *there == node);
-        // Without a sender, this node has ended.
-        let _ = serves.wait_for(is_other).await;
-    }
-
-    /// Serves a client that has come to another node, if this one leads.
+    /// Serves a client that has come to another node, if this one leads the group that it is for.
     pub(super) async fn serve_tunnel(self: Arc<Self>, note: Note, mut stream: Stream) {
-        let Serves::Here(service) = self.serves() else { return };
+        let Some(Serves::Here(service)) = self.groups.get(note.group).map(|group| group.serves())
+        else {
+            return;
+        };
+        // Whoever thinks that a vhost is here that is not looks for it elsewhere.
+        let lacks = |vhost: &String| service.shared.broker.vhost(vhost).is_none();
+        if note.vhost.as_ref().is_some_and(lacks) {
+            return;
+        }
         if stream.write_all(&[SERVED]).await.is_err() || stream.flush().await.is_err() {
             return;
         }
         if note.what != What::Amqp {
             return serve_note_http(service, stream, note).await;
         }
-        let peer = note.peer();
+        let (peer, address) = (note.peer(), note.peer);
         let (shared, stopping) = (Arc::clone(&service.shared), service.stopping());
         drop(service);
-        let address = peer.address;
+        let front = Arc::clone(&self);
         let admission = self.places.admit(|place| {
+            if note.vhost.is_some() {
+                let client = Newcomer { peer, place, name: note.name };
+                let serving = serve_replayed(
+                    Box::new(stream),
+                    Zeroizing::default(),
+                    client,
+                    shared,
+                    stopping,
+                );
+                return tokio::spawn(serving).abort_handle();
+            }
+            if note.group == GroupNumber::HOME && front.has_several_groups() {
+                // The other node may think that a vhost is in home that has moved.
+                let client = Newcomer { peer, place, name: note.name };
+                let home = (shared, stopping.clone());
+                let serving = front.serve_at_home(Box::new(stream), client, home, stopping);
+                return tokio::spawn(serving).abort_handle();
+            }
             let serving = driver::serve(stream, peer, place, note.name, shared, stopping);
             tokio::spawn(serving).abort_handle()
         });

@@ -1,12 +1,12 @@
 //! What comes from other nodes.
 
-use super::Slot;
 use super::copies;
 use super::front::Front;
+use super::groups::Groups;
 use super::members::Members;
 use super::roster::Roster;
 use courser_cluster::transport::{About, Answer, Incoming, Links, Stream};
-use courser_cluster::{NodeId, Packet, Peers};
+use courser_cluster::{GroupNumber, NodeId, Packet, Peers};
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
@@ -15,12 +15,16 @@ pub(super) struct Switch {
     pub roster: Arc<Roster>,
     pub front: Arc<Front>,
     pub members: Arc<Members>,
-    pub member: Arc<Slot>,
+    pub groups: Arc<Groups>,
 }
 
 impl Incoming for Switch {
-    fn packet(&self, _from: NodeId, packet: Packet) {
-        if let Some(member) = &*self.member.load() {
+    fn thread(&self, group: GroupNumber) -> Option<Handle> {
+        self.groups.get(group).map(|group| group.thread.handle().clone())
+    }
+
+    fn packet(&self, group: GroupNumber, _from: NodeId, packet: Packet) {
+        if let Some(member) = self.groups.get(group).and_then(|group| group.member()) {
             member.receive(packet);
         }
     }
@@ -29,11 +33,16 @@ impl Incoming for Switch {
         self.roster.met(other);
     }
 
-    fn copy(&self, from: About, note: String, stream: Stream) {
-        let (member, runtime) = (Arc::clone(&self.member), Handle::current());
+    fn copy(&self, group: GroupNumber, from: About, note: String, stream: Stream) {
+        let Some(group) = self.groups.get(group) else { return };
+        let runtime = Handle::current();
         tokio::task::spawn_blocking(move || {
-            tracing::info!(node = from.name, "the node wants a copy of the log");
-            match copies::send(&member, from.node, &note, stream, &runtime) {
+            tracing::info!(
+                node = from.name,
+                group = group.number.0,
+                "the node wants a copy of the log"
+            );
+            match copies::send(&group, from.node, &note, stream, &runtime) {
                 Ok(()) => tracing::info!(node = from.name, "the node has a copy of the log"),
                 Err(why) => {
                     tracing::info!(node = from.name, why, "the node got no copy of the log")

@@ -1,17 +1,25 @@
 //! What an operator sees of the cluster, and does to it.
 
-use super::Slot;
 use super::drain::{GROUP_MAX, PAUSE_MS_MAX, Pace};
+use super::founding::Told;
 use super::front::{Front, Serves};
+use super::group::Group;
+use super::groups::Groups;
 use super::questions::Question;
 use super::roster::Roster;
-use courser_cluster::transport::{About, DialError, Endpoint, Links, Node};
-use courser_cluster::{Change, Leadership, Member, NodeId, ProposeError, Status};
+use super::spread::Spread;
+use courser_cluster::transport::{About, DialError, Endpoint, Formation, Node};
+use courser_cluster::{
+    Change, Follower, GroupNumber, Leadership, Member, NodeId, ProposeError, Status,
+};
 use courser_management::{Cluster, ClusterError, ClusterNode, ClusterRole, Drained};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
+use tokio::sync::mpsc;
 
 /// How long the lead stays after an operator has been told that it goes.
 const TRANSFER_DELAY: Duration = Duration::from_millis(200);
@@ -19,29 +27,68 @@ const TRANSFER_DELAY: Duration = Duration::from_millis(200);
 /// The cluster, as this node knows it.
 pub(super) struct Members {
     pub(super) endpoint: Arc<Endpoint>,
-    links: Arc<Links>,
     pub(super) roster: Arc<Roster>,
     /// It has what answers in the name of these members.
     pub(super) front: Weak<Front>,
-    member: Arc<Slot>,
+    pub(super) groups: Arc<Groups>,
+    /// How many groups the settings want.
+    groups_wanted: AtomicU16,
+    /// Where groups are told that this node is to have a part in.
+    pub(super) founded: mpsc::Sender<(GroupNumber, Formation)>,
+    pub(super) told: Told,
+    pub(super) spread: Spread,
     pub(super) runtime: Handle,
 }
 
 impl Members {
     pub fn new(
         endpoint: Arc<Endpoint>,
-        links: Arc<Links>,
         roster: Arc<Roster>,
         front: &Arc<Front>,
-        member: Arc<Slot>,
+        groups: Arc<Groups>,
+        groups_wanted: u16,
+        founded: mpsc::Sender<(GroupNumber, Formation)>,
     ) -> Arc<Self> {
         let (front, runtime) = (Arc::downgrade(front), Handle::current());
-        Arc::new(Members { endpoint, links, roster, front, member, runtime })
+        let (groups_wanted, told) = (groups_wanted.into(), Told::default());
+        let spread = Spread::default();
+        Arc::new(Members {
+            endpoint,
+            roster,
+            front,
+            groups,
+            groups_wanted,
+            founded,
+            told,
+            spread,
+            runtime,
+        })
     }
 
-    /// Has nodes vote that were added and have caught up. To be called now and then.
-    pub fn promote(&self) {
-        let Some(member) = self.member.load_full() else { return };
+    /// How many groups there are to be from now on, as far as there are fewer.
+    pub fn want_groups(&self, wanted: u16) {
+        self.groups_wanted.store(wanted, Ordering::Relaxed);
+    }
+
+    pub(super) fn groups_wanted(&self) -> u16 {
+        self.groups_wanted.load(Ordering::Relaxed)
+    }
+
+    /// Does what is to be done now and then for a group. Blocks.
+    pub fn look_after(&self, group: &Group) {
+        let Some(member) = group.member() else { return };
+        self.promote(&member);
+        if group.is_home() {
+            self.forget_strangers();
+            self.found_groups();
+            self.spread();
+        } else {
+            self.keep_members(&member);
+        }
+    }
+
+    /// Has nodes vote that were added and have caught up.
+    fn promote(&self, member: &Member) {
         let status = member.status();
         let is_leading = matches!(*member.leadership().borrow(), Leadership::Serving { .. });
         if !is_leading || status.members.is_joint() {
@@ -62,8 +109,8 @@ impl Members {
         }
     }
 
-    /// Forgets nodes that were removed, where there are many. To be called now and then.
-    pub fn forget_strangers(&self) {
+    /// Forgets nodes that were removed, where there are many.
+    fn forget_strangers(&self) {
         let Some(Status { members, .. }) = self.status_of_member() else { return };
         // One that was just added does not know who its members are, before it has heard from a leader.
         if !members.voters.is_empty() {
@@ -72,7 +119,7 @@ impl Members {
     }
 
     pub(super) fn status_of_member(&self) -> Option<Status> {
-        self.member.load().as_ref().map(|member| member.status())
+        self.groups.home().status()
     }
 
     pub(super) fn name(&self, id: NodeId) -> String {
@@ -80,7 +127,47 @@ impl Members {
     }
 
     fn is_connected(&self, id: NodeId) -> bool {
-        id == self.endpoint.about().node || self.links.is_connected(id)
+        id == self.endpoint.about().node || self.groups.home().links.is_connected(id)
+    }
+
+    /// The groups of which a voter that is lost would cost the majority, and those that have none.
+    fn critical_groups(&self, node: NodeId) -> impl Iterator<Item = GroupNumber> {
+        let is_critical = move |status: &Status| {
+            let (needed, there) = self.majority(status);
+            let counts = status.members.voters.contains(&node) && self.is_connected(node);
+            there < needed + usize::from(counts)
+        };
+        let all = self.groups.all().into_iter();
+        all.filter(move |group| group.status().as_ref().is_some_and(is_critical))
+            .map(|group| group.number)
+    }
+
+    /// One of the groups besides home.
+    fn group(&self, group: &Group) -> Value {
+        let own = self.endpoint.about().node;
+        let leader = group.leader(own).map(|leader| self.name(leader));
+        let number = group.number.0;
+        let Some(status) = group.status() else {
+            return json!({ "group": number, "leader": leader, "state": "waits for a copy of the log" });
+        };
+        let lag = |follower: &Follower| {
+            (self.name(follower.node), status.last.saturating_sub(follower.matched))
+        };
+        let lags: BTreeMap<String, u64> = status.followers.iter().map(lag).collect();
+        let (needed, there) = self.majority(&status);
+        let voters: Vec<String> = status.members.voters.iter().map(|id| self.name(*id)).collect();
+        json!({
+            "group": number,
+            "state": if there < needed { "no majority" } else { "running" },
+            "leader": leader,
+            "term": status.term,
+            "committed": status.committed,
+            "last": status.last,
+            "uncommitted_bytes": status.uncommitted_bytes,
+            "elections": status.elections,
+            "voters": voters,
+            "lag_entries": lags,
+        })
     }
 
     /// How many voters have to agree, and how many are there, as far as this node sees.
@@ -115,16 +202,13 @@ impl Members {
 
     /// Whether the disk of this node has room, as far as is known.
     pub(super) fn has_room(&self) -> bool {
-        self.member.load().as_ref().is_none_or(|member| member.has_room())
+        self.groups.all().iter().all(|group| group.member().is_none_or(|one| one.has_room()))
     }
 
-    fn serves(&self) -> Serves {
-        self.front.upgrade().map_or(Serves::Nobody, |front| front.serves())
-    }
-
-    /// The group, if this node leads it.
+    /// The home group, if this node leads it.
     fn leading(&self) -> Result<Arc<Member>, ClusterError> {
-        match (self.member.load_full(), self.serves()) {
+        let home = self.groups.home();
+        match (home.member(), home.serves()) {
             (Some(member), Serves::Here(_)) => Ok(member),
             _ => Err(ClusterError::Unavailable("this node does not lead the cluster".into())),
         }
@@ -137,7 +221,7 @@ impl Members {
     }
 
     /// The member of this name or number.
-    fn named(&self, status: &Status, name: &str) -> Result<Node, ClusterError> {
+    pub(super) fn named(&self, status: &Status, name: &str) -> Result<Node, ClusterError> {
         let unknown = || {
             let all = status.members.voters.iter().chain(&status.members.learners);
             let names: Vec<String> = all.map(|id| self.name(*id)).collect();
@@ -156,7 +240,7 @@ impl Members {
     }
 }
 
-fn proposed(done: Result<(), ProposeError>) -> Result<(), ClusterError> {
+pub(super) fn proposed(done: Result<(), ProposeError>) -> Result<(), ClusterError> {
     done.map_err(|error| match error {
         ProposeError::NotLeader => {
             ClusterError::Unavailable("this node does not lead the cluster".into())
@@ -175,9 +259,12 @@ impl Cluster for Members {
         let all = status.members.voters.iter().chain(&status.members.learners);
         let members: Vec<Value> = all.map(|id| self.node(&status, *id)).collect();
         let (needed, there) = self.majority(&status);
+        let others = self.groups.all().into_iter().filter(|group| !group.is_home());
+        let groups: Vec<Value> = others.map(|group| self.group(&group)).collect();
         json!({
             "name": own.cluster,
             "node": own.name,
+            "groups": groups,
             "state": if there < needed { "no majority" } else { "running" },
             "leader": status.leader.map(|id| self.name(id)),
             "term": status.term,
@@ -217,14 +304,15 @@ impl Cluster for Members {
     }
 
     fn has_leader(&self) -> bool {
-        !matches!(self.serves(), Serves::Nobody)
+        !matches!(self.groups.home().serves(), Serves::Nobody)
     }
 
     fn is_quorum_critical(&self) -> bool {
-        let Some(status) = self.status_of_member() else { return true };
+        if self.status_of_member().is_none() {
+            return true;
+        }
         let own = self.endpoint.about().node;
-        let (needed, there) = self.majority(&status);
-        status.members.voters.contains(&own) && there <= needed
+        self.critical_groups(own).next().is_some()
     }
 
     fn add(&self, address: &str) -> Result<Value, ClusterError> {
@@ -250,7 +338,7 @@ impl Cluster for Members {
         let met = self.runtime.block_on(asking);
         let about = met.map_err(|error| ClusterError::Refused(format!("{address}: {error}")))?;
         self.roster.met(&about);
-        self.links.set_address(about.node, &about.address);
+        self.groups.home().links.set_address(about.node, &about.address);
         if !member.status().members.contains(about.node) {
             proposed(member.change_members(&[Change::AddLearner(about.node)]))?;
         }
@@ -269,20 +357,14 @@ impl Cluster for Members {
         proposed(member.change_members(&[Change::Remove(node.id)]))
     }
 
-    fn transfer_leader(&self, to: Option<&str>) -> Result<String, ClusterError> {
+    fn transfer_leader(&self, group: u16, to: Option<&str>) -> Result<String, ClusterError> {
         let member = self.leading()?;
+        if group != GroupNumber::HOME.0 {
+            return self.transfer_group(GroupNumber(group), to);
+        }
         let status = member.status();
         let node = match to {
-            Some(name) => {
-                let node = self.named(&status, name)?;
-                let wants = self.ask(&node, &Question::Lead)?;
-                if status.leader != Some(node.id) && wants != "true" {
-                    return Err(ClusterError::Refused(format!(
-                        "node '{name}' is drained or has no room on its disk, and would hand the lead on"
-                    )));
-                }
-                node.id
-            }
+            Some(name) => self.would_lead(&status, name)?,
             None => (self.runtime.block_on(self.successor(&status)))
                 .ok_or_else(|| ClusterError::Unavailable("no other node could lead now".into()))?,
         };
@@ -316,15 +398,13 @@ impl Cluster for Members {
         }
         let status = self.leading()?.status();
         let node = self.named(&status, name)?;
-        let (needed, there) = self.majority(&status);
-        let counts = status.members.voters.contains(&node.id) && self.is_connected(node.id);
-        if there < needed + usize::from(counts) {
+        if self.critical_groups(node.id).next().is_some() {
             return Err(ClusterError::Unavailable(format!(
                 "without node {name} the cluster has no majority: start the other nodes first"
             )));
         }
         if status.leader == Some(node.id) {
-            self.transfer_leader(None)?;
+            self.transfer_leader(GroupNumber::HOME.0, None)?;
         }
         let answer = self.ask(&node, &Question::Drain(Pace { group, pause_ms }))?;
         serde_json::from_str(&answer).map_err(|error| ClusterError::Unavailable(error.to_string()))

@@ -6,7 +6,11 @@
 //! - [`answers`]: what it answers over HTTP when it does not lead.
 //! - [`drain`]: how it is made ready to be stopped.
 //! - [`figures`]: what it counts.
+//! - [`redirect`], [`handshake`], [`watched`], [`replayed`]: a client that comes to one group and is served by another.
+//! - [`whereabouts`]: which group a vhost is in.
 //! - [`front`]: whoever comes to this node is served here, or passed on to the node that leads.
+//! - [`group`], [`groups`]: the logs that the nodes have together, each with its leader.
+//! - [`founding`]: how groups come to be, and keep the members that the cluster has.
 //! - [`tunnel`]: what goes with a connection that is passed on.
 //! - [`incoming`]: what comes from other nodes.
 //! - [`copies`]: whole copies of the log, for a node that can't follow.
@@ -15,28 +19,34 @@
 //! - [`succession`]: who leads next.
 //! - [`roster`]: who and where the other nodes are.
 //! - [`security`]: TLS between nodes.
+//! - [`spread`]: which node leads which group.
 
 mod adopting;
 mod answers;
 mod copies;
 mod drain;
 mod figures;
+mod founding;
 mod front;
+mod group;
+mod groups;
+mod handshake;
 mod incoming;
 mod members;
 mod node;
 mod part;
 mod questions;
+mod redirect;
+mod replayed;
 mod roster;
 mod security;
+mod spread;
 mod succession;
 mod tunnel;
+mod watched;
+mod whereabouts;
 
 pub(crate) use front::Front;
+pub(crate) use groups::GROUPS_MAX;
 pub use node::Node;
-
-use arc_swap::ArcSwapOption;
-use courser_cluster::Member;
-
-/// The group on this node, while there is one: it ends and begins anew where this node needs a copy of the log.
-type Slot = ArcSwapOption<Member>;
+pub(crate) use redirect::Newcomer;

@@ -1,8 +1,9 @@
 //! A node: its doors are open from its start to its end; the broker behind them is there while it leads.
 
-use super::Slot;
 use super::answers::{metrics_relay, relay};
 use super::front::{Front, Serves};
+use super::group::Group;
+use super::groups::{GROUPS_MAX, Groups};
 use super::incoming::Switch;
 use super::members::Members;
 use super::roster::Roster;
@@ -20,14 +21,14 @@ use crate::storage::{StopError, StoreFailed};
 use crate::tls::Certificates;
 use crate::{VERSION, management};
 use courser_cluster::forming::Folder;
-use courser_cluster::transport::{About, Endpoint, Incoming, Links, Security, listen};
-use courser_cluster::{GroupThread, Leadership};
+use courser_cluster::transport::{About, Endpoint, Formation, Incoming, Security, listen};
+use courser_cluster::{GroupNumber, Leadership};
 use courser_management::Cluster as _;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::sync::{RwLock, watch};
+use tokio::sync::{Mutex as AsyncMutex, RwLock, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 /// How long a node that stops waits for another one to lead.
@@ -39,7 +40,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Node {
     addresses: Addresses,
     certificates: Option<Arc<Certificates>>,
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
     running: JoinHandle<()>,
     _tasks: JoinSet<()>,
     stop: watch::Sender<bool>,
@@ -54,12 +55,12 @@ pub(super) struct Inner {
     pub(super) around: Around,
     pub(super) folder: Arc<Folder>,
     pub(super) endpoint: Arc<Endpoint>,
-    pub(super) thread: Arc<GroupThread>,
-    pub(super) links: Arc<Links>,
+    pub(super) groups: Arc<Groups>,
     pub(super) roster: Arc<Roster>,
     pub(super) front: Arc<Front>,
     pub(super) members: Arc<Members>,
-    pub(super) member: Arc<Slot>,
+    /// Groups that this node is told of.
+    pub(super) founded: AsyncMutex<mpsc::Receiver<(GroupNumber, Formation)>>,
     pub(super) ended: watch::Sender<Option<String>>,
     /// Held for reading by what uses the log and blocks.
     pub(super) busy: Arc<RwLock<()>>,
@@ -82,19 +83,19 @@ impl Node {
         let folder = Arc::new(folder);
         let (endpoint, listener) = open_endpoint(&config, &folder, name).await?;
         let roster = Roster::start(Arc::clone(&folder), Arc::clone(&endpoint));
-        let met = Arc::clone(&roster);
-        let thread = Arc::new(GroupThread::start().map_err(StartError::GroupThread)?);
-        let runtime = thread.handle().clone();
-        let links = Links::new(Arc::clone(&endpoint), runtime, move |about| met.met(about));
+        let home = Group::start(GroupNumber::HOME, &endpoint, &roster);
+        let groups = Groups::new(home.map_err(StartError::GroupThread)?);
         let places = Arc::new(Places::new(doors.connections_max(&config)));
-        let front = Front::new(Arc::clone(&endpoint), Arc::clone(&roster), places);
-        let member = Arc::new(Slot::empty());
+        let front =
+            Front::new(Arc::clone(&endpoint), Arc::clone(&roster), places, Arc::clone(&groups));
+        let (tell, founded) = mpsc::channel(GROUPS_MAX.into());
         let members = Members::new(
             Arc::clone(&endpoint),
-            Arc::clone(&links),
             Arc::clone(&roster),
             &front,
-            Arc::clone(&member),
+            Arc::clone(&groups),
+            config.cluster.groups,
+            tell,
         );
         front.set_relays(relay(&config, &members), metrics_relay(&config, &members));
         let (stop, stopping) = watch::channel(false);
@@ -107,18 +108,18 @@ impl Node {
             acceptor: doors.acceptor.clone(),
             elsewhere,
             cluster: Some(Arc::clone(&members) as _),
+            front: Arc::downgrade(&front),
         };
         let inner = Inner {
             config: Mutex::new(config),
             around,
             folder,
             endpoint,
-            thread,
-            links,
+            groups,
             roster,
             front,
             members,
-            member,
+            founded: AsyncMutex::new(founded),
             ended: sender,
             busy: Arc::default(),
         };
@@ -127,8 +128,7 @@ impl Node {
             doors.acceptor.as_ref().map(|acceptor| Certificates::watch(acceptor, stopping.clone()));
         let mut tasks = JoinSet::new();
         let switch: Arc<dyn Incoming> = Arc::new(inner.switch());
-        let packets = inner.thread.handle().clone();
-        tasks.spawn(listen(listener, Arc::clone(&inner.endpoint), switch, packets));
+        tasks.spawn(listen(listener, Arc::clone(&inner.endpoint), switch));
         doors.open_node(&inner.front, &stopping)?;
         let _socket = socket.map(|socket| {
             socket.serve(Operators::Node(Arc::clone(&inner.front)), stopping.clone())
@@ -189,10 +189,13 @@ impl Node {
             certificates.reload();
         }
         self.inner.config.lock().clone_from(config);
-        match self.inner.front.serves() {
-            Serves::Here(service) => service::set_up(&service.shared.broker, config),
-            _ => Ok(()),
+        self.inner.members.want_groups(config.cluster.groups);
+        for group in self.inner.groups.all() {
+            if let Serves::Here(service) = group.serves() {
+                service::set_up(&service.shared.broker, config)?;
+            }
         }
+        Ok(())
     }
 
     /// Waits until the node can't go on, and says why: its disk has failed, or its copy is damaged.
@@ -213,13 +216,12 @@ impl Node {
         // An error means that nobody is left to be told.
         let _ = self.stop.send(true);
         self.running.await.map_err(StopError::Panicked)?;
-        let closed = match self.inner.member.swap(None) {
-            None => Ok(()),
-            Some(member) => {
-                let closing = tokio::task::spawn_blocking(move || member.close());
-                closing.await.map_err(StopError::Panicked)?
-            }
-        };
+        let mut closed = Ok(());
+        for group in self.inner.groups.all() {
+            let Some(member) = group.set_member(None) else { continue };
+            let closing = tokio::task::spawn_blocking(move || member.close());
+            closed = closed.and(closing.await.map_err(StopError::Panicked)?);
+        }
         // What was under way when the node was stopped still has the log. The process may end without it; another node in the
         // same process could not open the log.
         let done = tokio::time::timeout(BUSY_TIMEOUT, self.inner.busy.write()).await;
@@ -268,7 +270,7 @@ impl Inner {
             roster: Arc::clone(&self.roster),
             front: Arc::clone(&self.front),
             members: Arc::clone(&self.members),
-            member: Arc::clone(&self.member),
+            groups: Arc::clone(&self.groups),
         }
     }
 
@@ -276,9 +278,17 @@ impl Inner {
         self.config.lock().clone()
     }
 
-    /// Has another node lead before this one ends, if it can.
-    async fn hand_over(&self) {
-        let Some(member) = self.member.load_full() else { return };
+    /// Has other nodes lead before this one ends, if they can.
+    async fn hand_over(self: &Arc<Self>) {
+        let mut handing = JoinSet::new();
+        for group in self.groups.all() {
+            handing.spawn(Arc::clone(self).hand_over_one(group));
+        }
+        handing.join_all().await;
+    }
+
+    async fn hand_over_one(self: Arc<Self>, group: Arc<Group>) {
+        let Some(member) = group.member() else { return };
         let mut leadership = member.leadership();
         if !matches!(*leadership.borrow(), Leadership::Serving { .. }) {
             return;

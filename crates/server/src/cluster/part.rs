@@ -2,21 +2,26 @@
 
 use super::copies;
 use super::front::Serves;
+use super::group::Group;
 use super::incoming::Outgoing;
 use super::node::Inner;
+use crate::config::Config;
 use crate::server::StartError;
 use crate::service::{self, Service};
 use crate::storage;
 use courser_cluster::forming::{Verdict, form, look_around};
 use courser_cluster::transport::{About, Formation};
 use courser_cluster::{
-    Identity, Leadership, Member, MemberConfig, MemberError, NodeId, Options, Origin, Peers,
+    GroupNumber, Identity, Leadership, Member, MemberConfig, MemberError, NodeId, Options, Origin,
+    Peers, Status,
 };
 use courser_store::MemoryGauge;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
 
 /// How long a tick of the group is: a leader that is lost is replaced after 10 to 20 of them.
 const TICK: Duration = Duration::from_millis(50);
@@ -24,52 +29,110 @@ const TICK: Duration = Duration::from_millis(50);
 const DEMOTION_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long to wait before a copy of the log is asked for again.
 const COPY_INTERVAL: Duration = Duration::from_secs(1);
+/// What the election timeouts of a node are drawn from is not the same in all groups: one node would lead all of them.
+const SEED_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 /// How often members are looked for that are not connected, and for those that have caught up.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Inner {
     /// Runs the node until it stops.
     pub(super) async fn run(self: Arc<Self>, mut stopping: watch::Receiver<bool>) {
+        let mut parts = JoinSet::new();
         let ended = tokio::select! {
-            ended = self.take_part() => ended,
+            ended = self.take_part_in_all(&mut parts) => ended.map(drop),
             _ = stopping.changed() => Ok(()),
         };
-        self.demote(Serves::Nobody).await;
+        parts.shutdown().await;
+        for group in self.groups.all() {
+            self.demote(&group, Serves::Nobody).await;
+        }
         if let Err(reason) = ended {
             self.ended.send_replace(Some(reason));
         }
     }
 
-    /// Takes part in the cluster, until the group has ended for good: returns why.
-    async fn take_part(&self) -> Result<(), String> {
-        let (formation, mut origin) = self.formation().await?;
+    /// Takes part in all groups, and in those that come, until one has ended for good: returns why.
+    async fn take_part_in_all(
+        self: &Arc<Self>,
+        parts: &mut JoinSet<Result<Infallible, String>>,
+    ) -> Result<Infallible, String> {
+        let (formation, origin) = self.formation().await?;
+        let home = Arc::clone(self.groups.home());
+        parts.spawn(Arc::clone(self).take_part(home, formation, origin));
+        for (number, formation) in self.folder.groups() {
+            self.begin_part(parts, number, formation, Origin::Existing)?;
+        }
+        let mut founded = self.founded.lock().await;
         loop {
-            let opened = self.open(&formation, origin.clone()).await?;
+            tokio::select! {
+                Some((number, formation)) = founded.recv() => {
+                    let origin = match formation.founders.contains(&self.folder.node()) {
+                        true => Origin::Founders(formation.founders.clone()),
+                        false => Origin::Joining,
+                    };
+                    self.begin_part(parts, number, formation, origin)?;
+                }
+                Some(ended) = parts.join_next() => {
+                    return ended.map_err(|error| error.to_string())?;
+                }
+            }
+        }
+    }
+
+    /// Begins to take part in a group besides home, unless this node does.
+    fn begin_part(
+        self: &Arc<Self>,
+        parts: &mut JoinSet<Result<Infallible, String>>,
+        number: GroupNumber,
+        formation: Formation,
+        origin: Origin,
+    ) -> Result<(), String> {
+        if self.groups.get(number).is_some() {
+            return Ok(());
+        }
+        let group = Group::start(number, &self.endpoint, &self.roster);
+        let group = group.map_err(|error| format!("group {number} has no thread: {error}"))?;
+        self.groups.add(Arc::clone(&group));
+        parts.spawn(Arc::clone(self).take_part(group, formation, origin));
+        Ok(())
+    }
+
+    /// Takes part in a group, until it has ended for good: returns why.
+    async fn take_part(
+        self: Arc<Self>,
+        group: Arc<Group>,
+        formation: Formation,
+        mut origin: Origin,
+    ) -> Result<Infallible, String> {
+        loop {
+            let opened = self.open(&group, &formation, origin.clone()).await?;
             let lacks = match opened {
                 Ok(member) => {
                     origin = Origin::Existing;
-                    self.enter(&formation, &member).await?;
+                    self.enter(&group, &formation, &member).await?;
                     let lacks = tokio::select! {
-                        ended = self.follow_lead(&member) => ended?,
-                        () = self.look_after(&member) => return Err(self.removed(member).await),
+                        ended = self.follow_lead(&group, &member) => ended?,
+                        () = self.look_after(&group, &member) => {
+                            return Err(self.removed(member).await);
+                        }
                     };
-                    self.leave(member).await;
+                    self.leave(&group, member).await;
                     Some(lacks)
                 }
                 Err(error) if error.needs_copy() => {
-                    tracing::warn!(%error, "this node needs a copy of another node's log");
+                    tracing::warn!(%error, group = group.number.0, "this node needs a copy of another node's log");
                     None
                 }
                 Err(error) => return Err(error.to_string()),
             };
-            self.fetch_copy(&formation, &origin, lacks).await;
+            self.fetch_copy(&group, &formation, &origin, lacks).await;
             origin = Origin::Existing;
         }
     }
 
     /// Serves while this node leads; returns when it needs a copy, which this other node offers, or with the reason why the
     /// group has ended.
-    async fn follow_lead(&self, member: &Arc<Member>) -> Result<NodeId, String> {
+    async fn follow_lead(&self, group: &Group, member: &Arc<Member>) -> Result<NodeId, String> {
         let mut leadership = member.leadership();
         let mut serving = None;
         loop {
@@ -77,17 +140,17 @@ impl Inner {
             match now {
                 Leadership::Ended { reason } => return Err(reason.to_string()),
                 Leadership::Lacks { leader } => {
-                    self.demote(Serves::There(leader)).await;
+                    self.demote(group, Serves::There(leader)).await;
                     return Ok(leader);
                 }
                 Leadership::Serving { term } if serving == Some(term) => {}
                 Leadership::Serving { term } => {
-                    self.demote(Serves::Nobody).await;
-                    serving = self.promote(member, term).await?.then_some(term);
+                    self.demote(group, Serves::Nobody).await;
+                    serving = self.promote(group, member, term).await?.then_some(term);
                 }
                 Leadership::Following { leader } => {
                     serving = None;
-                    self.demote(leader.map_or(Serves::Nobody, Serves::There)).await;
+                    self.demote(group, leader.map_or(Serves::Nobody, Serves::There)).await;
                 }
             }
             leadership.changed().await.map_err(|_| "the group has ended".to_owned())?;
@@ -100,7 +163,7 @@ impl Inner {
             if self.folder.is_alone().map_err(|error| error.to_string())? {
                 return Ok((self.adopt().await?, Origin::Existing));
             }
-            self.roster.connect(&self.links, |_| true);
+            self.roster.connect(&self.groups.home().links, |_| true);
             return Ok((formation, Origin::Existing));
         }
         let join = self.config.lock().cluster.join.clone();
@@ -114,16 +177,23 @@ impl Inner {
         Ok((formation, origin))
     }
 
-    /// What the group on this node is run with.
-    fn member_config(&self, formation: &Formation, origin: Origin) -> Result<MemberConfig, String> {
+    /// What a group on this node is run with.
+    fn member_config(
+        &self,
+        number: GroupNumber,
+        formation: &Formation,
+        origin: Origin,
+    ) -> Result<MemberConfig, String> {
         let config = self.config.lock();
         let (group, segment_bytes) = (formation.group, formation.segment_bytes);
+        let options = Options::new(self.folder.node());
+        let seed = options.seed ^ SEED_STEP.wrapping_mul(number.0.into());
         Ok(MemberConfig {
-            dir: self.folder.copy_dir().map_err(|error| error.to_string())?,
+            dir: self.folder.copy_dir(number).map_err(|error| error.to_string())?,
             disk: config.disk(),
             identity: Identity { group, segment_bytes },
             origin,
-            options: Options::new(self.folder.node()),
+            options: Options { seed, ..options },
             tick: TICK,
             journal: config.journal_options(),
         })
@@ -131,33 +201,46 @@ impl Inner {
 
     async fn open(
         &self,
+        group: &Group,
         formation: &Formation,
         origin: Origin,
     ) -> Result<Result<Arc<Member>, MemberError>, String> {
-        let config = self.member_config(formation, origin)?;
-        let peers: Arc<dyn Peers> = Arc::new(Outgoing(Arc::clone(&self.links)));
-        let thread = Arc::clone(&self.thread);
+        let config = self.member_config(group.number, formation, origin)?;
+        let peers: Arc<dyn Peers> = Arc::new(Outgoing(Arc::clone(&group.links)));
+        let thread = Arc::clone(&group.thread);
         let opened = self.blocking(move || Member::start(config, peers, &thread)).await?;
         Ok(opened.map(Arc::new))
     }
 
-    /// Has others reach the group, and remembers what it belongs to.
-    async fn enter(&self, formation: &Formation, member: &Arc<Member>) -> Result<(), String> {
-        let (folder, kept) = (Arc::clone(&self.folder), formation.clone());
-        let keeping = self.blocking(move || folder.set_formation(&kept)).await?;
-        keeping.map_err(|error| error.to_string())?;
+    /// Has others reach the group, and remembers that this node is in it.
+    async fn enter(
+        &self,
+        group: &Group,
+        formation: &Formation,
+        member: &Arc<Member>,
+    ) -> Result<(), String> {
+        let (folder, kept, number) = (Arc::clone(&self.folder), formation.clone(), group.number);
+        let keep = move || match number {
+            GroupNumber::HOME => folder.set_formation(&kept),
+            other => folder.set_group(other, &kept),
+        };
+        self.blocking(keep).await?.map_err(|error| error.to_string())?;
+        group.set_member(Some(Arc::clone(member)));
+        if !group.is_home() {
+            tracing::info!(group = number.0, "this node has its part in the group");
+            return Ok(());
+        }
         self.endpoint.change(|about| {
             (about.formation, about.has_data) = (Some(formation.clone()), false);
         });
-        self.member.store(Some(Arc::clone(member)));
         let About { cluster, name: node, address, .. } = self.endpoint.about();
         tracing::info!(cluster, node, address, "this node is in the cluster");
         Ok(())
     }
 
-    /// Ends the group, whose copy of the log is to be replaced.
-    async fn leave(&self, member: Arc<Member>) {
-        self.member.store(None);
+    /// Ends the group on this node, whose copy of the log is to be replaced.
+    async fn leave(&self, group: &Group, member: Arc<Member>) {
+        group.set_member(None);
         if let Ok(Err(error)) | Err(error) = self.blocking(move || member.close()).await {
             tracing::warn!(
                 error,
@@ -167,18 +250,28 @@ impl Inner {
     }
 
     /// Takes a copy of the log from whoever leads, however long that takes.
-    async fn fetch_copy(&self, formation: &Formation, origin: &Origin, offered_by: Option<NodeId>) {
-        tracing::info!("this node takes a copy of the log from the node that leads");
+    async fn fetch_copy(
+        &self,
+        group: &Group,
+        formation: &Formation,
+        origin: &Origin,
+        offered_by: Option<NodeId>,
+    ) {
+        let number = group.number;
+        tracing::info!(
+            group = number.0,
+            "this node takes a copy of the log from the node that leads"
+        );
         loop {
             let known = self.roster.others();
             let first = known.iter().filter(|node| Some(node.id) == offered_by);
             let others = known.iter().filter(|node| Some(node.id) != offered_by);
             for node in first.chain(others) {
-                let config = self.member_config(formation, origin.clone());
+                let config = self.member_config(number, formation, origin.clone());
                 let (endpoint, address) = (Arc::clone(&self.endpoint), node.address.clone());
                 let runtime = Handle::current();
                 let fetching = tokio::task::spawn_blocking(move || {
-                    copies::fetch(&config?, &endpoint, &address, &runtime)
+                    copies::fetch(number, &config?, &endpoint, &address, &runtime)
                 });
                 match fetching.await.map_err(|error| error.to_string()).and_then(|done| done) {
                     Ok(()) => {
@@ -191,10 +284,27 @@ impl Inner {
         }
     }
 
+    /// The settings for the broker of one group. As this node may come to lead all of them, each has its share of the memory.
+    fn config_of_group(&self) -> Config {
+        let mut config = self.config();
+        let known = self.groups.all().len() as u64;
+        let groups = known.max(config.cluster.groups.into());
+        if groups > 1 {
+            config.limits.memory_high_bytes = config.broker_limits().memory_high_bytes / groups;
+        }
+        config
+    }
+
     /// Opens the broker on the group's log and serves, if this node still leads then.
-    async fn promote(&self, member: &Arc<Member>, term: u64) -> Result<bool, String> {
-        tracing::info!(term, "this node leads the cluster");
-        let (config, started) = (self.config(), Instant::now());
+    async fn promote(
+        &self,
+        group: &Group,
+        member: &Arc<Member>,
+        term: u64,
+    ) -> Result<bool, String> {
+        let number = group.number.0;
+        tracing::info!(term, group = number, "this node leads the group");
+        let (config, started) = (self.config_of_group(), Instant::now());
         let (opened_by, now_ms) = (Arc::clone(member), self.around.clock.now_ms());
         let settings = config.clone();
         let opening = self.blocking(move || {
@@ -202,7 +312,7 @@ impl Inner {
             let shards = opened_by.shards(term, Arc::clone(&gauge));
             let seed = getrandom::u64().map_err(StartError::Random)?;
             let limits = settings.broker_limits();
-            let (broker, storage) = storage::open_on(&shards, gauge, limits, seed, now_ms)?;
+            let (broker, storage) = storage::open_on(&shards, number, gauge, limits, seed, now_ms)?;
             service::prepare(&broker, &settings)?;
             Ok::<_, StartError>((broker, storage))
         });
@@ -218,25 +328,31 @@ impl Inner {
         match started_service {
             Ok(service) => {
                 let elapsed_ms = started.elapsed().as_millis() as u64;
-                tracing::info!(term, elapsed_ms, "serving clients");
-                self.front.set_serves(Serves::Here(Arc::new(service)));
+                tracing::info!(term, group = number, elapsed_ms, "serving clients");
+                group.set_serves(Serves::Here(Arc::new(service)));
                 Ok(true)
             }
             // Whoever leads now does it.
             Err(error) if !leads() => {
-                tracing::info!(term, %error, "this node leads no more");
+                tracing::info!(term, group = number, %error, "this node leads no more");
                 Ok(false)
             }
-            Err(error) => Err(format!("this node can't serve, though it leads: {error}")),
+            Err(error) => {
+                Err(format!("this node can't serve group {number}, though it leads: {error}"))
+            }
         }
     }
 
     /// Closes every connection and drops the broker, if this node serves; says who does from now on.
-    async fn demote(&self, serves: Serves) {
-        let before = self.front.serves();
-        self.front.set_serves(serves);
+    async fn demote(&self, group: &Group, serves: Serves) {
+        let before = group.serves();
+        group.set_serves(serves);
         let Serves::Here(service) = before else { return };
-        tracing::info!("this node does not lead any more: closing its clients' connections");
+        let number = group.number.0;
+        tracing::info!(
+            group = number,
+            "this node does not lead any more: closing its clients' connections"
+        );
         service.say_goodbye(DEMOTION_TIMEOUT).await;
         // The threads that make checkpoints end with it.
         if let Err(error) = self.blocking(move || drop(service)).await {
@@ -259,47 +375,59 @@ impl Inner {
         done.await.map_err(|_| "what was being done has panicked".to_owned())
     }
 
-    /// Finds members that are not connected, and has those vote that have caught up. Ends when this node is a member no
-    /// more.
-    async fn look_after(&self, member: &Arc<Member>) {
+    /// Finds members that are not connected, and has those vote that have caught up. Ends when this node is a member of the
+    /// cluster no more.
+    async fn look_after(&self, group: &Arc<Group>, member: &Arc<Member>) {
         let mut was_member = false;
         loop {
-            self.look(member).await;
             let status = member.status();
-            let is_member = status.members.contains(self.folder.node());
-            let is_forgotten = is_member && status.leader.is_none();
-            if was_member && !is_member || is_forgotten && self.members.was_removed(&status).await {
-                return;
+            // One that was just added does not know who its members are, before it has heard from a leader.
+            let knows = !status.members.voters.is_empty();
+            self.roster.connect(&group.links, |node| !knows || status.members.contains(node));
+            if group.is_home() {
+                self.look(&status).await;
             }
-            was_member |= is_member;
+            let (members, of) = (Arc::clone(&self.members), Arc::clone(group));
+            // Told in the log if it panics; done again in a second.
+            let looking = tokio::task::spawn_blocking(move || members.look_after(&of));
+            let _ = looking.await;
+            self.step_back(group, member).await;
+            if group.is_home() {
+                let is_member = status.members.contains(self.folder.node());
+                let is_forgotten = is_member && status.leader.is_none();
+                if was_member && !is_member
+                    || is_forgotten && self.members.was_removed(&status).await
+                {
+                    return;
+                }
+                was_member |= is_member;
+            }
             tokio::time::sleep(LOOK_INTERVAL).await;
         }
     }
 
-    /// Ends the group on a node that was removed, for good: what to say of it.
+    /// Ends the cluster on a node that was removed from it, for good: what to say of it.
     async fn removed(&self, member: Arc<Member>) -> String {
-        self.demote(Serves::Nobody).await;
+        for group in self.groups.all() {
+            self.demote(&group, Serves::Nobody).await;
+        }
         let folder = Arc::clone(&self.folder);
         if let Ok(Err(error)) = self.blocking(move || folder.set_removed()).await {
             tracing::error!(%error, "that this node was removed can't be kept");
         }
-        self.leave(member).await;
+        self.leave(self.groups.home(), member).await;
         let About { cluster, name, .. } = self.endpoint.about();
         format!(
             "node '{name}' was removed from cluster '{cluster}': it does not start again with this data folder"
         )
     }
 
-    async fn look(&self, member: &Arc<Member>) {
-        let status = member.status();
-        let is_member = |node| status.members.contains(node);
-        // One that was just added does not know who its members are, before it has heard from a leader.
-        let knows = !status.members.voters.is_empty();
-        self.roster.connect(&self.links, |node| !knows || is_member(node));
+    /// Looks for members that are not connected where the settings name nodes.
+    async fn look(&self, status: &Status) {
         let own = self.folder.node();
-        let voters = status.members.voters.iter();
-        let is_away = |node: &&NodeId| **node != own && !self.links.is_connected(**node);
-        if voters.filter(is_away).count() > 0 {
+        let links = &self.groups.home().links;
+        let is_away = |node: &NodeId| *node != own && !links.is_connected(*node);
+        if status.members.voters.iter().any(is_away) {
             let join = self.config.lock().cluster.join.clone();
             for seen in look_around(&self.endpoint, &join).await {
                 if let Ok(about) = seen.met {
@@ -307,14 +435,6 @@ impl Inner {
                 }
             }
         }
-        let members = Arc::clone(&self.members);
-        // Told in the log if it panics; asked again in a second.
-        let looking = tokio::task::spawn_blocking(move || {
-            members.promote();
-            members.forget_strangers();
-        });
-        let _ = looking.await;
-        self.step_back(member).await;
     }
 }
 

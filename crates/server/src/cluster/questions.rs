@@ -1,9 +1,11 @@
 //! What nodes ask each other, and answer.
 
 use super::drain::Pace;
+use super::front::Serves;
 use super::members::Members;
-use courser_cluster::Status;
+use super::whereabouts;
 use courser_cluster::transport::{About, Formation, Node};
+use courser_cluster::{GroupNumber, NodeId, Status};
 use courser_management::ClusterError;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -34,7 +36,19 @@ pub(super) enum Question {
     /// Would you lead the cluster, rather than only if nobody else can? The answer is a bool.
     Lead,
     /// Close these connections, which came by way of the node that asks.
-    Close { names: Vec<String> },
+    Close {
+        #[serde(default)]
+        group: GroupNumber,
+        names: Vec<String>,
+    },
+    /// Take part in these groups, which the cluster has besides home.
+    Groups(Vec<(GroupNumber, Formation)>),
+    /// Hand the lead of a group to this node, if you have it.
+    HandOver { group: GroupNumber, to: NodeId },
+    /// Which group is this vhost in? To be asked of who leads home. The answer is a number, or null if there is no such vhost.
+    Where { vhost: String },
+    /// How much do the groups do that you lead? The answer is a list of [`Load`].
+    Loads,
 }
 
 /// The answer to [`Question::Removed`] that it was.
@@ -68,9 +82,23 @@ impl Members {
                 self.front.upgrade().ok_or("this node ends")?.clients.resume();
                 Ok(String::new())
             }
-            Ok(Question::Close { names }) => {
+            Ok(Question::Close { group, names }) => {
                 let front = self.front.upgrade().ok_or("this node ends")?;
-                front.close_named(&names).map(|()| String::new())
+                front.close_named(group, &names).map(|()| String::new())
+            }
+            Ok(Question::Groups(groups)) => self.take_groups(groups).map(|()| String::new()),
+            Ok(Question::HandOver { group, to }) => {
+                self.hand_over(group, to).map(|()| String::new()).map_err(|why| why.to_string())
+            }
+            Ok(Question::Where { vhost }) => {
+                let Serves::Here(service) = self.groups.home().serves() else {
+                    return Err("this node does not lead the cluster".into());
+                };
+                let group = whereabouts::group_of(&service.shared.broker, &vhost);
+                serde_json::to_string(&group).map_err(|error| error.to_string())
+            }
+            Ok(Question::Loads) => {
+                serde_json::to_string(&self.own_loads()).map_err(|error| error.to_string())
             }
             Ok(Question::Join(formation)) => {
                 let own = self.endpoint.about();

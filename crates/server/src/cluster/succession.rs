@@ -1,10 +1,12 @@
 //! Who leads next: a node that takes clients and whose disk has room, if there is one.
 
 use super::front::Serves;
+use super::group::Group;
 use super::members::Members;
 use super::node::Inner;
 use super::questions::Question;
-use courser_cluster::{Member, NodeId, Status};
+use courser_cluster::{GroupNumber, Member, NodeId, Status};
+use courser_management::ClusterError;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -41,6 +43,52 @@ impl Members {
         next_leader(status, |node| willing.contains(&node))
     }
 
+    /// The member of this name, if it would lead or does.
+    ///
+    /// # Errors
+    /// Why it would not.
+    pub(super) fn would_lead(&self, status: &Status, name: &str) -> Result<NodeId, ClusterError> {
+        let node = self.named(status, name)?;
+        let wants = self.ask(&node, &Question::Lead)?;
+        if status.leader != Some(node.id) && wants != "true" {
+            return Err(ClusterError::Refused(format!(
+                "node '{name}' is drained or has no room on its disk, and would hand the lead on"
+            )));
+        }
+        Ok(node.id)
+    }
+
+    /// Has a member lead a group besides home, or the one that comes after its leader. Returns its name.
+    ///
+    /// # Errors
+    /// Why it can't.
+    pub(super) fn transfer_group(
+        &self,
+        number: GroupNumber,
+        to: Option<&str>,
+    ) -> Result<String, ClusterError> {
+        let unknown = || ClusterError::NotFound(format!("the cluster has no group {number}"));
+        let status = self.groups.get(number).ok_or_else(unknown)?.status();
+        let away =
+            || ClusterError::Unavailable(format!("this node has no log of group {number} yet"));
+        let status = status.ok_or_else(away)?;
+        let node = match to {
+            Some(name) => self.would_lead(&status, name)?,
+            None => {
+                let voters = status.members.voters.iter().copied();
+                let mut others = voters.filter(|node| Some(*node) != status.leader);
+                let next = others.find(|node| self.would_lead(&status, &self.name(*node)).is_ok());
+                let nobody = || ClusterError::Unavailable("no other node could lead now".into());
+                next.ok_or_else(nobody)?
+            }
+        };
+        if status.leader != Some(node) {
+            self.move_lead(number, node)?;
+            self.spread.rests(number);
+        }
+        Ok(self.name(node))
+    }
+
     /// The member that is to lead next: if none would, the one that could soonest.
     pub(super) async fn successor(&self, status: &Status) -> Option<NodeId> {
         let willing = self.willing(status).await;
@@ -66,13 +114,14 @@ fn next_leader(status: &Status, may: impl Fn(NodeId) -> bool) -> Option<NodeId> 
 
 impl Inner {
     /// If this node leads and another one should rather, has that one lead. To be called now and then.
-    pub(super) async fn step_back(&self, member: &Arc<Member>) {
-        if !matches!(self.front.serves(), Serves::Here(_)) {
+    pub(super) async fn step_back(&self, group: &Group, member: &Arc<Member>) {
+        if !matches!(group.serves(), Serves::Here(_)) {
             return;
         }
         let Some(why) = self.members.reluctance() else { return };
         let Some(next) = self.members.willing(&member.status()).await else { return };
-        tracing::warn!(to = self.members.name(next), "this node hands the lead over: {why}");
+        let (to, group) = (self.members.name(next), group.number.0);
+        tracing::warn!(to, group, "this node hands the lead over: {why}");
         let handing = Arc::clone(member);
         let handed = tokio::task::spawn_blocking(move || handing.transfer_to(next)).await;
         if let Ok(Err(error)) = handed {

@@ -1,6 +1,7 @@
 //! What goes with a client's connection that is passed on to the node that leads.
 
 use crate::peer::Peer;
+use courser_cluster::GroupNumber;
 use courser_management::ClientTls;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -14,6 +15,13 @@ pub(super) const SERVED: u8 = 1;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Note {
     pub what: What,
+    /// The group whose leader it is for.
+    #[serde(default)]
+    pub group: GroupNumber,
+    /// The vhost that the client opens, if the leader of home has logged it in already: then what the client has said comes
+    /// once more, and the answers that it has had are not for it.
+    #[serde(default)]
+    pub vhost: Option<String>,
     /// Where the client is.
     pub peer: SocketAddr,
     /// The address that it has come to, if that is not in the name.
@@ -49,12 +57,13 @@ impl TlsNote {
 impl Note {
     pub fn amqp(peer: &Peer, name: &str) -> Self {
         let tls = peer.tls.as_deref().map(TlsNote::of);
-        Note { what: What::Amqp, peer: peer.address, local: None, name: name.to_owned(), tls }
+        let (what, group, vhost) = (What::Amqp, GroupNumber::HOME, None);
+        Note { what, group, vhost, peer: peer.address, local: None, name: name.to_owned(), tls }
     }
 
     pub fn http(what: What, peer: SocketAddr, local: SocketAddr, tls: Option<&ClientTls>) -> Self {
         let (local, tls) = (Some(local), tls.map(TlsNote::of));
-        Note { what, peer, local, name: String::new(), tls }
+        Note { what, group: GroupNumber::HOME, vhost: None, peer, local, name: String::new(), tls }
     }
 
     /// The client, as the broker knows it.

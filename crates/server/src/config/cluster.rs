@@ -1,6 +1,7 @@
 //! Settings of a node of a cluster.
 
 use super::ConfigError;
+use crate::cluster::GROUPS_MAX;
 use courser_cluster::transport::{Secret, WeakSecret};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
@@ -25,6 +26,8 @@ pub struct Cluster {
     pub advertise: String,
     /// The nodes that form the cluster, or that this one joins; this one may be among them.
     pub join: Vec<String>,
+    /// Groups that the vhosts are spread over, each with a log and a leader of its own.
+    pub groups: u16,
     /// What all nodes know, and prove to each other.
     pub secret: String,
     /// A file that holds it.
@@ -45,6 +48,7 @@ impl Default for Cluster {
             listen: String::new(),
             advertise: String::new(),
             join: Vec::new(),
+            groups: 1,
             secret: String::new(),
             secret_file: PathBuf::new(),
             tls_certificate: PathBuf::new(),
@@ -77,6 +81,9 @@ impl Cluster {
         }
         if self.node_name.len() > NAME_BYTES_MAX || self.node_name.contains(char::is_whitespace) {
             return wrong("cluster.node_name", "must have at most 64 bytes, and no spaces");
+        }
+        if !(1..=GROUPS_MAX).contains(&self.groups) {
+            return wrong("cluster.groups", "must be from 1 to 64");
         }
         if self.join.len() > JOIN_MAX {
             return wrong("cluster.join", "must name at most 32 nodes");

@@ -135,8 +135,8 @@ fn one_that_has_arrived_can_be_forgotten() {
     found_another(&target);
     import(&target, &pieces).expect("taken in");
     target.checkpoint();
-    assert!(target.broker.admin().forget_vhost(V).expect("nothing fails"));
-    assert!(!target.broker.admin().forget_vhost(V).expect("nothing fails"));
+    assert!(target.broker.admin().forget_arrival(V).expect("nothing fails"));
+    assert!(!target.broker.admin().forget_arrival(V).expect("nothing fails"));
     assert_no_trace(&mut target, 0);
     // And can come again.
     import(&target, &pieces).expect("taken in");

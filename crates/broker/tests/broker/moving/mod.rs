@@ -20,7 +20,9 @@ const START_MS: u64 = 1_800_000_000_000;
 const V: &str = "v";
 
 fn settings() -> VhostSettings {
-    VhostSettings { description: "one that moves".to_owned(), ..VhostSettings::default() }
+    let mut settings = VhostSettings::default();
+    settings.description = "one that moves".to_owned();
+    settings
 }
 
 /// A client in the vhost that moves.

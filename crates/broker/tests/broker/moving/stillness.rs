@@ -116,14 +116,41 @@ fn an_export_ends_when_the_vhost_goes_on() {
 }
 
 #[test]
-fn it_is_dropped_once_it_is_elsewhere_though_it_is_protected() {
-    let world = world();
+fn what_is_held_stands_still_through_restarts_until_it_goes_on() {
+    let mut world = world();
+    let mut export = super::export(&world);
     let admin = world.broker.admin();
-    admin.change_vhost(V, |settings| settings.protected = true).expect("changed");
-    let refused = admin.drop_moved_vhost(V).expect_err("it may change");
-    assert!(refused.explanation.contains("stand still"), "{refused}");
+    assert!(super::export(&world).hold().is_err(), "it has not been read out");
+    while export.next_piece().expect("it can be read").is_some() {}
+    export.hold().expect("it stands still");
+    assert_eq!(admin.held_vhosts(), [V]);
+    drop(admin);
+    sync(&world);
+    for round in 0..3 {
+        match round {
+            0 => world.lose_power(),
+            1 => world.restart_from_checkpoint(),
+            _ => {}
+        }
+        let vhost = world.broker.vhost(V).expect("it is there");
+        assert_eq!(vhost.admit("guest").err().expect("refused").code, 320, "{round}");
+    }
+    assert!(world.broker.admin().start_vhost(V).expect("it is there"));
+    sync(&world);
+    world.lose_power();
+    world.broker.set_time(START_MS);
+    assert_eq!(world.broker.admin().held_vhosts(), [""; 0]);
+    drop(enter(&world));
+}
+
+#[test]
+fn one_that_went_on_meanwhile_is_not_held() {
+    let world = world();
+    let mut export = super::export(&world);
+    while export.next_piece().expect("it can be read").is_some() {}
+    let admin = world.broker.admin();
+    admin.start_vhost(V).expect("it is there");
     admin.stop_vhost(V).expect("it is there");
-    assert!(admin.delete_vhost(V).is_err(), "it is protected");
-    admin.drop_moved_vhost(V).expect("dropped");
-    assert!(world.broker.vhost(V).is_none());
+    assert!(export.hold().is_err(), "it may have changed");
+    assert_eq!(admin.held_vhosts(), [""; 0]);
 }

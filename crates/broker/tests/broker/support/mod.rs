@@ -45,6 +45,14 @@ impl World {
         World { broker: Broker::new(store, gauge, limits, 7), log: None }
     }
 
+    /// The broker of a group of a cluster.
+    pub fn of_group(group: u16) -> Self {
+        let gauge = Arc::new(MemoryGauge::default());
+        let store = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
+        let broker = Broker::of_group(group, store, gauge, Limits::default(), 7);
+        World { broker, log: None }
+    }
+
     /// A client with channel 1 open.
     pub fn connect(&self) -> Client {
         self.connect_as(guest())

@@ -12,19 +12,26 @@ use std::sync::Arc;
 /// A [`World`] that survives.
 pub struct WorldOnDisk {
     disk: FakeDisk,
+    /// The group of a cluster that the broker is of.
+    group: u16,
     running: Option<(World, Arc<JournalStore>)>,
 }
 
 impl WorldOnDisk {
     pub fn new() -> Self {
-        let mut world = WorldOnDisk { disk: FakeDisk::new(7), running: None };
+        WorldOnDisk::of_group(0)
+    }
+
+    /// The broker of a group of a cluster.
+    pub fn of_group(group: u16) -> Self {
+        let mut world = WorldOnDisk { disk: FakeDisk::new(7), group, running: None };
         world.start();
         world
     }
 
     /// With these changes in the log, as another version may have written them.
     pub fn of(records: &[Record<'_>]) -> Self {
-        let mut world = WorldOnDisk { disk: FakeDisk::new(7), running: None };
+        let mut world = WorldOnDisk { disk: FakeDisk::new(7), group: 0, running: None };
         let (store, _, _) = world.open();
         store.append(records, Sync::Wanted, &mut Vec::new()).expect("nothing fails");
         store.journal().close().expect("nothing fails");
@@ -65,6 +72,11 @@ impl WorldOnDisk {
     /// Leaves the disk no room for more than what is there.
     pub fn fill_disk(&self) {
         self.disk.set_capacity(self.disk.used_bytes());
+    }
+
+    /// Gives it room again.
+    pub fn free_disk(&self) {
+        self.disk.set_capacity(u64::MAX);
     }
 
     /// Has every write fail from now on, which the journal notices.
@@ -133,7 +145,8 @@ impl WorldOnDisk {
 
     fn start(&mut self) {
         let (store, recovered, gauge) = self.open();
-        let broker = Broker::new(Arc::clone(&store) as Arc<dyn Store>, gauge, Limits::default(), 7);
+        let shared = Arc::clone(&store) as Arc<dyn Store>;
+        let broker = Broker::of_group(self.group, shared, gauge, Limits::default(), 7);
         broker.restore(recovered).expect("what was written can be read");
         let log = Some(Arc::clone(&store));
         self.running = Some((World { broker, log }, store));

@@ -1,0 +1,273 @@
+//! What is defined in group 0 of a cluster, taken over by the brokers of other groups.
+//!
+//! The broker of group 0 gives out all of it at once; that of another group makes what it has the same,
+//! by changes that do what an operator's would: connections of a user that is gone are closed, and a
+//! vhost that is gone takes its queues along. Each change is in its log, the version last: after a crash
+//! in between the next one to be adopted repairs it.
+
+use super::Admin;
+use crate::accounts::AccountsError;
+use crate::fault::{Fault, store_fault};
+use crate::persistence::GroupDefinitions;
+use crate::persistence::definition::{self, Definition};
+use crate::vhost::{Vhost, VhostSettings};
+use courser_auth::Record;
+use courser_store::Lsn;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Accounts that are written to the log together.
+const ACCOUNTS_AT_ONCE: usize = 256;
+
+/// The definitions of a group, read.
+#[derive(Default)]
+struct Wanted {
+    vhosts: BTreeMap<String, VhostSettings>,
+    globals: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// By their keys, as they are kept.
+    accounts: BTreeMap<Vec<u8>, Record>,
+}
+
+impl Admin {
+    /// Where the log ended behind the last change of users, permissions, global parameters and what is
+    /// said of vhosts. It never goes back.
+    pub fn definitions_version(&self) -> Lsn {
+        *self.broker.defined.lock()
+    }
+
+    /// What a group other than 0 has to have of these, as they are now. Whoever passes them on first
+    /// waits for [`Admin::durable`].
+    ///
+    /// # Errors
+    /// When this is not the broker of group 0, or the group is that.
+    pub fn definitions_of_group(&self, group: u16) -> Result<GroupDefinitions, Fault> {
+        self.broker.check_is_home("what groups adopt")?;
+        if group == 0 {
+            return Err(Fault::precondition_failed(
+                "group 0 adopts nothing: it has all definitions",
+            ));
+        }
+        // Locked while it is looked at, so that it is what the version says. Nothing is copied meanwhile
+        // but what is said of vhosts.
+        let defined = self.broker.defined.lock();
+        let accounts = self.broker.accounts().directory();
+        let globals = self.broker.kept.beginning_with(&[definition::GLOBAL_PARAMETER]);
+        let vhosts: BTreeMap<String, VhostSettings> = self
+            .broker
+            .vhosts()
+            .iter()
+            .filter_map(|vhost| Some((vhost.name.clone(), vhost.settings()?)))
+            .filter(|(_, settings)| settings.group == group)
+            .collect();
+        let version = *defined;
+        drop(defined);
+        let mut records: Vec<(Vec<u8>, Vec<u8>)> = vhosts
+            .iter()
+            .map(|(name, settings)| {
+                (definition::vhost_key(name), definition::vhost_value(settings))
+            })
+            .collect();
+        records.extend(
+            globals
+                .into_iter()
+                .map(|(name, value)| ([&[definition::GLOBAL_PARAMETER], &*name].concat(), value)),
+        );
+        for record in accounts.records() {
+            let concerns_group = match &record {
+                Record::Permission { vhost, .. } | Record::TopicPermission { vhost, .. } => {
+                    vhosts.contains_key(vhost)
+                }
+                Record::User(_) | Record::UserDeleted(_) => true,
+            };
+            if let Some(value) = record.value().filter(|_| concerns_group) {
+                records.push((record.key(), value));
+            }
+        }
+        Ok(GroupDefinitions { group, version, records })
+    }
+
+    /// The version of what was adopted last; 0 if nothing was.
+    pub fn adopted_version(&self) -> Lsn {
+        let kept = self.broker.kept.get(&[definition::ADOPTED]);
+        let read = kept.and_then(|value| Some(u64::from_le_bytes(value.try_into().ok()?)));
+        Lsn(read.unwrap_or_default())
+    }
+
+    /// Makes what this broker, which is not that of group 0, has of users, permissions and global
+    /// parameters, and the vhosts that it has, what these definitions say. A vhost whose settings name
+    /// another group than this is being moved here, and left alone until they say that it is here.
+    /// Returns whether they are newer than what was adopted before.
+    ///
+    /// # Errors
+    /// When they are older than that, or another group's, or malformed, or can't be kept; part of it may
+    /// have been done in the last case.
+    pub fn adopt_definitions(&self, definitions: GroupDefinitions) -> Result<bool, Fault> {
+        let own = self.broker.group();
+        if own == 0 || definitions.group != own {
+            return Err(Fault::precondition_failed(format_args!(
+                "definitions of group {} are not for group {own}",
+                definitions.group
+            )));
+        }
+        let _alone = self.broker.adopting.lock();
+        let (version, adopted) = (definitions.version, self.adopted_version());
+        if version < adopted {
+            return Err(Fault::precondition_failed(format_args!(
+                "definitions of version {version} are older than those of version {adopted} that \
+                 group {own} has"
+            )));
+        }
+        if version == adopted {
+            return Ok(false);
+        }
+        let wanted = Wanted::read(definitions)?;
+        // First what is not to be any more, so that nobody keeps a right for want of room for the rest.
+        self.remove_vhosts_but(&wanted.vhosts)?;
+        self.remove_accounts_but(&wanted.accounts)?;
+        self.adopt_vhosts(wanted.vhosts)?;
+        self.adopt_globals(&wanted.globals)?;
+        self.adopt_accounts(wanted.accounts)?;
+        let value = version.0.to_le_bytes();
+        self.broker.define_for_broker(vec![definition::ADOPTED], &value).map_err(store_fault)?;
+        Ok(true)
+    }
+
+    fn remove_vhosts_but(&self, wanted: &BTreeMap<String, VhostSettings>) -> Result<(), Fault> {
+        for vhost in self.all_vhosts() {
+            let settings = vhost.settings().unwrap_or_default();
+            let stays = wanted.get(&vhost.name).is_some_and(|now| now.stay == settings.stay);
+            if settings.group == self.broker.group() && !stays {
+                self.remove_vhost(&vhost)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn adopt_vhosts(&self, wanted: BTreeMap<String, VhostSettings>) -> Result<(), Fault> {
+        for (name, settings) in wanted {
+            let there = self.broker.vhost(&name);
+            let is_served = there.as_ref().is_some_and(|vhost| self.broker.serves(vhost));
+            let vhost = self.adopt_vhost(&name, there, settings)?;
+            if !is_served {
+                self.broker.configure_vhost(&vhost).map_err(Fault::precondition_failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn adopt_vhost(
+        &self,
+        name: &str,
+        there: Option<Arc<Vhost>>,
+        settings: VhostSettings,
+    ) -> Result<Arc<Vhost>, Fault> {
+        if there.is_none() && self.arrivals().iter().any(|one| one.name == name && one.is_whole) {
+            return self.broker.accept_arrival(name, Some(settings));
+        }
+        let Some(vhost) = there else {
+            let _write = self.broker.shards_write.lock();
+            return self.broker.make_vhost(name, settings);
+        };
+        self.broker.change_settings(&vhost, |now, _| {
+            *now = settings;
+            Ok(())
+        })?;
+        Ok(vhost)
+    }
+
+    fn adopt_globals(&self, wanted: &BTreeMap<Vec<u8>, Vec<u8>>) -> Result<(), Fault> {
+        let prefix = [definition::GLOBAL_PARAMETER];
+        for (name, _) in self.broker.kept.beginning_with(&prefix) {
+            let key = [&prefix, &*name].concat();
+            if !wanted.contains_key(&key) {
+                self.broker.forget_for_broker(&key).map_err(store_fault)?;
+            }
+        }
+        for (key, value) in wanted {
+            if self.broker.kept.get(key).as_ref() != Some(value) {
+                self.broker.define_for_broker(key.clone(), value).map_err(store_fault)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes away the users and permissions that are not wanted.
+    fn remove_accounts_but(&self, wanted: &BTreeMap<Vec<u8>, Record>) -> Result<(), Fault> {
+        let there = self.accounts().records().into_iter();
+        let unwanted = there.filter(|record| !wanted.contains_key(&record.key()));
+        let (users, grants): (Vec<_>, Vec<_>) =
+            unwanted.partition(|record| matches!(record, Record::User(_)));
+        // A user goes after what it may do: the log forgets each by itself.
+        let records = grants.into_iter().chain(users).map(taken_away).collect();
+        self.change_in_parts(records)
+    }
+
+    /// Makes the users and permissions that are wanted and not there as they are wanted.
+    fn adopt_accounts(&self, wanted: BTreeMap<Vec<u8>, Record>) -> Result<(), Fault> {
+        let there: BTreeMap<Vec<u8>, Record> =
+            self.accounts().records().into_iter().map(|record| (record.key(), record)).collect();
+        let missing = wanted.into_iter().filter(|(key, record)| there.get(key) != Some(record));
+        let (users, grants): (Vec<_>, Vec<_>) =
+            missing.map(|(_, record)| record).partition(|record| matches!(record, Record::User(_)));
+        self.change_in_parts(users.into_iter().chain(grants).collect())
+    }
+
+    fn change_in_parts(&self, records: Vec<Record>) -> Result<(), Fault> {
+        for part in records.chunks(ACCOUNTS_AT_ONCE) {
+            // Nobody else changes them here: only one at a time adopts, and no operator does.
+            let changed = self.broker.change_accounts(|_| Ok(part.to_vec()));
+            changed.map_err(|error| match error {
+                AccountsError::Store(error) => store_fault(error),
+                other => Fault::internal_error(other),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Wanted {
+    /// Reads definitions, before anything of them is done.
+    fn read(definitions: GroupDefinitions) -> Result<Self, Fault> {
+        let group = definitions.group;
+        let mut wanted = Wanted::default();
+        for (key, value) in definitions.records {
+            let malformed = || {
+                Fault::internal_error(format_args!(
+                    "the definition '{}' of group 0 can't be read",
+                    key.escape_ascii()
+                ))
+            };
+            match key.first() {
+                Some(&definition::GLOBAL_PARAMETER) => {
+                    wanted.globals.insert(key, value);
+                }
+                Some(&definition::VHOST) => match definition::parse(&key, &value) {
+                    Some(Definition::Vhost { vhost, settings }) if settings.group == group => {
+                        wanted.vhosts.insert(vhost, settings);
+                    }
+                    _ => return Err(malformed()),
+                },
+                _ if Record::owns(&key) => {
+                    let record = Record::decode(&key, &value).map_err(|_| malformed())?;
+                    wanted.accounts.insert(key, record);
+                }
+                _ => return Err(malformed()),
+            }
+        }
+        Ok(wanted)
+    }
+}
+
+/// What takes a user or a permission away.
+fn taken_away(record: Record) -> Record {
+    match record {
+        Record::User(user) => Record::UserDeleted(user.name.clone()),
+        Record::Permission { user, vhost, .. } => {
+            Record::Permission { user, vhost, permission: None }
+        }
+        Record::TopicPermission { user, vhost, exchange, .. } => {
+            Record::TopicPermission { user, vhost, exchange, permission: None }
+        }
+        gone @ Record::UserDeleted(_) => gone,
+    }
+}

@@ -1,0 +1,160 @@
+//! How groups besides home come to be, and which members they have.
+//!
+//! The home group's log says which there are: the node that leads it writes one down before it tells anybody, so that all nodes
+//! ever know the same founders of a group. Each group then has the members that the cluster has: whoever leads it adds and
+//! removes what home has added and removed.
+
+use super::front::Serves;
+use super::groups::GROUPS_MAX;
+use super::members::Members;
+use super::questions::Question;
+use courser_broker::admin::{Admin, ClusterGroup};
+use courser_cluster::transport::{Formation, Node};
+use courser_cluster::{Change, GroupNumber, Member, NodeId};
+use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How long a group that is written down may take to be on a majority of disks.
+const DURABLE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often a node that knows all groups is told of them again: it may have forgotten them in a crash.
+const TELL_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Which nodes have been told of how many groups, and when.
+#[derive(Default)]
+pub(super) struct Told(Mutex<BTreeMap<NodeId, (usize, Instant)>>);
+
+impl Members {
+    /// Founds the groups that the settings want and that are not there yet, and tells the members of all, if this node leads
+    /// home. Blocks.
+    pub(super) fn found_groups(&self) {
+        let Serves::Here(service) = self.groups.home().serves() else { return };
+        let admin = service.shared.broker.admin();
+        let wanted = self.groups_wanted();
+        let there = admin.cluster_groups();
+        let missing = (1..wanted).filter(|number| there.iter().all(|one| one.number != *number));
+        let missing: Vec<u16> = missing.collect();
+        if !missing.is_empty()
+            && let Err(why) = self.found(&admin, &missing)
+        {
+            return tracing::warn!(why, "groups of the cluster can't be founded yet");
+        }
+        let groups: Vec<_> = admin.cluster_groups().iter().filter_map(read).collect();
+        let unaware = self.unaware_of(groups.len());
+        if groups.is_empty() || unaware.is_empty() {
+            return;
+        }
+        // What is not on a majority of disks may be founded otherwise by the next leader.
+        let durable = async { tokio::time::timeout(DURABLE_TIMEOUT, admin.durable()).await };
+        match self.runtime.block_on(durable) {
+            Ok(Ok(())) => self.tell_groups(&groups, unaware),
+            Ok(Err(fault)) => tracing::warn!(%fault, "groups of the cluster can't be founded"),
+            Err(_) => tracing::warn!("groups of the cluster are on no majority of disks yet"),
+        }
+    }
+
+    /// Writes groups down in the log of home.
+    fn found(&self, admin: &Admin, missing: &[u16]) -> Result<(), String> {
+        let home = self.endpoint.about().formation.ok_or("the cluster is not formed yet")?;
+        let status = self.status_of_member().ok_or("this node is in no cluster")?;
+        if status.members.is_joint() || status.members.voters.is_empty() {
+            return Err("its members are being changed".into());
+        }
+        for number in missing {
+            let formation = Formation {
+                group: identity(home.group, *number),
+                segment_bytes: home.segment_bytes,
+                founders: status.members.voters.clone(),
+            };
+            let formation = serde_json::to_vec(&formation).map_err(|error| error.to_string())?;
+            let group = ClusterGroup { number: *number, formation };
+            admin.define_cluster_group(&group).map_err(|fault| fault.to_string())?;
+        }
+        tracing::info!(groups = missing.len(), "this node founds groups of the cluster");
+        Ok(())
+    }
+
+    /// Members that may not know of so many groups.
+    fn unaware_of(&self, count: usize) -> Vec<Node> {
+        let Some(status) = self.status_of_member() else { return Vec::new() };
+        let mut told = self.told.0.lock();
+        told.retain(|node, _| status.members.contains(*node));
+        let is_told = |node: &NodeId| {
+            let known = told.get(node);
+            known.is_some_and(|(known, at)| *known == count && at.elapsed() < TELL_INTERVAL)
+        };
+        let members = status.members.voters.iter().chain(&status.members.learners);
+        members.filter(|node| !is_told(node)).filter_map(|id| self.roster.node(*id)).collect()
+    }
+
+    /// Tells nodes which groups there are.
+    fn tell_groups(&self, groups: &[(GroupNumber, Formation)], nodes: Vec<Node>) {
+        for node in nodes {
+            match self.ask(&node, &Question::Groups(groups.to_vec())) {
+                Ok(_) => drop(self.told.0.lock().insert(node.id, (groups.len(), Instant::now()))),
+                Err(error) => {
+                    tracing::debug!(%error, "a node can't be told which groups there are");
+                }
+            }
+        }
+    }
+
+    /// Has this node take part in groups that it has no part in yet.
+    pub(super) fn take_groups(&self, groups: Vec<(GroupNumber, Formation)>) -> Result<(), String> {
+        for (number, formation) in groups {
+            if !(1..GROUPS_MAX).contains(&number.0) {
+                return Err(format!("there can be no group {number}"));
+            }
+            if self.groups.get(number).is_none() {
+                let told = self.founded.try_send((number, formation));
+                told.map_err(|_| "this node is still busy with other groups".to_owned())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds and removes what home has added and removed, if this node leads the group.
+    pub(super) fn keep_members(&self, member: &Member) {
+        let (status, Some(home)) = (member.status(), self.status_of_member()) else { return };
+        let leads = status.leader == Some(self.endpoint.about().node);
+        if !leads || status.members.is_joint() || home.members.is_joint() {
+            return;
+        }
+        // One that has only just begun to follow home does not know them.
+        if home.members.voters.is_empty() {
+            return;
+        }
+        let wanted = home.members.voters.iter().chain(&home.members.learners);
+        let missing = wanted.copied().find(|node| !status.members.contains(*node));
+        let there = status.members.voters.iter().chain(&status.members.learners);
+        let removed = there.copied().find(|node| !home.members.contains(*node));
+        // One at a time: the next when this one is committed.
+        let change = missing.map(Change::AddLearner).or(removed.map(Change::Remove));
+        let Some(change) = change else { return };
+        match member.change_members(&[change]) {
+            Ok(()) => tracing::info!(?change, "the group follows the cluster's members"),
+            Err(error) => tracing::debug!(%error, "the group's members can't be changed yet"),
+        }
+    }
+}
+
+fn read(group: &ClusterGroup) -> Option<(GroupNumber, Formation)> {
+    match serde_json::from_slice(&group.formation) {
+        Ok(formation) => Some((GroupNumber(group.number), formation)),
+        Err(error) => {
+            tracing::error!(group = group.number, %error, "what the log says of a group makes no sense");
+            None
+        }
+    }
+}
+
+/// What the copies of a group's log are known by.
+fn identity(home: u64, number: u16) -> u64 {
+    let mut hash = Sha256::new();
+    hash.update(home.to_le_bytes());
+    hash.update(number.to_le_bytes());
+    let hash = hash.finalize();
+    let first = hash.first_chunk::<8>().map_or(1, |bytes| u64::from_le_bytes(*bytes));
+    first.max(1)
+}

@@ -1,0 +1,89 @@
+//! One group of the cluster, as this node takes part in it.
+
+use super::front::Serves;
+use super::roster::Roster;
+use arc_swap::ArcSwapOption;
+use courser_cluster::transport::{Endpoint, Links};
+use courser_cluster::{GroupNumber, GroupThread, Member, NodeId, Status};
+use std::io;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// A group: its part of the consensus, the connections on which its packets go, and who serves what is in it.
+pub(crate) struct Group {
+    pub number: GroupNumber,
+    pub(super) thread: Arc<GroupThread>,
+    pub(super) links: Arc<Links>,
+    /// There is none while this node needs a copy of the log.
+    member: ArcSwapOption<Member>,
+    serves: watch::Sender<Serves>,
+}
+
+impl Group {
+    /// A group that this node has no part in yet.
+    ///
+    /// # Errors
+    /// When the system has no thread for it.
+    pub fn start(
+        number: GroupNumber,
+        endpoint: &Arc<Endpoint>,
+        roster: &Arc<Roster>,
+    ) -> io::Result<Arc<Self>> {
+        let thread = Arc::new(GroupThread::start()?);
+        let (met, runtime) = (Arc::clone(roster), thread.handle().clone());
+        let links = Links::new(Arc::clone(endpoint), number, runtime, move |about| met.met(about));
+        let (member, serves) = (ArcSwapOption::empty(), watch::Sender::new(Serves::Nobody));
+        Ok(Arc::new(Group { number, thread, links, member, serves }))
+    }
+
+    /// Whether it is the group that every cluster has.
+    pub fn is_home(&self) -> bool {
+        self.number == GroupNumber::HOME
+    }
+
+    /// Its consensus on this node, while it runs.
+    pub fn member(&self) -> Option<Arc<Member>> {
+        self.member.load_full()
+    }
+
+    pub(super) fn set_member(&self, member: Option<Arc<Member>>) -> Option<Arc<Member>> {
+        self.member.swap(member)
+    }
+
+    /// How its consensus does, while it runs.
+    pub fn status(&self) -> Option<Status> {
+        self.member.load().as_ref().map(|member| member.status())
+    }
+
+    /// Who serves what is in it.
+    pub fn serves(&self) -> Serves {
+        self.serves.borrow().clone()
+    }
+
+    /// Who serves what is in it, as that changes.
+    pub fn watch_serves(&self) -> watch::Receiver<Serves> {
+        self.serves.subscribe()
+    }
+
+    /// Says who serves from now on.
+    pub(super) fn set_serves(&self, serves: Serves) {
+        self.serves.send_replace(serves);
+    }
+
+    /// The node that leads it, if this one knows.
+    pub fn leader(&self, own: NodeId) -> Option<NodeId> {
+        match &*self.serves.borrow() {
+            Serves::Nobody => None,
+            Serves::There(node) => Some(*node),
+            Serves::Here(_) => Some(own),
+        }
+    }
+
+    /// Waits until a node does not lead it any more.
+    pub async fn serves_no_more(&self, node: NodeId) {
+        let mut serves = self.serves.subscribe();
+        let is_other = |now: &Serves| !matches!(now, Serves::There(there) if *there == node);
+        // Without a sender, this node has ended.
+        let _ = serves.wait_for(is_other).await;
+    }
+}

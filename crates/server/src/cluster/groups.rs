@@ -1,0 +1,58 @@
+//! The groups of the cluster that this node knows of.
+
+use super::front::Serves;
+use super::group::Group;
+use courser_cluster::GroupNumber;
+use parking_lot::RwLock;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Groups that a cluster may have.
+pub(crate) const GROUPS_MAX: u16 = 64;
+
+/// All groups, the home group among them.
+pub(crate) struct Groups {
+    home: Arc<Group>,
+    others: RwLock<BTreeMap<GroupNumber, Arc<Group>>>,
+}
+
+impl Groups {
+    /// The home group alone.
+    pub fn new(home: Arc<Group>) -> Arc<Self> {
+        Arc::new(Groups { home, others: RwLock::default() })
+    }
+
+    /// The group that every cluster has.
+    pub fn home(&self) -> &Arc<Group> {
+        &self.home
+    }
+
+    /// A group, by its number.
+    pub fn get(&self, number: GroupNumber) -> Option<Arc<Group>> {
+        match number {
+            GroupNumber::HOME => Some(Arc::clone(&self.home)),
+            other => self.others.read().get(&other).cloned(),
+        }
+    }
+
+    /// All of them, the home group first.
+    pub fn all(&self) -> Vec<Arc<Group>> {
+        let others = self.others.read();
+        std::iter::once(&self.home).chain(others.values()).cloned().collect()
+    }
+
+    /// Whether there are others than the home group.
+    pub fn are_several(&self) -> bool {
+        !self.others.read().is_empty()
+    }
+
+    /// Whether other nodes lead all groups.
+    pub fn are_led_elsewhere(&self) -> bool {
+        self.all().iter().all(|group| matches!(group.serves(), Serves::There(_)))
+    }
+
+    /// Adds a group, unless it is there.
+    pub(super) fn add(&self, group: Arc<Group>) {
+        self.others.write().entry(group.number).or_insert(group);
+    }
+}

@@ -1,0 +1,259 @@
+//! The leads of the groups are spread over the nodes by what the groups do.
+//!
+//! The node that leads home looks every few seconds at who leads what, and has at most one lead moved: from the node with the most
+//! to do to the one with the least, if that makes the most any node has to do clearly less. A lead that moves closes its group's
+//! connections, so one that has moved stays for a minute. The home group stays where it is.
+
+use super::front::Serves;
+use super::members::{Members, proposed};
+use super::questions::Question;
+use courser_cluster::{GroupNumber, Member, NodeId};
+use courser_management::ClusterError;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+
+/// How often it is looked.
+const INTERVAL: Duration = Duration::from_secs(5);
+/// How long a lead stays that has moved, and how long a new leader of home looks on first.
+const REST: Duration = Duration::from_secs(60);
+/// How long a node may take to say what it does.
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
+/// By how much less the busier of two nodes has to have to do after a move: half of what an idle group counts for.
+const GAIN_MIN: f64 = 0.5;
+
+/// What a group has done since its leader began to lead it.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Load {
+    group: GroupNumber,
+    /// Messages published and delivered.
+    messages: u64,
+}
+
+/// What was seen of the groups' work.
+#[derive(Default)]
+pub(super) struct Spread(Mutex<Seen>);
+
+#[derive(Default)]
+struct Seen {
+    at: Option<Instant>,
+    /// Who led which group, and what it had done.
+    groups: BTreeMap<GroupNumber, (NodeId, u64)>,
+    moved: BTreeMap<GroupNumber, Instant>,
+}
+
+impl Spread {
+    /// Leaves the lead of a group where an operator has just put it, for a while.
+    pub fn rests(&self, group: GroupNumber) {
+        self.0.lock().moved.insert(group, Instant::now());
+    }
+}
+
+/// A node that could lead, and the groups that it leads, each with how much it has to do.
+type Leads = BTreeMap<NodeId, Vec<(GroupNumber, f64)>>;
+
+impl Members {
+    /// What the groups do that this node leads.
+    pub(super) fn own_loads(&self) -> Vec<Load> {
+        let all = self.groups.all().into_iter();
+        let led = all.filter_map(|group| match group.serves() {
+            Serves::Here(service) => {
+                let counts = service.shared.broker.admin().message_counts();
+                let messages = counts.publishes.published + counts.deliveries().handed_out();
+                Some(Load { group: group.number, messages })
+            }
+            _ => None,
+        });
+        led.collect()
+    }
+
+    /// Has a lead moved if the leads are not spread, if this node leads home and it is time to look. Blocks.
+    pub(super) fn spread(&self) {
+        let is_home_here = matches!(self.groups.home().serves(), Serves::Here(_));
+        let mut seen = self.spread.0.lock();
+        if !is_home_here || !self.groups.are_several() {
+            *seen = Seen::default();
+            return;
+        }
+        if seen.at.is_some_and(|at| at.elapsed() < INTERVAL) {
+            return;
+        }
+        let loads = self.runtime.block_on(self.loads());
+        let Some(leads) = self.leads(&mut seen, &loads) else { return };
+        seen.moved.retain(|_, since| since.elapsed() < REST);
+        let may_move =
+            |group: GroupNumber| group != GroupNumber::HOME && !seen.moved.contains_key(&group);
+        let Some((group, to)) = better(&leads, may_move) else { return };
+        match self.move_lead(group, to) {
+            Ok(()) => {
+                tracing::info!(
+                    group = group.0,
+                    to = self.name(to),
+                    "the lead of the group moves, so that leads are spread"
+                );
+                seen.moved.insert(group, Instant::now());
+            }
+            Err(error) => {
+                tracing::debug!(%error, group = group.0, "the lead of a group can't be moved now")
+            }
+        }
+    }
+
+    /// What each node that would lead says of the groups that it leads. One that is drained or away is not among them.
+    async fn loads(&self) -> BTreeMap<NodeId, Vec<Load>> {
+        let Some(status) = self.status_of_member() else { return BTreeMap::new() };
+        let own = self.endpoint.about().node;
+        let mut all = BTreeMap::new();
+        if self.reluctance().is_none() {
+            all.insert(own, self.own_loads());
+        }
+        let mut asking = JoinSet::new();
+        let voters = status.members.voters.iter().filter(|node| **node != own);
+        for node in voters.filter_map(|id| self.roster.node(*id)) {
+            let endpoint = Arc::clone(&self.endpoint);
+            asking.spawn(async move {
+                let ask = async |question: &Question| {
+                    let question = serde_json::to_string(question).ok()?;
+                    let asked = endpoint.ask(&node.address, &question);
+                    tokio::time::timeout(ANSWER_TIMEOUT, asked).await.ok()?.ok()
+                };
+                if ask(&Question::Lead).await? != "true" {
+                    return None;
+                }
+                let loads = ask(&Question::Loads).await?;
+                Some((node.id, serde_json::from_str(&loads).ok()?))
+            });
+        }
+        all.extend(asking.join_all().await.into_iter().flatten());
+        all
+    }
+
+    /// Who leads what, with how much each group had to do since it was looked last; nothing where somebody has just come to
+    /// lead, or not all groups are led.
+    fn leads(&self, seen: &mut Seen, loads: &BTreeMap<NodeId, Vec<Load>>) -> Option<Leads> {
+        let now = Instant::now();
+        let each =
+            loads.iter().flat_map(|(node, loads)| loads.iter().map(move |load| (*node, load)));
+        let new: BTreeMap<_, _> =
+            each.map(|(node, load)| (load.group, (node, load.messages))).collect();
+        let before = std::mem::replace(&mut seen.groups, new.clone());
+        let seconds = seen.at.replace(now)?.elapsed().as_secs_f64().max(0.1);
+        let rate = |group: &GroupNumber, node: NodeId, messages: u64| match before.get(group) {
+            Some((led_by, then)) if *led_by == node => {
+                messages.saturating_sub(*then) as f64 / seconds
+            }
+            _ => 0.0,
+        };
+        let rates: BTreeMap<GroupNumber, f64> = new
+            .iter()
+            .map(|(group, (node, messages))| (*group, rate(group, *node, *messages)))
+            .collect();
+        let total: f64 = rates.values().sum();
+        // Half of what counts is how many groups there are, so that idle ones are spread too.
+        let share = |group| match total {
+            total if total < 1.0 => 1.0,
+            total => 1.0 + rates[group] / total * rates.len() as f64,
+        };
+        let mut leads: Leads = loads.keys().map(|node| (*node, Vec::new())).collect();
+        for (group, (node, _)) in &new {
+            leads.entry(*node).or_default().push((*group, share(group)));
+        }
+        Some(leads)
+    }
+
+    /// Has the node that leads a group hand its lead to another one. Blocks.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub(super) fn move_lead(&self, group: GroupNumber, to: NodeId) -> Result<(), ClusterError> {
+        let unknown = || ClusterError::NotFound(format!("no group {group} of the cluster"));
+        let own = self.endpoint.about().node;
+        let leader = self.groups.get(group).ok_or_else(unknown)?.leader(own);
+        let leader = leader.and_then(|leader| self.roster.node(leader));
+        let unled = || ClusterError::Unavailable(format!("no node leads group {group} now"));
+        let leader = leader.ok_or_else(unled)?;
+        self.ask(&leader, &Question::HandOver { group, to }).map(drop)
+    }
+
+    /// Hands the lead of a group to a node, if this one has it.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub(super) fn hand_over(&self, group: GroupNumber, to: NodeId) -> Result<(), ClusterError> {
+        let member: Option<Arc<Member>> =
+            self.groups.get(group).and_then(|group| match group.serves() {
+                Serves::Here(_) => group.member(),
+                _ => None,
+            });
+        let unled = || ClusterError::Unavailable(format!("this node does not lead group {group}"));
+        let member = member.ok_or_else(unled)?;
+        if !member.status().members.voters.contains(&to) {
+            return Err(ClusterError::Refused(format!(
+                "node '{}' does not vote in group {group} yet",
+                self.name(to)
+            )));
+        }
+        proposed(member.transfer_to(to))
+    }
+}
+
+/// The lead that is better moved, and where to: from the node with the most to do to the one with the least.
+fn better(leads: &Leads, may_move: impl Fn(GroupNumber) -> bool) -> Option<(GroupNumber, NodeId)> {
+    let sum = |groups: &[(GroupNumber, f64)]| groups.iter().map(|(_, load)| load).sum::<f64>();
+    let sums = || leads.iter().map(|(node, groups)| (*node, sum(groups)));
+    let (busiest, most) = sums().max_by(|one, other| one.1.total_cmp(&other.1))?;
+    let (idlest, least) = sums().min_by(|one, other| one.1.total_cmp(&other.1))?;
+    // What the busier of the two has to do after the move.
+    let after = |load: f64| (most - load).max(least + load);
+    let movable = leads[&busiest].iter().filter(|(group, _)| may_move(*group));
+    let (group, load) = movable.min_by(|one, other| after(one.1).total_cmp(&after(other.1)))?;
+    (busiest != idlest && after(*load) <= most - GAIN_MIN).then_some((*group, idlest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leads(of: &[&[f64]]) -> Leads {
+        let mut next = 0..;
+        let node = |(at, loads): (usize, &&[f64])| {
+            let groups = loads.iter().map(|load| (GroupNumber(next.next().unwrap_or(0)), *load));
+            (NodeId(at as u64 + 1), groups.collect())
+        };
+        of.iter().enumerate().map(node).collect()
+    }
+
+    #[test]
+    fn idle_groups_are_spread_evenly_and_stay_then() {
+        let mut now = leads(&[&[1.0; 10], &[], &[]]);
+        let mut moves = 0;
+        while let Some((group, to)) = better(&now, |group| group != GroupNumber::HOME) {
+            now.values_mut().for_each(|groups| groups.retain(|(one, _)| *one != group));
+            now.entry(to).or_default().push((group, 1.0));
+            moves += 1;
+            assert!(moves < 10, "it does not come to rest");
+        }
+        let mut counts: Vec<usize> = now.values().map(Vec::len).collect();
+        counts.sort_unstable();
+        assert_eq!(counts, [3, 3, 4]);
+    }
+
+    #[test]
+    fn a_busy_group_is_left_alone_and_idle_ones_leave_its_node() {
+        let now = leads(&[&[1.0, 9.0, 1.0], &[1.0], &[1.0, 1.0]]);
+        let (group, to) = better(&now, |_| true).expect("a move");
+        assert_eq!((group, to), (GroupNumber(0), NodeId(2)));
+        assert_eq!(better(&leads(&[&[9.0], &[1.0, 1.0]]), |_| true), None);
+    }
+
+    #[test]
+    fn nothing_moves_that_gains_nothing_or_may_not() {
+        assert_eq!(better(&leads(&[&[1.0, 1.0], &[1.0]]), |_| true), None);
+        assert_eq!(better(&leads(&[&[1.0, 1.0, 1.0]]), |_| true), None);
+        assert_eq!(better(&leads(&[&[1.0, 1.0, 1.0], &[]]), |_| false), None);
+        assert_eq!(better(&Leads::new(), |_| true), None);
+    }
+}
