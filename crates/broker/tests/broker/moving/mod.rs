@@ -2,6 +2,7 @@
 
 mod contents;
 mod crashes;
+mod groups;
 mod histories;
 mod left_behind;
 mod stillness;
