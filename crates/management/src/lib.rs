@@ -13,9 +13,9 @@ mod cluster;
 mod cookies;
 mod definitions;
 mod fetches;
-mod groups;
 #[doc(hidden)]
 pub mod fuzzing;
+mod groups;
 mod http;
 mod json;
 mod list;
@@ -43,8 +43,8 @@ pub use log_lines::{LogLevel, LogLine, LogLines};
 pub use metrics::{EndpointFigures, Exporter, LoginCounts, ServerFigures};
 pub use oauth::{Asking, Endpoints, Issued, OAuthClient, ProviderError, TokenGrant, TokenProvider};
 pub use settings::{
-    Certificate, CertificateUse, ClientTls, ListenerFacts, LogIn, LoggingIn, NodeFacts,
-    Readmit, ServeWebSocket, Settings, Upgraded, Web, WebSocketEnds,
+    Certificate, CertificateUse, ClientTls, ListenerFacts, LogIn, LoggingIn, NodeFacts, Readmit,
+    ServeWebSocket, Settings, Upgraded, Web, WebSocketEnds,
 };
 
 use audit::Audit;

@@ -1,10 +1,10 @@
 //! Requests for pages, and the answers.
 
-use super::{Exporter, Exporters};
 use super::pages::{Endpoint, page};
 use super::query::Query;
 use super::table::Page;
 use super::text::{CONTENT_TYPE, Text};
+use super::{Exporter, Exporters};
 use crate::http::answer::{empty, refusal};
 use crate::http::body::Outgoing;
 use crate::http::connection::{self, Limits};
@@ -140,7 +140,8 @@ async fn scrape(
     if is_gzip {
         answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
-    *answer.body_mut() = if has_more { long.send(pages, PIECE_TIMEOUT) } else { Outgoing::whole(long.take()) };
+    *answer.body_mut() =
+        if has_more { long.send(pages, PIECE_TIMEOUT) } else { Outgoing::whole(long.take()) };
     answer
 }
 

@@ -102,7 +102,10 @@ async fn a_new_vhost_goes_where_it_is_wanted_or_where_there_are_fewest() {
     assert_eq!(made("two", r#"{"description":"x","group":2}"#).await.status, 204);
     let moved = made("two", r#"{"group":1}"#).await;
     assert_eq!(moved.status, 400);
-    assert!(moved.refusal().1.as_str().is_some_and(|why| why.contains("is in group 2")), "{moved:?}");
+    assert!(
+        moved.refusal().1.as_str().is_some_and(|why| why.contains("is in group 2")),
+        "{moved:?}"
+    );
     assert_eq!(made("bad", r#"{"group":7}"#).await.status, 400);
     assert_eq!(made("bad", r#"{"group":"x"}"#).await.status, 400);
     let two = world.home("GET", "/api/vhosts/two", "").await.json();
@@ -137,8 +140,14 @@ async fn connections_are_found_and_closed_wherever_they_are() {
         world.both_as("GET", &channel, "nobody", &[], "").await;
         world.both("DELETE", &channel, "").await;
     }
-    assert_eq!(world.both("DELETE", &format!("/api/connections/{}", name(2)), "").await.status, 204);
-    assert_eq!(world.both("DELETE", &format!("/api/connections/{}", name(9)), "").await.status, 404);
+    assert_eq!(
+        world.both("DELETE", &format!("/api/connections/{}", name(2)), "").await.status,
+        204
+    );
+    assert_eq!(
+        world.both("DELETE", &format!("/api/connections/{}", name(9)), "").await.status,
+        404
+    );
     assert_eq!(world.both("DELETE", "/api/connections/username/me", "").await.status, 204);
     let faults = clients.iter_mut().flatten().filter(|one| !one.outbox().take_faults().is_empty());
     assert_eq!(faults.count(), 6, "all clients are told");
@@ -171,7 +180,8 @@ fn definitions() -> Value {
             "vhost": vhost, "name": "p", "pattern": "^x", "apply-to": "queues",
             "definition": { "max-length": nth }, "priority": nth,
         }));
-        parameters.push(json!({ "vhost": vhost, "component": "c", "name": "n", "value": { "x": nth } }));
+        parameters
+            .push(json!({ "vhost": vhost, "component": "c", "name": "n", "value": { "x": nth } }));
     }
     json!({
         "users": [{ "name": "of-file", "password_hash": "", "tags": ["management"], "limits": {} }],
@@ -188,7 +198,8 @@ async fn definitions_go_to_where_they_belong_and_come_back_as_one() {
     let world = World::start().await;
     let json = [("content-type", "application/json")];
     let file = definitions().to_string();
-    let planned = world.both_as("POST", "/api/definitions?dry_run=true", "guest", &json, &file).await;
+    let planned =
+        world.both_as("POST", "/api/definitions?dry_run=true", "guest", &json, &file).await;
     assert_eq!(planned.json()["create_count"], 48, "{}", planned.json());
     let done = world.both_as("POST", "/api/definitions", "guest", &json, &file).await;
     assert_eq!(done.status, 204);
@@ -197,7 +208,8 @@ async fn definitions_go_to_where_they_belong_and_come_back_as_one() {
         let admin = world.admin_of(world.group_of(vhost).expect("it is there"));
         assert_eq!(admin.vhost(vhost).map(|one| one.queues), Some(2), "{vhost}");
     }
-    let planned = world.both_as("POST", "/api/definitions?dry_run=true", "guest", &json, &file).await;
+    let planned =
+        world.both_as("POST", "/api/definitions?dry_run=true", "guest", &json, &file).await;
     assert_eq!(planned.json()["create_count"], 0, "{}", planned.json());
     let all = world.both("GET", "/api/definitions", "").await;
     assert_eq!(all.headers["content-type"], "application/json");
