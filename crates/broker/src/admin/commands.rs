@@ -152,13 +152,13 @@ impl Admin {
         // Before the vhost: who makes one of this name gives permissions of its own.
         let forgotten = self.broker.change_accounts(|all| Ok(all.forget_vhost(name)));
         forgotten.map_err(Fault::internal_error)?;
-        self.forget_vhost(vhost)?;
+        self.take_away(vhost)?;
         self.broker.check_alarms();
         Ok(())
     }
 
     /// Has the log of the broker's definitions forget a vhost, and where it was, and everybody else too.
-    fn forget_vhost(&self, vhost: &Arc<Vhost>) -> Result<(), Fault> {
+    fn take_away(&self, vhost: &Arc<Vhost>) -> Result<(), Fault> {
         let (vhost_key, placement_key) =
             (definition::vhost_key(&vhost.name), definition::placement_key(&vhost.name));
         let home = self.broker.home();
