@@ -11,7 +11,7 @@ from pika.adapters.utils.connection_workflow import AMQPConnectorException
 
 def kill_leader(cluster, seconds):
     """The node that leads is gone at once, and comes back."""
-    node = cluster.leader()
+    node = cluster.any_leader()
     node.kill()
     time.sleep(seconds)
     cluster.start_node(node)
@@ -45,7 +45,7 @@ def kill_majority(cluster, seconds):
 
 def pause_leader(cluster, seconds):
     """It neither answers nor goes away, and believes that it leads when it goes on."""
-    node = cluster.leader()
+    node = cluster.any_leader()
     node.pause()
     time.sleep(seconds)
     node.resume()
@@ -60,7 +60,7 @@ def pause_follower(cluster, seconds):
 
 def cut_leader(cluster, seconds):
     """Nobody reaches it; it reaches the others."""
-    node = cluster.leader()
+    node = cluster.any_leader()
     node.proxy.cut()
     time.sleep(seconds)
     node.proxy.mend()
@@ -124,7 +124,8 @@ def flip_bytes(cluster, seconds):
     not start and says why, and is replaced."""
     node = random.choice(cluster.followers())
     node.kill()
-    logs = sorted((node.data / "group").glob("*.log"))
+    folder = random.choice(sorted(node.data.glob("group*")))
+    logs = sorted(folder.glob("*.log"))
     flip(random.choice(logs[-3:]))
     time.sleep(min(seconds, 1))
     cluster.start_node(node)

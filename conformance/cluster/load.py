@@ -10,13 +10,14 @@ from pika.adapters.utils.connection_workflow import AMQPConnectorException
 QUEUE = "nemesis"
 
 
-def connect(nodes):
-    """A connection through any node that lets one in."""
+def connect(nodes, vhost):
+    """A connection to a vhost through any node that lets one in."""
     node = random.choice(nodes)
     return pika.BlockingConnection(
         pika.ConnectionParameters(
             "127.0.0.1",
             node.amqp,
+            vhost,
             heartbeat=5,
             blocked_connection_timeout=10,
             socket_timeout=5,
@@ -28,9 +29,9 @@ def connect(nodes):
 class Client(threading.Thread):
     """Works on a connection until it is lost, and then on another one."""
 
-    def __init__(self, nodes):
+    def __init__(self, nodes, vhost):
         super().__init__(daemon=True)
-        self.nodes = nodes
+        self.nodes, self.vhost = nodes, vhost
         self.ends = threading.Event()
         self.problem = None
 
@@ -38,7 +39,7 @@ class Client(threading.Thread):
         while not self.ends.is_set():
             connection = None
             try:
-                connection = connect(self.nodes)
+                connection = connect(self.nodes, self.vhost)
                 self.work(connection)
             except (pika.exceptions.AMQPError, AMQPConnectorException, OSError):
                 time.sleep(0.1)
@@ -61,8 +62,8 @@ class Client(threading.Thread):
 class Publisher(Client):
     """Publishes numbers in order; `confirmed` has those that were confirmed, in that order."""
 
-    def __init__(self, nodes, number):
-        super().__init__(nodes)
+    def __init__(self, nodes, vhost, number):
+        super().__init__(nodes, vhost)
         self.number = number
         self.next = 0
         self.confirmed = []
@@ -86,8 +87,8 @@ class Consumer(Client):
     """Takes and acknowledges; `taken` has what came, in its order, with whether it was a redelivery and
     on which of its connections."""
 
-    def __init__(self, nodes):
-        super().__init__(nodes)
+    def __init__(self, nodes, vhost):
+        super().__init__(nodes, vhost)
         self.taken = []
         self.connections = 0
         self.idle_since = time.monotonic()

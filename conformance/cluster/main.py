@@ -46,20 +46,24 @@ def drain(consumer):
 
 
 def play(options, folder):
-    cluster = Cluster(options.binary, folder, options.nodes)
-    publishers = [Publisher(cluster.nodes, number) for number in range(options.publishers)]
-    consumer = Consumer(cluster.nodes)
+    cluster = Cluster(options.binary, folder, options.nodes, options.groups)
+    # A vhost in each group, with publishers and a consumer of its own.
+    vhosts = cluster.vhosts()
+    everywhere = range(options.publishers * len(vhosts))
+    publishers = [Publisher(cluster.nodes, vhosts[number % len(vhosts)], number) for number in everywhere]
+    consumers = [Consumer(cluster.nodes, vhost) for vhost in vhosts]
     failures = 0
     go = None
     try:
         cluster.start()
         cluster.leader()
+        cluster.make_vhosts()
         if options.go:
             addresses = [f"127.0.0.1:{node.amqp}" for node in cluster.nodes]
             go = subprocess.Popen(
                 [options.go, *addresses], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
             )
-        for client in [*publishers, consumer]:
+        for client in [*publishers, *consumers]:
             client.start()
         chosen = [getattr(faults, options.fault)] if options.fault else faults.ALL
         for number in range(options.rounds):
@@ -69,29 +73,30 @@ def play(options, folder):
             fault(cluster, options.seconds)
             cluster.leader()
             began = time.monotonic()
-            while all(len(one.confirmed) == old for one, old in zip(publishers, before)):
-                assert time.monotonic() - began < PATIENCE_S, f"no confirm after {fault.__name__}"
+            while silent := cluster.silent(publishers, before):
+                assert time.monotonic() - began < PATIENCE_S, f"no confirm in {silent} after {fault.__name__}"
                 time.sleep(0.05)
             confirmed = sum(len(one.confirmed) for one in publishers)
             print(f"   {number + 1}. {fault.__name__}: {confirmed} confirmed", flush=True)
         for publisher in publishers:
             publisher.end()
-        drain(consumer)
-        consumer.end()
+        for consumer in consumers:
+            drain(consumer)
+            consumer.end()
         if go is not None:
             said, _ = go.communicate("", timeout=2 * PATIENCE_S)
             print(f"   amqp091-go: {said.strip()}", flush=True)
             failures += go.returncode != 0
-        gone = lost(publishers, [consumer])
-        wrong_order = out_of_order(publishers, consumer)
-        problems = [one.problem for one in [*publishers, consumer] if one.problem]
+        gone = lost(publishers, consumers)
+        wrong_order = [found for consumer in consumers for found in out_of_order(publishers, consumer)]
+        problems = [one.problem for one in [*publishers, *consumers] if one.problem]
         confirmed = sum(len(one.confirmed) for one in publishers)
         gap = max(
             (b - a for one in publishers for a, b in zip(one.confirmed_at, one.confirmed_at[1:])),
             default=0,
         )
         print(
-            f"   {confirmed} confirmed, {len(consumer.taken)} taken, longest wait for a confirm {gap:.1f} s",
+            f"   {confirmed} confirmed, {sum(len(one.taken) for one in consumers)} taken, longest wait for a confirm {gap:.1f} s",
             flush=True,
         )
         for what, found in (("lost", gone), ("out of order", wrong_order), ("problems", problems)):
@@ -118,13 +123,15 @@ def main():
     parser.add_argument("--rounds", type=int, default=len(faults.ALL), help="faults, one after the other")
     parser.add_argument("--seconds", type=float, default=3, help="how long each lasts")
     parser.add_argument("--nodes", type=int, default=3)
-    parser.add_argument("--publishers", type=int, default=2)
+    parser.add_argument("--groups", type=int, default=1, help="groups of the cluster, with a vhost in each")
+    parser.add_argument("--publishers", type=int, default=2, help="in each vhost")
     parser.add_argument("--fault", choices=[one.__name__ for one in faults.ALL], help="only this one")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     parser.add_argument("--keep", help="a folder for the nodes' folders and logs, which is kept")
     options = parser.parse_args()
     random.seed(options.seed)
-    print(f"== cluster: {options.rounds} faults, --seed {options.seed}", flush=True)
+    groups = f"--groups {options.groups} " if options.groups > 1 else ""
+    print(f"== cluster: {options.rounds} faults, {groups}--seed {options.seed}", flush=True)
     if options.keep:
         failures = play(options, options.keep)
     else:

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import threading
 import time
+import urllib.parse
 
 PATIENCE_S = 60
 # Apart from what a seed determines: runs side by side may have the same one.
@@ -288,10 +289,13 @@ class Node:
 
 
 class Cluster:
-    def __init__(self, binary, folder, count):
+    def __init__(self, binary, folder, count, groups=1):
         def make(name):
-            return Node(binary, folder, name, lambda port, to: owner(self.nodes, port, to))
+            node = Node(binary, folder, name, lambda port, to: owner(self.nodes, port, to))
+            node.settings["COURSER_CLUSTER_GROUPS"] = str(groups)
+            return node
 
+        self.groups = groups
         self.make, self.made = make, 0
         self.nodes = [make(name) for name in "abcdefg"[:count]]
         self.join = ",".join(node.address for node in self.nodes)
@@ -318,8 +322,35 @@ class Cluster:
         self.nodes.remove(node)
         node.proxy.close()
 
+    def vhosts(self):
+        """One in each group."""
+        return ["/", *(f"group {number}" for number in range(1, self.groups))]
+
+    def make_vhosts(self):
+        """In a cluster that has just formed, as soon as it has its groups."""
+        for number, vhost in enumerate(self.vhosts()[1:], 1):
+            path = urllib.parse.quote(vhost, safe="")
+            self.order("PUT", f"/api/vhosts/{path}", {"group": number})
+            everything = {"configure": ".*", "write": ".*", "read": ".*"}
+            self.order("PUT", f"/api/permissions/{path}/guest", everything)
+
+    def silent(self, publishers, before):
+        """The vhosts in which nothing was confirmed since then."""
+        heard = {one.vhost for one, old in zip(publishers, before) if len(one.confirmed) > old}
+        return [vhost for vhost in self.vhosts() if vhost not in heard]
+
+    def any_leader(self):
+        """The node that leads any one of the groups."""
+        home = self.leader()
+        number = random.randrange(self.groups)
+        if number == 0:
+            return home
+        groups = (home.status() or {}).get("groups", [])
+        name = next((one["leader"] for one in groups if one["group"] == number), None)
+        return next((node for node in self.nodes if node.name == name and node.is_running()), home)
+
     def leader(self):
-        """The node that leads, as a majority of those that answer says."""
+        """The node that leads home, as a majority of those that answer says."""
         until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until:
             votes = {}
@@ -361,12 +392,25 @@ class Cluster:
             if not node.is_running():
                 return False
             member = self.member(node.name) or {}
-            if member.get("role") == "follower" and member["connected"] and (member["lag_entries"] or 0) < 100:
-                return True
-            if member.get("role") == "leader":
+            is_there = member.get("role") == "leader" or (
+                member.get("role") == "follower" and member["connected"] and (member["lag_entries"] or 0) < 100
+            )
+            if is_there and self.votes_everywhere(node):
                 return True
             time.sleep(0.1)
         raise AssertionError(f"node {node.name} did not catch up within {PATIENCE_S} s; its log ends {node.log()[-500:]}")
+
+    def votes_everywhere(self, node):
+        """In all groups, as who leads each of them says."""
+        said = {one.name: one.status() or {} for one in self.nodes if one.is_running() and not one.is_stopped}
+        for number in range(1, self.groups):
+            of = {name: next((g for g in status.get("groups", []) if g["group"] == number), {}) for name, status in said.items()}
+            led = [group for name, group in of.items() if group.get("leader") == name]
+            if not led or node.name not in led[0]["voters"]:
+                return False
+            if led[0]["lag_entries"].get(node.name, 0) >= 100:
+                return False
+        return True
 
     def close(self):
         for node in self.nodes:

@@ -46,11 +46,11 @@ pub trait Cluster: Send + Sync {
     /// Why it can't be.
     fn remove(&self, node: &str) -> Result<(), ClusterError>;
 
-    /// Has a member lead, or the one that lacks least. Returns its name.
+    /// Has a member lead a group, or the one that lacks least. Returns its name.
     ///
     /// # Errors
     /// Why it can't.
-    fn transfer_leader(&self, to: Option<&str>) -> Result<String, ClusterError>;
+    fn transfer_leader(&self, group: u16, to: Option<&str>) -> Result<String, ClusterError>;
 
     /// Has a node take no new clients, and close the connections of those that it has, `group` at a time with pauses between.
     /// Returns how many there are, if another node leads already. What has begun is not begun anew.

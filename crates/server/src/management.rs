@@ -50,7 +50,8 @@ pub(crate) fn api(
     let (logins, forgotten) = (Arc::clone(shared), Arc::clone(shared));
     let certificates =
         move || acceptor.as_ref().map(|acceptor| acceptor.certificates()).unwrap_or_default();
-    let websocket = config.management.websocket.then(|| websocket::serve(shared, stop));
+    let websocket =
+        config.management.websocket.then(|| websocket::serve(shared, stop, &around.front));
     let settings = Settings {
         websocket,
         log: log_lines::lines(),
@@ -65,6 +66,8 @@ pub(crate) fn api(
         now_ms: Arc::new(move || clock.now_ms()),
         node,
         cluster: around.cluster.clone(),
+        groups: None,
+        readmit: None,
         audit_log: config.management.audit_log_in(&config.data_dir),
         web: Web {
             page: config.management.page,

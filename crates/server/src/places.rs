@@ -54,7 +54,8 @@ impl Places {
         taken.unfinished.insert(id, None);
         drop(taken);
         // Not under the lock: a runtime that shuts down drops the task, and the place with it, at once.
-        let task = serve(Place { places: Arc::clone(self), id, is_open: false, is_own: false });
+        let places = Some(Arc::clone(self));
+        let task = serve(Place { places, id, is_open: false, is_own: false });
         if let Some(waiting) = self.taken.lock().unfinished.get_mut(&id) {
             *waiting = Some(task);
         }
@@ -66,7 +67,7 @@ impl Places {
         let mut taken = self.taken.lock();
         taken.make_room(self.most)?;
         taken.open += 1;
-        Some(Place { places: Arc::clone(self), id: 0, is_open: true, is_own: true })
+        Some(Place { places: Some(Arc::clone(self)), id: 0, is_open: true, is_own: true })
     }
 }
 
@@ -88,7 +89,8 @@ impl Taken {
 /// One connection's place, as long as it lives, however its task ends.
 #[derive(Debug)]
 pub(crate) struct Place {
-    places: Arc<Places>,
+    /// Nothing once somebody else has it.
+    places: Option<Arc<Places>>,
     id: u64,
     is_open: bool,
     is_own: bool,
@@ -102,18 +104,25 @@ impl Place {
 
     /// The handshake is over: from now on the place is kept. Returns false if it was given away before.
     pub fn keep(&mut self) -> bool {
+        let Some(places) = &self.places else { return false };
         if !self.is_open {
-            let mut taken = self.places.taken.lock();
+            let mut taken = places.taken.lock();
             self.is_open = taken.unfinished.remove(&self.id).is_some();
             taken.open += usize::from(self.is_open);
         }
         self.is_open
     }
+
+    /// Takes the place out of the hands of who had it so far.
+    pub fn take_over(&mut self) -> Place {
+        Place { places: self.places.take(), ..*self }
+    }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut taken = self.places.taken.lock();
+        let Some(places) = &self.places else { return };
+        let mut taken = places.taken.lock();
         match self.is_open {
             true => taken.open -= 1,
             false => drop(taken.unfinished.remove(&self.id)),

@@ -21,7 +21,7 @@ use courser_store::ShardError;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::io::DuplexStream;
 
@@ -180,6 +180,7 @@ impl Server {
             acceptor: doors.acceptor.clone(),
             elsewhere,
             cluster: None,
+            front: Weak::new(),
         };
         let service = Service::start(broker, storage, &config, &around).await?;
         let stopping = service.stopping();

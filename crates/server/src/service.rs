@@ -5,6 +5,7 @@
 use crate::accounts;
 use crate::auth_http::HttpUsers;
 use crate::clock::Clock;
+use crate::cluster::Front;
 use crate::config::Config;
 use crate::definitions;
 use crate::doors::Addresses;
@@ -23,7 +24,7 @@ use crate::{management, metrics};
 use courser_broker::Broker;
 use courser_gateway::Gateway;
 use courser_management::{Api, Cluster, Exporter};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -37,6 +38,8 @@ pub(crate) struct Around {
     pub elsewhere: Elsewhere,
     /// The cluster that this is a node of.
     pub cluster: Option<Arc<dyn Cluster>>,
+    /// Where clients come to that node.
+    pub front: Weak<Front>,
 }
 
 /// A broker that serves. Dropping it ends it without ceremony.

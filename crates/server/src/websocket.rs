@@ -4,6 +4,7 @@
 //! together what is cut. Text is an error. A socket that nothing is heard from is asked with a ping, and given up when it
 //! says nothing to that either: clients in browsers do without AMQP's heartbeats.
 
+use crate::cluster::{Front, Newcomer};
 use crate::driver::{self, Shared};
 use crate::peer::Peer;
 use crate::places::{Admission, Place};
@@ -12,7 +13,7 @@ use courser_management::{ServeWebSocket, Upgraded, WebSocketEnds};
 use futures_util::{Sink, Stream};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -44,15 +45,20 @@ const OPEN_OK: [u8; 4] = [0, 10, 0, 41];
 const PROTOCOL_HEADER: &[u8] = b"AMQP";
 const PROTOCOL_HEADER_BYTES: usize = 8;
 
-/// Serves the sockets that the HTTP API hands over, until the broker stops.
-pub(crate) fn serve(shared: &Arc<Shared>, stop: &watch::Sender<bool>) -> ServeWebSocket {
+/// Serves the sockets that the HTTP API hands over, until the broker stops. Those whose vhosts are in another group of the
+/// cluster are passed on by `front`.
+pub(crate) fn serve(
+    shared: &Arc<Shared>,
+    stop: &watch::Sender<bool>,
+    front: &Weak<Front>,
+) -> ServeWebSocket {
     // A receiver of its own would count among those that a stop waits for.
-    let (shared, stop) = (Arc::clone(shared), stop.clone());
+    let (shared, stop, front) = (Arc::clone(shared), stop.clone(), Weak::clone(front));
     Arc::new(move |upgraded, ends| {
-        let (shared, stopping) = (Arc::clone(&shared), stop.subscribe());
+        let (shared, stopping, front) = (Arc::clone(&shared), stop.subscribe(), front.upgrade());
         let peer = ends.peer;
         let admission = Arc::clone(&shared.places).admit(|place| {
-            tokio::spawn(run(upgraded, ends, place, shared, stopping)).abort_handle()
+            tokio::spawn(run(upgraded, ends, place, shared, stopping, front)).abort_handle()
         });
         if admission == Admission::Refused {
             tracing::debug!(%peer, "WebSocket refused: too many connections");
@@ -66,10 +72,15 @@ async fn run(
     place: Place,
     shared: Arc<Shared>,
     stopping: watch::Receiver<bool>,
+    front: Option<Arc<Front>>,
 ) {
     let name = format!("{} -> {}", ends.peer, ends.local);
     let socket = WebSocket::new(upgraded, shared.connection.max_message_bytes).await;
-    let peer = Peer { address: ends.peer, tls: ends.tls };
+    let peer = Peer::new(ends.peer, ends.tls);
+    if let Some(front) = front.filter(|front| front.has_several_groups()) {
+        let (client, home) = (Newcomer { peer, place, name }, (shared, stopping.clone()));
+        return front.serve_at_home(Box::new(socket), client, home, stopping).await;
+    }
     driver::serve(socket, peer, place, name, shared, stopping).await;
 }
 

@@ -161,6 +161,9 @@ impl Admin {
         there: Option<Arc<Vhost>>,
         settings: VhostSettings,
     ) -> Result<Arc<Vhost>, Fault> {
+        if there.is_none() && self.arrivals().iter().any(|one| one.name == name && one.is_whole) {
+            return self.broker.accept_arrival(name, Some(settings));
+        }
         let Some(vhost) = there else {
             let _write = self.broker.shards_write.lock();
             return self.broker.make_vhost(name, settings);

@@ -120,7 +120,7 @@ impl Broker {
         }
         let shard = self.shard(id).ok_or(ShardFault::NotOpen(id))?;
         let is_placed = self.shard_of_vhost(name) != ShardId::HOME;
-        if self.vhost(name).is_some() || is_placed {
+        if self.vhost(name).is_some() || is_placed || self.arrivals.get(name).is_some() {
             return Err(ShardFault::VhostExists(name.to_owned()));
         }
         if id != ShardId::HOME {

@@ -11,14 +11,16 @@
 //!          'a' parameter: component (u16 length, bytes), name
 //!          'g' global parameter: the name alone, without a vhost
 //!          's' placement: the vhost's name alone, without its length
+//!          'm' arrival, 'l' a vhost that is held: its name alone, without its length
 //!          'h' what the broker of another group has adopted from that of group 0: nothing
 //!          'n' group of a cluster: its number (u16) alone
 //!          'u', 'r', 't': accounts, which have their own format (`courser_auth::Record`)
 //! value  'x': type byte, flags byte, u64 number for a delayed exchange and for a recent history that has
 //!             the flag for it, arguments
 //!        'q': u64 number of the queue, flags byte, arguments
-//!        'b': nothing
+//!        'b', 'l': nothing
 //!        's': u64 number of the shard that the vhost is on
+//!        'm': 1 if it has arrived as a whole, 0 before; then as 'v'
 //!        'v': u64 most connections, u64 most queues; all bits set where there is no limit; flags byte,
 //!             u16 group and u64 stay in it if a flag says that it is not group 0, default type of
 //!             queues or nothing, description, tags (u16 length before each)
@@ -37,6 +39,10 @@ use courser_store::ShardId;
 
 /// Where a vhost is; see [`crate::persistence::scope`] for these.
 pub(crate) const PLACEMENT: u8 = b's';
+/// A vhost that is being moved here from another broker, and nobody finds yet.
+pub(crate) const ARRIVAL: u8 = b'm';
+/// A vhost that has been read out, and stands still until it is known where it is.
+pub(crate) const HELD: u8 = b'l';
 /// A group of the cluster that this broker is the home of.
 pub(crate) const CLUSTER_GROUP: u8 = b'n';
 /// What an operator has said of a vhost.
@@ -161,6 +167,24 @@ pub(crate) fn binding_key(vhost: &str, binding: &DefinedBinding) -> Vec<u8> {
 
 pub(crate) fn placement_key(vhost: &str) -> Vec<u8> {
     [&[PLACEMENT], vhost.as_bytes()].concat()
+}
+
+pub(crate) fn arrival_key(vhost: &str) -> Vec<u8> {
+    [&[ARRIVAL], vhost.as_bytes()].concat()
+}
+
+pub(crate) fn held_key(vhost: &str) -> Vec<u8> {
+    [&[HELD], vhost.as_bytes()].concat()
+}
+
+pub(crate) fn arrival_value(is_whole: bool, settings: &VhostSettings) -> Vec<u8> {
+    [vec![u8::from(is_whole)], vhost_value(settings)].concat()
+}
+
+/// Whether a vhost has arrived as a whole, and what an operator says of it.
+pub(crate) fn parse_arrival(value: &[u8]) -> Option<(bool, VhostSettings)> {
+    let (is_whole, settings) = value.split_first()?;
+    Some((*is_whole == 1, parse_settings(settings)?))
 }
 
 /// The shard that a placement names.

@@ -73,7 +73,7 @@ impl Vhost {
     }
 
     /// The group of a cluster that it is in.
-    pub(crate) fn group(&self) -> u16 {
+    pub fn group(&self) -> u16 {
         self.settings.lock().as_ref().map_or(0, |settings| settings.group)
     }
 

@@ -27,6 +27,7 @@ pub(super) const COMMANDS: &[Spec] = &[Spec {
             "what",
             "For add, the node's address as host:port; otherwise its name. drain alone takes the node that it asks",
         ),
+        option("of", "transfer-leader: the number of the group whose lead goes [default: 0]"),
         option("group", "drain: connections to close at a time, 1 to 250 [default: 100]"),
         option("pause-ms", "drain: milliseconds between two groups, 0 to 60000 [default: 1000]"),
     ],
@@ -35,6 +36,7 @@ pub(super) const COMMANDS: &[Spec] = &[Spec {
         "cluster add 10.0.0.4:5680",
         "cluster remove c",
         "cluster transfer-leader b",
+        "cluster transfer-leader c --of 3",
         "cluster drain a",
         "cluster drain a --group 20 --pause-ms 500",
         "cluster resume a",
@@ -49,7 +51,7 @@ fn run(session: &mut Session, input: &Input) -> Result<Output, Failure> {
         ("status", None) => status(session),
         ("add", Some(address)) => add(session, address),
         ("remove", Some(node)) => remove(session, node),
-        ("transfer-leader", to) => transfer(session, to),
+        ("transfer-leader", to) => transfer(session, input, to),
         ("drain", Some(node)) => drain(session, input, node),
         ("drain", None) => {
             let status = session.client.get("/api/cluster")?;
@@ -93,6 +95,15 @@ fn status(session: &mut Session) -> Result<Output, Failure> {
             part("address")
         );
     }
+    for group in status["groups"].as_array().into_iter().flatten() {
+        let of = |name: &str| cell(&group[name]);
+        let leader = match group["leader"].is_string() {
+            true => format!("leader {}", of("leader")),
+            false => "no leader".to_owned(),
+        };
+        let _ = write!(text, "\ngroup {}\t{leader}\tterm {}", of("group"), of("term"));
+        let _ = write!(text, "\tcommitted {} of {}", of("committed"), of("last"));
+    }
     Ok(Output::Both(text, status))
 }
 
@@ -114,8 +125,13 @@ fn remove(session: &mut Session, node: &str) -> Result<Output, Failure> {
     )))
 }
 
-fn transfer(session: &mut Session, to: Option<&str>) -> Result<Output, Failure> {
-    let sent = to.map_or_else(|| json!({}), |node| json!({ "node": node }));
+fn transfer(session: &mut Session, input: &Input, to: Option<&str>) -> Result<Output, Failure> {
+    let mut sent = to.map_or_else(|| json!({}), |node| json!({ "node": node }));
+    if let Some(given) = input.find("of") {
+        let group = given.parse::<u16>();
+        let wrong = |_| Failure::usage(format_args!("--of needs a group's number, not '{given}'"));
+        sent["group"] = group.map_err(wrong)?.into();
+    }
     let answer = session.client.call(Method::PUT, "/api/cluster/leader", body(&sent))?;
     let leader = good(answer)?.json()?;
     Ok(Output::Text(format!("Transferring leadership to node {}.", cell(&leader["leader"]))))

@@ -21,7 +21,12 @@ pub(crate) const ROUTES: &[Route] = &[
     ),
     get("/api/cluster/drain/{node}", Needs::Monitoring, drained, "How far a node's drain is."),
     change(Verb::Delete, "/api/cluster/drain/{node}", resume, "Has it take clients again."),
-    change(Verb::Put, "/api/cluster/leader", transfer, "Has another member lead."),
+    change(
+        Verb::Put,
+        "/api/cluster/leader",
+        transfer,
+        "Has another member lead, or lead the group of this number.",
+    ),
 ];
 
 /// Connections that a drained node closes at a time, and the pause between, where nobody says otherwise.
@@ -54,11 +59,14 @@ fn remove(call: &Call) -> Outcome {
 
 fn transfer(call: &Call) -> Outcome {
     let body = call.object()?;
+    body.only(&["node", "group"])?;
+    let group = body.integer("group")?.unwrap_or_default();
+    let group = u16::try_from(group).map_err(|_| Refusal::bad_request("there is no such group"))?;
     let to = match body.get("node") {
         None => None,
         Some(_) => Some(body.required_text("node")?),
     };
-    let leader = cluster(call)?.transfer_leader(to)?;
+    let leader = cluster(call)?.transfer_leader(group, to)?;
     Ok(Reply::json(&json!({ "leader": leader })))
 }
 

@@ -1,5 +1,6 @@
 //! What a node counts of its cluster.
 
+use super::group::Group;
 use super::members::Members;
 use courser_cluster::Status;
 use courser_management::Cluster as _;
@@ -85,6 +86,44 @@ impl Members {
                 let _ = writeln!(text, "courser_cluster_lag_entries{{member=\"{name}\"}} {lag}");
             }
         }
+        self.put_groups(&mut text);
         text
+    }
+
+    /// The figures of each group, where there are several.
+    fn put_groups(&self, text: &mut String) {
+        if !self.groups.are_several() {
+            return;
+        }
+        let (own, groups) = (self.endpoint.about().node, self.groups.all());
+        let mut put = |name: &str, help: &str, value: &dyn Fn(&Group) -> Option<u64>| {
+            let _ = write!(text, "# TYPE {name} gauge\n# HELP {name} {help}\n");
+            for group in &groups {
+                if let Some(value) = value(group) {
+                    let _ = writeln!(text, "{name}{{group=\"{}\"}} {value}", group.number);
+                }
+            }
+        };
+        put("courser_cluster_group_is_leader", "Whether this node leads the group", &|group| {
+            Some((group.leader(own) == Some(own)).into())
+        });
+        put("courser_cluster_group_has_leader", "Whether this node knows who leads it", &|group| {
+            Some(group.leader(own).is_some().into())
+        });
+        put(
+            "courser_cluster_group_entries_last",
+            "The last entry of this node's log of the group",
+            &|group| Some(group.status()?.last),
+        );
+        put(
+            "courser_cluster_group_entries_committed",
+            "Everything up to this entry is committed",
+            &|group| Some(group.status()?.committed),
+        );
+        put(
+            "courser_cluster_group_uncommitted_bytes",
+            "Bytes that wait for a majority",
+            &|group| Some(group.status()?.uncommitted_bytes),
+        );
     }
 }

@@ -6,33 +6,38 @@
 use super::drain::Clients;
 use super::group::Group;
 use super::groups::Groups;
+use super::redirect::{Newcomer, serve_replayed};
 use super::roster::Roster;
 use super::tunnel::{Note, SERVED, What};
+use super::whereabouts::Whereabouts;
 use crate::driver;
 use crate::peer::Peer;
 use crate::places::{Place, Places};
 use crate::service::Service;
 use crate::throttle::Throttles;
-use courser_cluster::NodeId;
 use courser_cluster::transport::{ByteStream, Endpoint, Purpose, Stream};
+use courser_cluster::{GroupNumber, NodeId};
 use courser_management::{ClientTls, Relay, RelayStream};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional_with_sizes};
+use tokio::io::{
+    AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy_bidirectional_with_sizes,
+};
 use tokio::sync::watch;
 use tokio::time::Instant;
+use zeroize::Zeroizing;
 
 /// How long an AMQP client waits for a node that leads.
 const AMQP_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a request over HTTP does.
 const HTTP_PATIENCE: Duration = Duration::from_secs(3);
 /// How long the node that leads may take to say that it serves a client.
-const SERVED_TIMEOUT: Duration = Duration::from_secs(3);
+pub(super) const SERVED_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long to wait before the node that leads is tried again.
-const RETRY_INTERVAL: Duration = Duration::from_millis(50);
+pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 /// Bytes of a client that are on their way, each direction.
 const TUNNEL_BYTES: usize = 64 << 10;
 /// Bytes of a pipe within the process.
@@ -52,7 +57,7 @@ pub(crate) enum Serves {
 }
 
 /// Where a client goes.
-enum Way {
+pub(super) enum Way {
     Here(Arc<Service>),
     There(NodeId, Stream),
 }
@@ -66,6 +71,8 @@ pub(crate) struct Front {
     /// Those that are passed on.
     pub(super) clients: Clients,
     pub(super) groups: Arc<Groups>,
+    /// Which group vhosts are in.
+    pub(super) whereabouts: Whereabouts,
     /// The version of home's definitions that all groups are known to have.
     pub(super) held_by_all: AtomicU64,
     /// Answers requests over HTTP that this node does not serve itself.
@@ -82,13 +89,15 @@ impl Front {
     ) -> Arc<Self> {
         let throttles = Arc::<Throttles>::default();
         let (relay, metrics) = (OnceLock::new(), OnceLock::new());
+        let (clients, whereabouts) = (Clients::default(), Whereabouts::default());
         Arc::new(Front {
             places,
             throttles,
             endpoint,
             roster,
-            clients: Clients::default(),
+            clients,
             groups,
+            whereabouts,
             held_by_all: AtomicU64::new(0),
             relay,
             metrics,
@@ -106,59 +115,84 @@ impl Front {
         self.groups.home().serves()
     }
 
+    /// Whether vhosts may be in other groups than home.
+    pub fn has_several_groups(&self) -> bool {
+        self.groups.are_several()
+    }
+
     /// Serves a client, or passes it on.
     pub async fn serve_amqp<S: ByteStream + 'static>(
         self: Arc<Self>,
         mut stream: S,
         peer: Peer,
-        mut place: Place,
+        place: Place,
         name: String,
         mut stopping: watch::Receiver<bool>,
     ) {
         if matches!(self.serves(), Serves::There(_)) && self.clients.is_draining() {
             return self.say_refused(&peer, DRAINED);
         }
-        let note = Note::amqp(&peer, &name);
+        let (home, note) = (Arc::clone(self.groups.home()), Note::amqp(&peer, &name));
         let way = tokio::select! {
-            way = self.way(self.groups.home(), &note, AMQP_PATIENCE) => way,
+            way = self.way(&home, &note, AMQP_PATIENCE) => way,
             _ = stopping.changed() => return,
         };
+        let are_several = self.has_several_groups();
         match way {
             None => self.say_refused(&peer, "no node of the cluster leads"),
             Some(Way::Here(service)) => {
-                let (shared, stopping) = (Arc::clone(&service.shared), service.stopping());
+                let (shared, ending) = (Arc::clone(&service.shared), service.stopping());
                 drop(service);
-                driver::serve(stream, peer, place, name, shared, stopping).await;
+                if are_several {
+                    let client = Newcomer { peer, place, name };
+                    let home = (shared, ending);
+                    return self.serve_at_home(Box::new(stream), client, home, stopping).await;
+                }
+                driver::serve(stream, peer, place, name, shared, ending).await;
             }
             Some(Way::There(node, mut tunnel)) => {
-                // Whoever leads gives the place of one that does not log in to others.
-                if !place.keep() {
-                    return;
+                let mut client = Newcomer { peer, place, name };
+                if are_several {
+                    let stream = Box::new(stream);
+                    return self.serve_by_home(stream, client, (node, tunnel), stopping).await;
                 }
-                let home = self.groups.home();
-                let Some(client) = self.clients.enter(&name, home.number) else {
-                    return self.say_refused(&peer, DRAINED);
-                };
-                let carrying = copy_bidirectional_with_sizes(
-                    &mut stream,
-                    &mut tunnel,
-                    TUNNEL_BYTES,
-                    TUNNEL_BYTES,
-                );
-                tokio::select! {
-                    ended = carrying => if let Err(error) = ended {
-                        tracing::debug!(%peer, %error, "connection lost");
-                    },
-                    // It may be stopped, and never say so.
-                    () = home.serves_no_more(node) => {
-                        tracing::debug!(%peer, %node, "connection closed: the node does not lead any more");
-                    }
-                    () = client.ended() => {
-                        tracing::debug!(%peer, "connection closed: this node is drained");
-                    }
-                    _ = stopping.changed() => {}
+                let to = (&*home, node);
+                self.carry(&mut stream, &mut tunnel, to, &mut client, &mut stopping).await;
+            }
+        }
+    }
+
+    /// Carries what a client and the node that leads its group say to each other, until one of them ends or the client has to
+    /// go.
+    pub(super) async fn carry<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        stream: &mut S,
+        tunnel: &mut Stream,
+        (group, node): (&Group, NodeId),
+        Newcomer { peer, place, name }: &mut Newcomer,
+        stopping: &mut watch::Receiver<bool>,
+    ) {
+        // Whoever leads gives the place of one that does not log in to others.
+        if !place.keep() {
+            return;
+        }
+        let Some(client) = self.clients.enter(name, group.number) else {
+            return self.say_refused(peer, DRAINED);
+        };
+        tokio::select! {
+            ended = copy_bidirectional_with_sizes(stream, tunnel, TUNNEL_BYTES, TUNNEL_BYTES) => {
+                if let Err(error) = ended {
+                    tracing::debug!(%peer, %error, "connection lost");
                 }
             }
+            // It may be stopped, and never say so.
+            () = group.serves_no_more(node) => {
+                tracing::debug!(%peer, %node, "connection closed: the node does not lead any more");
+            }
+            () = client.ended() => {
+                tracing::debug!(%peer, "connection closed: this node is drained");
+            }
+            _ = stopping.changed() => {}
         }
     }
 
@@ -184,7 +218,7 @@ impl Front {
         }
     }
 
-    fn say_refused(&self, peer: &Peer, why: &str) {
+    pub(super) fn say_refused(&self, peer: &Peer, why: &str) {
         if let Some(suppressed) = self.throttles.connections.allow(Instant::now().into()) {
             tracing::warn!(%peer, suppressed, "connection closed: {why}");
         }
@@ -291,7 +325,7 @@ impl Front {
         }
     }
 
-    async fn dial(&self, node: NodeId, note: &str) -> io::Result<Stream> {
+    pub(super) async fn dial(&self, node: NodeId, note: &str) -> io::Result<Stream> {
         let unknown = || io::Error::new(io::ErrorKind::NotFound, "its address is not known");
         let address = self.roster.node(node).ok_or_else(unknown)?.address;
         let dialled = self.endpoint.dial(&address, Purpose::Tunnel, note).await;
@@ -309,17 +343,40 @@ impl Front {
         else {
             return;
         };
+        // Whoever thinks that a vhost is here that is not looks for it elsewhere.
+        let lacks = |vhost: &String| service.shared.broker.vhost(vhost).is_none();
+        if note.vhost.as_ref().is_some_and(lacks) {
+            return;
+        }
         if stream.write_all(&[SERVED]).await.is_err() || stream.flush().await.is_err() {
             return;
         }
         if note.what != What::Amqp {
             return serve_note_http(service, stream, note).await;
         }
-        let peer = note.peer();
+        let (peer, address) = (note.peer(), note.peer);
         let (shared, stopping) = (Arc::clone(&service.shared), service.stopping());
         drop(service);
-        let address = peer.address;
+        let front = Arc::clone(&self);
         let admission = self.places.admit(|place| {
+            if note.vhost.is_some() {
+                let client = Newcomer { peer, place, name: note.name };
+                let serving = serve_replayed(
+                    Box::new(stream),
+                    Zeroizing::default(),
+                    client,
+                    shared,
+                    stopping,
+                );
+                return tokio::spawn(serving).abort_handle();
+            }
+            if note.group == GroupNumber::HOME && front.has_several_groups() {
+                // The other node may think that a vhost is in home that has moved.
+                let client = Newcomer { peer, place, name: note.name };
+                let home = (shared, stopping.clone());
+                let serving = front.serve_at_home(Box::new(stream), client, home, stopping);
+                return tokio::spawn(serving).abort_handle();
+            }
             let serving = driver::serve(stream, peer, place, note.name, shared, stopping);
             tokio::spawn(serving).abort_handle()
         });

@@ -9,9 +9,12 @@ use super::questions::Question;
 use super::roster::Roster;
 use super::spread::Spread;
 use courser_cluster::transport::{About, DialError, Endpoint, Formation, Node};
-use courser_cluster::{Change, GroupNumber, Leadership, Member, NodeId, ProposeError, Status};
+use courser_cluster::{
+    Change, Follower, GroupNumber, Leadership, Member, NodeId, ProposeError, Status,
+};
 use courser_management::{Cluster, ClusterError, ClusterNode, ClusterRole, Drained};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -127,6 +130,46 @@ impl Members {
         id == self.endpoint.about().node || self.groups.home().links.is_connected(id)
     }
 
+    /// The groups of which a voter that is lost would cost the majority, and those that have none.
+    fn critical_groups(&self, node: NodeId) -> impl Iterator<Item = GroupNumber> {
+        let is_critical = move |status: &Status| {
+            let (needed, there) = self.majority(status);
+            let counts = status.members.voters.contains(&node) && self.is_connected(node);
+            there < needed + usize::from(counts)
+        };
+        let all = self.groups.all().into_iter();
+        all.filter(move |group| group.status().as_ref().is_some_and(is_critical))
+            .map(|group| group.number)
+    }
+
+    /// One of the groups besides home.
+    fn group(&self, group: &Group) -> Value {
+        let own = self.endpoint.about().node;
+        let leader = group.leader(own).map(|leader| self.name(leader));
+        let number = group.number.0;
+        let Some(status) = group.status() else {
+            return json!({ "group": number, "leader": leader, "state": "waits for a copy of the log" });
+        };
+        let lag = |follower: &Follower| {
+            (self.name(follower.node), status.last.saturating_sub(follower.matched))
+        };
+        let lags: BTreeMap<String, u64> = status.followers.iter().map(lag).collect();
+        let (needed, there) = self.majority(&status);
+        let voters: Vec<String> = status.members.voters.iter().map(|id| self.name(*id)).collect();
+        json!({
+            "group": number,
+            "state": if there < needed { "no majority" } else { "running" },
+            "leader": leader,
+            "term": status.term,
+            "committed": status.committed,
+            "last": status.last,
+            "uncommitted_bytes": status.uncommitted_bytes,
+            "elections": status.elections,
+            "voters": voters,
+            "lag_entries": lags,
+        })
+    }
+
     /// How many voters have to agree, and how many are there, as far as this node sees.
     pub(super) fn majority(&self, status: &Status) -> (usize, usize) {
         let voters = &status.members.voters;
@@ -178,7 +221,7 @@ impl Members {
     }
 
     /// The member of this name or number.
-    fn named(&self, status: &Status, name: &str) -> Result<Node, ClusterError> {
+    pub(super) fn named(&self, status: &Status, name: &str) -> Result<Node, ClusterError> {
         let unknown = || {
             let all = status.members.voters.iter().chain(&status.members.learners);
             let names: Vec<String> = all.map(|id| self.name(*id)).collect();
@@ -216,9 +259,12 @@ impl Cluster for Members {
         let all = status.members.voters.iter().chain(&status.members.learners);
         let members: Vec<Value> = all.map(|id| self.node(&status, *id)).collect();
         let (needed, there) = self.majority(&status);
+        let others = self.groups.all().into_iter().filter(|group| !group.is_home());
+        let groups: Vec<Value> = others.map(|group| self.group(&group)).collect();
         json!({
             "name": own.cluster,
             "node": own.name,
+            "groups": groups,
             "state": if there < needed { "no majority" } else { "running" },
             "leader": status.leader.map(|id| self.name(id)),
             "term": status.term,
@@ -262,10 +308,11 @@ impl Cluster for Members {
     }
 
     fn is_quorum_critical(&self) -> bool {
-        let Some(status) = self.status_of_member() else { return true };
+        if self.status_of_member().is_none() {
+            return true;
+        }
         let own = self.endpoint.about().node;
-        let (needed, there) = self.majority(&status);
-        status.members.voters.contains(&own) && there <= needed
+        self.critical_groups(own).next().is_some()
     }
 
     fn add(&self, address: &str) -> Result<Value, ClusterError> {
@@ -310,20 +357,14 @@ impl Cluster for Members {
         proposed(member.change_members(&[Change::Remove(node.id)]))
     }
 
-    fn transfer_leader(&self, to: Option<&str>) -> Result<String, ClusterError> {
+    fn transfer_leader(&self, group: u16, to: Option<&str>) -> Result<String, ClusterError> {
         let member = self.leading()?;
+        if group != GroupNumber::HOME.0 {
+            return self.transfer_group(GroupNumber(group), to);
+        }
         let status = member.status();
         let node = match to {
-            Some(name) => {
-                let node = self.named(&status, name)?;
-                let wants = self.ask(&node, &Question::Lead)?;
-                if status.leader != Some(node.id) && wants != "true" {
-                    return Err(ClusterError::Refused(format!(
-                        "node '{name}' is drained or has no room on its disk, and would hand the lead on"
-                    )));
-                }
-                node.id
-            }
+            Some(name) => self.would_lead(&status, name)?,
             None => (self.runtime.block_on(self.successor(&status)))
                 .ok_or_else(|| ClusterError::Unavailable("no other node could lead now".into()))?,
         };
@@ -357,15 +398,13 @@ impl Cluster for Members {
         }
         let status = self.leading()?.status();
         let node = self.named(&status, name)?;
-        let (needed, there) = self.majority(&status);
-        let counts = status.members.voters.contains(&node.id) && self.is_connected(node.id);
-        if there < needed + usize::from(counts) {
+        if self.critical_groups(node.id).next().is_some() {
             return Err(ClusterError::Unavailable(format!(
                 "without node {name} the cluster has no majority: start the other nodes first"
             )));
         }
         if status.leader == Some(node.id) {
-            self.transfer_leader(None)?;
+            self.transfer_leader(GroupNumber::HOME.0, None)?;
         }
         let answer = self.ask(&node, &Question::Drain(Pace { group, pause_ms }))?;
         serde_json::from_str(&answer).map_err(|error| ClusterError::Unavailable(error.to_string()))

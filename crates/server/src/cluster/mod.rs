@@ -7,6 +7,8 @@
 //! - [`definitions`]: what other groups have of home's definitions.
 //! - [`drain`]: how it is made ready to be stopped.
 //! - [`figures`]: what it counts.
+//! - [`redirect`], [`handshake`], [`watched`], [`replayed`]: a client that comes to one group and is served by another.
+//! - [`whereabouts`]: which group a vhost is in.
 //! - [`front`]: whoever comes to this node is served here, or passed on to the node that leads.
 //! - [`group`], [`groups`]: the logs that the nodes have together, each with its leader.
 //! - [`founding`]: how groups come to be, and keep the members that the cluster has.
@@ -30,17 +32,23 @@ mod founding;
 mod front;
 mod group;
 mod groups;
+mod handshake;
 mod incoming;
 mod members;
 mod node;
 mod part;
 mod questions;
+mod redirect;
+mod replayed;
 mod roster;
 mod security;
 mod spread;
 mod succession;
 mod tunnel;
+mod watched;
+mod whereabouts;
 
 pub(crate) use front::Front;
 pub(crate) use groups::GROUPS_MAX;
 pub use node::Node;
+pub(crate) use redirect::Newcomer;

@@ -108,6 +108,7 @@ impl Node {
             acceptor: doors.acceptor.clone(),
             elsewhere,
             cluster: Some(Arc::clone(&members) as _),
+            front: Arc::downgrade(&front),
         };
         let inner = Inner {
             config: Mutex::new(config),

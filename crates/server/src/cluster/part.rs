@@ -5,6 +5,7 @@ use super::front::Serves;
 use super::group::Group;
 use super::incoming::Outgoing;
 use super::node::Inner;
+use crate::config::Config;
 use crate::server::StartError;
 use crate::service::{self, Service};
 use crate::storage;
@@ -287,6 +288,17 @@ impl Inner {
         }
     }
 
+    /// The settings for the broker of one group. As this node may come to lead all of them, each has its share of the memory.
+    fn config_of_group(&self) -> Config {
+        let mut config = self.config();
+        let known = self.groups.all().len() as u64;
+        let groups = known.max(config.cluster.groups.into());
+        if groups > 1 {
+            config.limits.memory_high_bytes = config.broker_limits().memory_high_bytes / groups;
+        }
+        config
+    }
+
     /// Opens the broker on the group's log and serves, if this node still leads then.
     async fn promote(
         &self,
@@ -296,7 +308,7 @@ impl Inner {
     ) -> Result<bool, String> {
         let number = group.number.0;
         tracing::info!(term, group = number, "this node leads the group");
-        let (config, started) = (self.config(), Instant::now());
+        let (config, started) = (self.config_of_group(), Instant::now());
         let (opened_by, now_ms) = (Arc::clone(member), self.around.clock.now_ms());
         let settings = config.clone();
         let opening = self.blocking(move || {

@@ -1,7 +1,9 @@
 //! What nodes ask each other, and answer.
 
 use super::drain::Pace;
+use super::front::Serves;
 use super::members::Members;
+use super::whereabouts;
 use courser_cluster::transport::{About, Formation, Node};
 use courser_cluster::{GroupNumber, NodeId, Status};
 use courser_management::ClusterError;
@@ -44,6 +46,8 @@ pub(super) enum Question {
     Groups(Vec<(GroupNumber, Formation)>),
     /// Hand the lead of a group to this node, if you have it.
     HandOver { group: GroupNumber, to: NodeId },
+    /// Which group is this vhost in? To be asked of who leads home. The answer is a number, or null if there is no such vhost.
+    Where { vhost: String },
     /// Which definitions of home has this group to adopt, which has adopted this version? To be asked of who leads home.
     /// The answer is empty if there is nothing new.
     Definitions { group: GroupNumber, have: u64 },
@@ -91,6 +95,13 @@ impl Members {
             Ok(Question::Groups(groups)) => self.take_groups(groups).map(|()| String::new()),
             Ok(Question::HandOver { group, to }) => {
                 self.hand_over(group, to).map(|()| String::new()).map_err(|why| why.to_string())
+            }
+            Ok(Question::Where { vhost }) => {
+                let Serves::Here(service) = self.groups.home().serves() else {
+                    return Err("this node does not lead the cluster".into());
+                };
+                let group = whereabouts::group_of(&service.shared.broker, &vhost);
+                serde_json::to_string(&group).map_err(|error| error.to_string())
             }
             Ok(Question::Definitions { group, have }) => {
                 let front = self.front.upgrade().ok_or("this node ends")?;

@@ -45,6 +45,13 @@ struct Seen {
     moved: BTreeMap<GroupNumber, Instant>,
 }
 
+impl Spread {
+    /// Leaves the lead of a group where an operator has just put it, for a while.
+    pub fn rests(&self, group: GroupNumber) {
+        self.0.lock().moved.insert(group, Instant::now());
+    }
+}
+
 /// A node that could lead, and the groups that it leads, each with how much it has to do.
 type Leads = BTreeMap<NodeId, Vec<(GroupNumber, f64)>>;
 

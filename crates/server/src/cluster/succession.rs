@@ -5,7 +5,8 @@ use super::group::Group;
 use super::members::Members;
 use super::node::Inner;
 use super::questions::Question;
-use courser_cluster::{Member, NodeId, Status};
+use courser_cluster::{GroupNumber, Member, NodeId, Status};
+use courser_management::ClusterError;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -40,6 +41,52 @@ impl Members {
         }
         let willing: Vec<NodeId> = asking.join_all().await.into_iter().flatten().collect();
         next_leader(status, |node| willing.contains(&node))
+    }
+
+    /// The member of this name, if it would lead or does.
+    ///
+    /// # Errors
+    /// Why it would not.
+    pub(super) fn would_lead(&self, status: &Status, name: &str) -> Result<NodeId, ClusterError> {
+        let node = self.named(status, name)?;
+        let wants = self.ask(&node, &Question::Lead)?;
+        if status.leader != Some(node.id) && wants != "true" {
+            return Err(ClusterError::Refused(format!(
+                "node '{name}' is drained or has no room on its disk, and would hand the lead on"
+            )));
+        }
+        Ok(node.id)
+    }
+
+    /// Has a member lead a group besides home, or the one that comes after its leader. Returns its name.
+    ///
+    /// # Errors
+    /// Why it can't.
+    pub(super) fn transfer_group(
+        &self,
+        number: GroupNumber,
+        to: Option<&str>,
+    ) -> Result<String, ClusterError> {
+        let unknown = || ClusterError::NotFound(format!("the cluster has no group {number}"));
+        let status = self.groups.get(number).ok_or_else(unknown)?.status();
+        let away =
+            || ClusterError::Unavailable(format!("this node has no log of group {number} yet"));
+        let status = status.ok_or_else(away)?;
+        let node = match to {
+            Some(name) => self.would_lead(&status, name)?,
+            None => {
+                let voters = status.members.voters.iter().copied();
+                let mut others = voters.filter(|node| Some(*node) != status.leader);
+                let next = others.find(|node| self.would_lead(&status, &self.name(*node)).is_ok());
+                let nobody = || ClusterError::Unavailable("no other node could lead now".into());
+                next.ok_or_else(nobody)?
+            }
+        };
+        if status.leader != Some(node) {
+            self.move_lead(number, node)?;
+            self.spread.rests(number);
+        }
+        Ok(self.name(node))
     }
 
     /// The member that is to lead next: if none would, the one that could soonest.

@@ -18,6 +18,10 @@ pub(super) struct Note {
     /// The group whose leader it is for.
     #[serde(default)]
     pub group: GroupNumber,
+    /// The vhost that the client opens, if the leader of home has logged it in already: then what the client has said comes
+    /// once more, and the answers that it has had are not for it.
+    #[serde(default)]
+    pub vhost: Option<String>,
     /// Where the client is.
     pub peer: SocketAddr,
     /// The address that it has come to, if that is not in the name.
@@ -53,13 +57,13 @@ impl TlsNote {
 impl Note {
     pub fn amqp(peer: &Peer, name: &str) -> Self {
         let tls = peer.tls.as_deref().map(TlsNote::of);
-        let (what, group) = (What::Amqp, GroupNumber::HOME);
-        Note { what, group, peer: peer.address, local: None, name: name.to_owned(), tls }
+        let (what, group, vhost) = (What::Amqp, GroupNumber::HOME, None);
+        Note { what, group, vhost, peer: peer.address, local: None, name: name.to_owned(), tls }
     }
 
     pub fn http(what: What, peer: SocketAddr, local: SocketAddr, tls: Option<&ClientTls>) -> Self {
         let (local, tls) = (Some(local), tls.map(TlsNote::of));
-        Note { what, group: GroupNumber::HOME, peer, local, name: String::new(), tls }
+        Note { what, group: GroupNumber::HOME, vhost: None, peer, local, name: String::new(), tls }
     }
 
     /// The client, as the broker knows it.
@@ -71,6 +75,6 @@ impl Note {
                 user: user.ok_or("the client presented no TLS certificate that names a user"),
             })
         });
-        Peer { address: self.peer, tls }
+        Peer::new(self.peer, tls)
     }
 }

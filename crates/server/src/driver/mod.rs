@@ -110,7 +110,7 @@ fn aside<T>(takes_long: bool, work: impl FnOnce() -> T) -> T {
     if takes_long && several() { tokio::task::block_in_place(work) } else { work() }
 }
 
-/// Serves a connection until its end. `name` is what the operator sees it by.
+/// Serves a connection until its end, and returns its place. `name` is what the operator sees it by.
 pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     stream: S,
     peer: Peer,
@@ -118,7 +118,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     name: String,
     shared: Arc<Shared>,
     mut stopping: watch::Receiver<bool>,
-) {
+) -> Place {
     let now = Instant::now();
     let config = if peer.tls.is_some() { &shared.tls_connection } else { &shared.connection };
     let machine = Connection::new(Arc::clone(config), now);
@@ -166,11 +166,11 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
         }
     }
     task.end_stream().await;
-    let driver = task.0.lock();
+    let mut driver = task.0.lock();
     if let Some(reason) = driver.machine.close_reason() {
         tracing::debug!(peer = %driver.peer, %reason, "connection closed");
     }
-    drop(driver);
+    driver.place.take_over()
 }
 
 /// The connection as its task has it: all but confirms is done here.

@@ -16,7 +16,7 @@ async fn start(config: &Config) -> Node {
     Node::start_on(config.clone(), Inherited::default()).await.expect("a node")
 }
 
-async fn remove(node: &Node, name: &str) -> u16 {
+pub(crate) async fn remove(node: &Node, name: &str) -> u16 {
     change(node, &format!("DELETE /api/cluster/nodes/{name}"), "").await.0
 }
 

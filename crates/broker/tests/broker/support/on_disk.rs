@@ -57,6 +57,18 @@ impl WorldOnDisk {
         self.start();
     }
 
+    /// What a restart would find. Stops the broker in order and starts it again.
+    pub fn found_by_restart(&mut self) -> Recovered {
+        let (world, store) = self.running.take().expect("it runs");
+        store.journal().close().expect("nothing fails");
+        drop((world, store));
+        let (store, recovered, _) = self.open();
+        store.journal().close().expect("nothing fails");
+        drop(store);
+        self.start();
+        recovered
+    }
+
     /// Leaves the disk no room for more than what is there.
     pub fn fill_disk(&self) {
         self.disk.set_capacity(self.disk.used_bytes());

@@ -1,0 +1,202 @@
+//! Clients where vhosts are in several groups: whoever leads home logs them in, and the leader of the group that the vhost is
+//! in serves them. So a login is checked by both, and nobody has to trust the node that a client comes to.
+
+use super::front::{Front, RETRY_INTERVAL, SERVED_TIMEOUT, Serves, Way};
+use super::group::Group;
+use super::replayed::Replayed;
+use super::tunnel::Note;
+use super::watched::{Decision, Redirected, Watched};
+use crate::driver::{self, Shared};
+use crate::peer::Peer;
+use crate::places::Place;
+use courser_cluster::transport::{ByteStream, Stream};
+use courser_cluster::{GroupNumber, NodeId};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use zeroize::Zeroizing;
+
+/// How long a client waits for who serves its vhost: less than home waits for the end of its handshake, so that the log says
+/// what it has waited for.
+const PATIENCE: Duration = Duration::from_secs(8);
+/// How often it is looked who that is, where it takes longer.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// A client that is to be served, and the name that operators see its connection by.
+pub(crate) struct Newcomer {
+    pub peer: Peer,
+    pub place: Place,
+    pub name: String,
+}
+
+/// Where a client goes that does not stay with home.
+pub(super) enum Elsewhere {
+    /// To who leads the group of its vhost.
+    Group(Arc<Group>, Way),
+    /// Nowhere: nobody leads that group, or it does not have the vhost yet.
+    Nowhere(GroupNumber),
+}
+
+impl Front {
+    /// Serves a client that the broker of home, which is here, logs in.
+    pub(crate) async fn serve_at_home(
+        self: Arc<Self>,
+        stream: Box<dyn ByteStream>,
+        client: Newcomer,
+        (shared, stopping_home): (Arc<Shared>, watch::Receiver<bool>),
+        stopping: watch::Receiver<bool>,
+    ) {
+        let Newcomer { peer, place, name } = client;
+        let (watched, redirected) = Watched::new(stream, self.decides(&peer, &name));
+        let serving =
+            driver::serve(watched, peer.clone(), place, name.clone(), shared, stopping_home);
+        let place = serving.await;
+        if let Ok(redirected) = redirected.await {
+            self.serve_redirected(redirected, Newcomer { peer, place, name }, stopping).await;
+        }
+    }
+
+    /// Serves a client that the broker of home, at another node, logs in.
+    pub(super) async fn serve_by_home(
+        self: Arc<Self>,
+        stream: Box<dyn ByteStream>,
+        mut client: Newcomer,
+        (node, mut tunnel): (NodeId, Stream),
+        mut stopping: watch::Receiver<bool>,
+    ) {
+        let decides = self.decides(&client.peer, &client.name);
+        let (mut watched, redirected) = Watched::new(stream, decides);
+        let home = (&**self.groups.home(), node);
+        let carrying = self.carry(&mut watched, &mut tunnel, home, &mut client, &mut stopping);
+        let redirected = tokio::select! {
+            biased;
+            Ok(redirected) = redirected => redirected,
+            () = carrying => return,
+        };
+        drop((watched, tunnel));
+        self.serve_redirected(redirected, client, stopping).await;
+    }
+
+    /// What decides where a client goes.
+    fn decides(
+        self: &Arc<Self>,
+        peer: &Peer,
+        name: &str,
+    ) -> impl FnOnce(String) -> Decision<Elsewhere> + Send + 'static {
+        let (front, note) = (Arc::clone(self), Note::amqp(peer, name));
+        move |vhost| Box::pin(async move { front.decide(vhost, note).await })
+    }
+
+    /// Says where a client goes that opens a vhost: nowhere else than home, if nothing is said.
+    async fn decide(self: Arc<Self>, vhost: String, note: Note) -> Option<Elsewhere> {
+        let until = Instant::now() + PATIENCE;
+        let (mut last, mut pause) = (GroupNumber::HOME, RETRY_INTERVAL);
+        loop {
+            let group = match self.group_of(&vhost).await {
+                // Home says what is wrong with a vhost that nobody has.
+                Ok(None | Some(GroupNumber::HOME)) => return None,
+                Ok(Some(number)) => {
+                    last = number;
+                    self.groups.get(number)
+                }
+                Err(error) => {
+                    tracing::debug!(vhost, error, "nobody says where a vhost is");
+                    None
+                }
+            };
+            let next = tokio::time::sleep(pause);
+            match group {
+                None => next.await,
+                Some(group) => {
+                    let mut serves = group.watch_serves();
+                    if let Some(way) = self.way_to(&group, &vhost, &note).await {
+                        return Some(Elsewhere::Group(group, way));
+                    }
+                    tokio::select! {
+                        () = next => {}
+                        // The sender is in the group, which is still there.
+                        _ = serves.changed() => {}
+                    }
+                }
+            }
+            if Instant::now() >= until {
+                return Some(Elsewhere::Nowhere(last));
+            }
+            pause = PAUSE_MAX.min(2 * pause);
+        }
+    }
+
+    /// Looks once for who serves a vhost of a group.
+    async fn way_to(&self, group: &Group, vhost: &str, note: &Note) -> Option<Way> {
+        let way = match group.serves() {
+            Serves::Nobody => return None,
+            Serves::Here(service) => {
+                let is_there = service.shared.broker.vhost(vhost).is_some();
+                is_there.then_some(Way::Here(service))
+            }
+            Serves::There(node) => {
+                let vhost = Some(vhost.to_owned());
+                let note = Note { group: group.number, vhost, ..note.clone() };
+                let dialled = self.dial(node, &serde_json::to_string(&note).ok()?).await;
+                dialled.map(|tunnel| Way::There(node, tunnel)).ok()
+            }
+        };
+        if way.is_none() {
+            tracing::debug!(vhost, group = %group.number, "who leads the group does not serve the vhost");
+            // It may have moved.
+            self.whereabouts.forget(vhost);
+        }
+        way
+    }
+
+    /// Serves a client that home has logged in, and whose vhost is in another group.
+    async fn serve_redirected(
+        self: Arc<Self>,
+        redirected: Redirected<Elsewhere>,
+        mut client: Newcomer,
+        mut stopping: watch::Receiver<bool>,
+    ) {
+        let Redirected { mut stream, said, way } = redirected;
+        match way {
+            Elsewhere::Nowhere(group) => {
+                let why = format!("no node serves its vhost, which is in group {group}");
+                self.say_refused(&client.peer, &why);
+            }
+            Elsewhere::Group(_, Way::Here(service)) => {
+                let (shared, stopping) = (Arc::clone(&service.shared), service.stopping());
+                drop(service);
+                serve_replayed(stream, said, client, shared, stopping).await;
+            }
+            Elsewhere::Group(group, Way::There(node, mut tunnel)) => {
+                let saying = async {
+                    tunnel.write_all(&said).await?;
+                    tunnel.flush().await
+                };
+                if !matches!(tokio::time::timeout(SERVED_TIMEOUT, saying).await, Ok(Ok(()))) {
+                    return tracing::debug!(%node, "the node that leads takes nothing");
+                }
+                drop(said);
+                let to = (&*group, node);
+                self.carry(&mut stream, &mut tunnel, to, &mut client, &mut stopping).await;
+            }
+        }
+    }
+}
+
+/// Serves a client that home has logged in, and that has said so much already.
+pub(super) async fn serve_replayed(
+    stream: Box<dyn ByteStream>,
+    said: Zeroizing<Vec<u8>>,
+    client: Newcomer,
+    shared: Arc<Shared>,
+    stopping: watch::Receiver<bool>,
+) {
+    let Newcomer { peer, place, name } = client;
+    let peer = Peer { is_counted: true, ..peer };
+    driver::serve(Replayed::new(stream, said), peer, place, name, shared, stopping).await;
+}
+
+#[cfg(test)]
+mod tests;
