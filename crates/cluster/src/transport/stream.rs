@@ -1,6 +1,6 @@
 //! The bytes of a connection between nodes, with TLS and without.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -57,6 +57,21 @@ impl AsyncWrite for Stream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         self.inner().poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.inner().poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Stream::Plain(stream) => stream.is_write_vectored(),
+            Stream::Secured(stream) => stream.is_write_vectored(),
+        }
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -6,29 +6,26 @@
 use super::drain::Clients;
 use super::group::Group;
 use super::groups::Groups;
-use super::redirect::{Newcomer, serve_replayed};
+use super::redirect::Newcomer;
 use super::roster::Roster;
-use super::tunnel::{Note, SERVED, What};
+use super::tunnel::{Note, SERVED, What, serve_note_http};
 use super::whereabouts::Whereabouts;
 use crate::driver;
 use crate::peer::Peer;
 use crate::places::{Place, Places};
 use crate::service::Service;
 use crate::throttle::Throttles;
+use courser_cluster::NodeId;
 use courser_cluster::transport::{ByteStream, Endpoint, Purpose, Stream};
-use courser_cluster::{GroupNumber, NodeId};
 use courser_management::{ClientTls, Relay, RelayStream};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::io::{
-    AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy_bidirectional_with_sizes,
-};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, copy_bidirectional_with_sizes};
 use tokio::sync::watch;
 use tokio::time::Instant;
-use zeroize::Zeroizing;
 
 /// How long an AMQP client waits for a node that leads.
 const AMQP_PATIENCE: Duration = Duration::from_secs(10);
@@ -347,70 +344,6 @@ impl Front {
         match served {
             SERVED => Ok(stream),
             _ => Err(io::ErrorKind::InvalidData.into()),
-        }
-    }
-
-    /// Serves a client that has come to another node, if this one leads the group that it is for.
-    pub(super) async fn serve_tunnel(self: Arc<Self>, note: Note, mut stream: Stream) {
-        let Some(Serves::Here(service)) = self.groups.get(note.group).map(|group| group.serves())
-        else {
-            return;
-        };
-        // Whoever thinks that a vhost is here that is not looks for it elsewhere.
-        let lacks = |vhost: &String| service.shared.broker.vhost(vhost).is_none();
-        if note.vhost.as_ref().is_some_and(lacks) {
-            return;
-        }
-        if stream.write_all(&[SERVED]).await.is_err() || stream.flush().await.is_err() {
-            return;
-        }
-        if note.what != What::Amqp {
-            return serve_note_http(service, stream, note).await;
-        }
-        let (peer, address) = (note.peer(), note.peer);
-        let (shared, stopping) = (Arc::clone(&service.shared), service.stopping());
-        drop(service);
-        let front = Arc::clone(&self);
-        let admission = self.places.admit(|place| {
-            if note.vhost.is_some() {
-                let client = Newcomer { peer, place, name: note.name };
-                let serving = serve_replayed(
-                    Box::new(stream),
-                    Zeroizing::default(),
-                    client,
-                    shared,
-                    stopping,
-                );
-                return tokio::spawn(serving).abort_handle();
-            }
-            if note.group == GroupNumber::HOME && front.has_several_groups() {
-                // The other node may think that a vhost is in home that has moved.
-                let client = Newcomer { peer, place, name: note.name };
-                let home = (shared, stopping.clone());
-                let serving = front.serve_at_home(Box::new(stream), client, home, stopping);
-                return tokio::spawn(serving).abort_handle();
-            }
-            let serving = driver::serve(stream, peer, place, note.name, shared, stopping);
-            tokio::spawn(serving).abort_handle()
-        });
-        if admission == crate::places::Admission::Refused
-            && let Some(suppressed) = self.throttles.connections.allow(Instant::now().into())
-        {
-            tracing::warn!(peer = %address, suppressed, "refused: too many connections");
-        }
-    }
-}
-
-/// Answers requests of a client that has come to another node, or to this one when it did not lead.
-async fn serve_note_http<S: ByteStream + 'static>(service: Arc<Service>, stream: S, note: Note) {
-    let (api, stopping) = (Arc::clone(&service.api), service.stopping());
-    drop(service);
-    match note.what {
-        What::Operator => api.serve_operator(stream, stopping).await,
-        What::Inside => api.serve_inside(stream, stopping).await,
-        _ => {
-            let local = note.local.unwrap_or(note.peer);
-            api.serve(stream, note.peer, local, note.peer().tls, stopping).await;
         }
     }
 }

@@ -12,7 +12,7 @@
 //! - [`front`]: whoever comes to this node is served here, or passed on to the node that leads.
 //! - [`group`], [`groups`]: the logs that the nodes have together, each with its leader.
 //! - [`founding`]: how groups come to be, and keep the members that the cluster has.
-//! - [`tunnel`]: what goes with a connection that is passed on.
+//! - [`tunnel`]: clients that come by way of another node.
 //! - [`incoming`]: what comes from other nodes.
 //! - [`copies`]: whole copies of the log, for a node that can't follow.
 //! - [`members`]: what an operator sees of the cluster and does to it.
@@ -45,6 +45,8 @@ mod roster;
 mod security;
 mod spread;
 mod succession;
+#[cfg(test)]
+mod testing;
 mod tunnel;
 mod watched;
 mod whereabouts;

@@ -1,11 +1,20 @@
-//! What goes with a client's connection that is passed on to the node that leads.
+//! Clients that have come to another node: what goes with their connections, and how they are served.
 
+use super::front::{Front, Serves};
+use super::redirect::{Newcomer, serve_replayed};
+use crate::driver;
 use crate::peer::Peer;
+use crate::places::Admission;
+use crate::service::Service;
 use courser_cluster::GroupNumber;
+use courser_cluster::transport::{ByteStream, Stream};
 use courser_management::ClientTls;
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use tokio::io::AsyncWriteExt;
+use tokio::time::Instant;
+use zeroize::Zeroizing;
 
 /// Said by the node that leads before anything of the client: it serves it. One that does not lead any more ends the
 /// connection without it.
@@ -84,5 +93,71 @@ impl Note {
             })
         });
         Peer::new(self.peer, tls)
+    }
+}
+
+impl Front {
+    /// Serves a client that has come to another node, if this one leads the group that it is for.
+    pub(super) async fn serve_tunnel(self: Arc<Self>, note: Note, mut stream: Stream) {
+        let Some(Serves::Here(service)) = self.groups.get(note.group).map(|group| group.serves())
+        else {
+            return;
+        };
+        // Whoever thinks that a vhost is here that is not looks for it elsewhere.
+        let lacks = |vhost: &String| service.shared.broker.vhost(vhost).is_none();
+        if note.vhost.as_ref().is_some_and(lacks) {
+            return;
+        }
+        if stream.write_all(&[SERVED]).await.is_err() || stream.flush().await.is_err() {
+            return;
+        }
+        if note.what != What::Amqp {
+            return serve_note_http(service, stream, note).await;
+        }
+        let (peer, address) = (note.peer(), note.peer);
+        let (shared, stopping) = (Arc::clone(&service.shared), service.stopping());
+        drop(service);
+        let may_go_elsewhere = note.group == GroupNumber::HOME && self.has_several_groups();
+        let front = Arc::clone(&self);
+        let admission = self.places.admit(|place| {
+            let client = Newcomer { peer, place, name: note.name };
+            if note.vhost.is_some() {
+                let (stream, said) = (Box::new(stream), Zeroizing::default());
+                let serving = serve_replayed(stream, said, client, shared, stopping);
+                return tokio::spawn(serving).abort_handle();
+            }
+            if may_go_elsewhere {
+                // The other node may think that a vhost is in home that has moved.
+                let home = (shared, stopping.clone());
+                let serving = front.serve_at_home(Box::new(stream), client, home, stopping);
+                return tokio::spawn(serving).abort_handle();
+            }
+            let Newcomer { peer, place, name } = client;
+            let serving = driver::serve(stream, peer, place, name, shared, stopping);
+            tokio::spawn(serving).abort_handle()
+        });
+        if admission == Admission::Refused
+            && let Some(suppressed) = self.throttles.connections.allow(Instant::now().into())
+        {
+            tracing::warn!(peer = %address, suppressed, "refused: too many connections");
+        }
+    }
+}
+
+/// Answers requests of a client that has come to another node, or to this one when it did not lead.
+pub(super) async fn serve_note_http<S: ByteStream + 'static>(
+    service: Arc<Service>,
+    stream: S,
+    note: Note,
+) {
+    let (api, stopping) = (Arc::clone(&service.api), service.stopping());
+    drop(service);
+    match note.what {
+        What::Operator => api.serve_operator(stream, stopping).await,
+        What::Inside => api.serve_inside(stream, stopping).await,
+        _ => {
+            let local = note.local.unwrap_or(note.peer);
+            api.serve(stream, note.peer, local, note.peer().tls, stopping).await;
+        }
     }
 }

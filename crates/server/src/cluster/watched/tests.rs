@@ -16,6 +16,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Pipes that take so many bytes at a time.
 const CUTS: [usize; 4] = [1, 3, 17, 64 << 10];
 
+/// What a broker does about something that its client wants.
+type Reply = Box<dyn FnOnce(&mut server::Connection)>;
+
 /// A broker of some vhosts, which lets in whoever has the password.
 #[derive(Clone, Copy)]
 struct Broker {
@@ -61,7 +64,7 @@ impl Broker {
         stream.shutdown().await.expect("a pipe");
     }
 
-    fn handle(self, event: &Event<'_>) -> Option<Box<dyn FnOnce(&mut server::Connection)>> {
+    fn handle(self, event: &Event<'_>) -> Option<Reply> {
         let now = Instant::now();
         match event {
             Event::Login { credentials, .. } => {

@@ -1,0 +1,160 @@
+//! For tests: three nodes in this process with two groups, to be looked at from inside.
+
+use super::front::{Front, Serves};
+use crate::service::Service;
+use crate::{Cluster, Config, HttpListen, Inherited, Management, Metrics, Node, StartError};
+use courser_broker::admin::Admin;
+use courser_cluster::{GroupNumber, NodeId};
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Longer than anything takes, also on a busy machine.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const HOME: GroupNumber = GroupNumber::HOME;
+pub(super) const ONE: GroupNumber = GroupNumber(1);
+
+pub(super) struct Three {
+    pub nodes: Vec<Node>,
+    _folders: Vec<TempDir>,
+}
+
+pub(super) async fn wait_until(what: &str, mut done: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !done().await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("in vain: {what}"));
+}
+
+fn config_in(folder: &TempDir, name: &str, listen: SocketAddr, join: &[SocketAddr]) -> Config {
+    let anywhere = || vec![SocketAddr::from(([127, 0, 0, 1], 0))];
+    let mut config = Config {
+        listen: anywhere(),
+        data_dir: folder.path().join("data"),
+        management: Management { listen: HttpListen::At(anywhere()), ..Management::default() },
+        metrics: Metrics { listen: HttpListen::none(), ..Metrics::default() },
+        cluster: Cluster {
+            name: "test".into(),
+            node_name: name.into(),
+            listen: listen.to_string(),
+            join: join.iter().map(SocketAddr::to_string).collect(),
+            secret: "what all nodes of this test know".into(),
+            groups: 2,
+            ..Cluster::default()
+        },
+        ..Config::default()
+    };
+    config.journal.segment_bytes = 1 << 20;
+    config
+}
+
+impl Three {
+    pub async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    pub async fn start_with(change: impl Fn(&mut Config)) -> Self {
+        loop {
+            if let Some(three) = Self::try_start(&change).await {
+                return three;
+            }
+        }
+    }
+
+    /// Nothing if an address that was free is somebody else's by now.
+    async fn try_start(change: &impl Fn(&mut Config)) -> Option<Self> {
+        let bound: Vec<_> =
+            (0..3).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
+        let addresses: Vec<_> =
+            bound.iter().map(|one| one.local_addr().expect("an address")).collect();
+        drop(bound);
+        let (mut nodes, mut folders) = (Vec::new(), Vec::new());
+        for (name, listen) in ["a", "b", "c"].iter().zip(&addresses) {
+            let folder = tempfile::tempdir().expect("a folder");
+            let mut config = config_in(&folder, name, *listen, &addresses);
+            change(&mut config);
+            folders.push(folder);
+            match Node::start_on(config, Inherited::default()).await {
+                Ok(node) => nodes.push(node),
+                Err(StartError::ClusterListen { error, .. })
+                    if error.kind() == ErrorKind::AddrInUse =>
+                {
+                    return None;
+                }
+                Err(error) => panic!("no node: {error}"),
+            }
+        }
+        Some(Three { nodes, _folders: folders })
+    }
+
+    /// Which node serves a group, when all nodes know it.
+    pub async fn leader(&self, number: GroupNumber) -> usize {
+        let mut found = None;
+        wait_until("a group that is served", async || {
+            let groups = self.nodes.iter().map(|node| node.inner.groups.get(number));
+            let Some(groups) = groups.collect::<Option<Vec<_>>>() else { return false };
+            found = groups.iter().position(|group| matches!(group.serves(), Serves::Here(_)));
+            let leader = found.map(|index| self.id(index));
+            let known = groups.iter().zip(&self.nodes);
+            leader.is_some()
+                && known
+                    .map(|(group, node)| group.leader(node.inner.folder.node()))
+                    .all(|one| one == leader)
+        })
+        .await;
+        found.expect("found above")
+    }
+
+    fn id(&self, node: usize) -> NodeId {
+        self.nodes[node].inner.folder.node()
+    }
+
+    pub fn front(&self, node: usize) -> &Arc<Front> {
+        &self.nodes[node].inner.front
+    }
+
+    pub async fn service(&self, number: GroupNumber) -> Arc<Service> {
+        let node = self.leader(number).await;
+        let group = self.nodes[node].inner.groups.get(number).expect("it is led");
+        let Serves::Here(service) = group.serves() else { panic!("the lead has moved") };
+        service
+    }
+
+    pub async fn admin(&self, number: GroupNumber) -> Admin {
+        self.service(number).await.shared.broker.admin()
+    }
+
+    /// Has another node lead a group.
+    pub async fn move_lead(&self, number: GroupNumber, to: usize) {
+        let to_id = self.id(to);
+        wait_until("the lead has moved", async || {
+            let from = self.leader(number).await;
+            if from == to {
+                return true;
+            }
+            let group = self.nodes[from].inner.groups.get(number).expect("it is led");
+            let member = group.member().expect("it leads");
+            let moving = tokio::task::spawn_blocking(move || member.transfer_to(to_id));
+            // One that lags behind can't yet.
+            let _ = moving.await.expect("no panic");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            false
+        })
+        .await;
+    }
+
+    /// Waits as an operator's answer does.
+    pub async fn spread(&self) {
+        self.front(self.leader(HOME).await).spread_definitions().await;
+    }
+
+    pub async fn stop(self) {
+        for node in self.nodes {
+            node.stop().await.expect("a clean stop");
+        }
+    }
+}
