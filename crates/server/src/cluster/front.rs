@@ -77,7 +77,7 @@ pub(crate) struct Front {
     pub(super) held_by_all: AtomicU64,
     /// Answers requests over HTTP that this node does not serve itself.
     relay: OnceLock<Arc<Relay>>,
-    metrics: OnceLock<Arc<Relay>>,
+    pub(super) metrics: OnceLock<Arc<Relay>>,
 }
 
 impl Front {
@@ -261,36 +261,14 @@ impl Front {
         }
     }
 
-    /// Serves metrics: those of the brokers on this node together, those of the node itself if there is none.
-    pub async fn serve_metrics<S: ByteStream + 'static>(
-        self: Arc<Self>,
-        stream: S,
-        peer: SocketAddr,
-        stopping: watch::Receiver<bool>,
-    ) {
-        if let Some(first) = self.exporters().into_iter().next() {
-            let all = || self.exporters();
-            return first.serve_with(all, stream, peer, stopping).await;
-        }
-        if let Some(metrics) = self.metrics.get() {
-            let connect = || self.connect(Note::http(What::Http, peer, peer, None));
-            metrics.serve(stream, peer, false, connect, stopping).await;
-        }
-    }
-
     /// A connection to the HTTP API, wherever that is.
-    async fn connect(&self, note: Note) -> io::Result<RelayStream> {
+    pub(super) async fn connect(&self, note: Note) -> io::Result<RelayStream> {
         let nobody = "no node of the cluster leads";
         self.connect_to(self.groups.home(), note, nobody).await
     }
 
-    /// A connection to the HTTP API of a group, for that of home.
-    pub(super) async fn connect_inside(&self, number: GroupNumber) -> io::Result<RelayStream> {
-        let group = self.groups.get(number).ok_or(io::ErrorKind::NotConnected)?;
-        self.connect_to(&group, Note::inside(number), "no node of the cluster leads it").await
-    }
-
-    async fn connect_to(
+    /// A connection to the HTTP API of a group.
+    pub(super) async fn connect_to(
         &self,
         group: &Group,
         note: Note,
