@@ -33,7 +33,7 @@ use zeroize::Zeroizing;
 /// How long an AMQP client waits for a node that leads.
 const AMQP_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a request over HTTP does.
-const HTTP_PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const HTTP_PATIENCE: Duration = Duration::from_secs(3);
 /// How long the node that leads may take to say that it serves a client.
 pub(super) const SERVED_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long to wait before the node that leads is tried again.
@@ -41,7 +41,7 @@ pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 /// Bytes of a client that are on their way, each direction.
 const TUNNEL_BYTES: usize = 64 << 10;
 /// Bytes of a pipe within the process.
-const PIPE_BYTES: usize = 64 << 10;
+pub(super) const PIPE_BYTES: usize = 64 << 10;
 /// Why a client is refused that can go to another node.
 const DRAINED: &str = "this node is drained";
 
@@ -263,30 +263,17 @@ impl Front {
 
     /// A connection to the HTTP API, wherever that is.
     pub(super) async fn connect(&self, note: Note) -> io::Result<RelayStream> {
-        let nobody = "no node of the cluster leads";
-        self.connect_to(self.groups.home(), note, nobody).await
-    }
-
-    /// A connection to the HTTP API of a group.
-    pub(super) async fn connect_to(
-        &self,
-        group: &Group,
-        note: Note,
-        nobody: &'static str,
-    ) -> io::Result<RelayStream> {
-        match self.way(group, &note, HTTP_PATIENCE).await {
-            None => Err(io::Error::new(io::ErrorKind::NotConnected, nobody)),
-            Some(Way::There(_, tunnel)) => Ok(Box::new(tunnel)),
-            Some(Way::Here(service)) => {
-                let (own, other) = tokio::io::duplex(PIPE_BYTES);
-                tokio::spawn(serve_note_http(service, own, note));
-                Ok(Box::new(other))
+        match self.way(self.groups.home(), &note, HTTP_PATIENCE).await {
+            None => {
+                Err(io::Error::new(io::ErrorKind::NotConnected, "no node of the cluster leads"))
             }
+            Some(Way::There(_, tunnel)) => Ok(Box::new(tunnel)),
+            Some(Way::Here(service)) => Ok(pipe_to(service, note)),
         }
     }
 
     /// Finds who serves a client of a group, for as long as it waits.
-    async fn way(&self, group: &Group, note: &Note, patience: Duration) -> Option<Way> {
+    pub(super) async fn way(&self, group: &Group, note: &Note, patience: Duration) -> Option<Way> {
         let until = Instant::now() + patience;
         let mut serves = group.watch_serves();
         let note = serde_json::to_string(note).ok()?;
@@ -377,6 +364,13 @@ impl Front {
             tracing::warn!(peer = %address, suppressed, "refused: too many connections");
         }
     }
+}
+
+/// A connection to the HTTP API of a broker in this process.
+pub(super) fn pipe_to(service: Arc<Service>, note: Note) -> RelayStream {
+    let (own, other) = tokio::io::duplex(PIPE_BYTES);
+    tokio::spawn(serve_note_http(service, own, note));
+    Box::new(other)
 }
 
 /// Answers requests of a client that has come to another node, or to this one when it did not lead.
