@@ -1,10 +1,16 @@
 //! The groups of the cluster as the HTTP API of home knows them: how it reaches the brokers of the others.
 
-use super::front::{Front, Serves};
+use super::front::{Front, HTTP_PATIENCE, PIPE_BYTES, Serves, Way, pipe_to};
+use super::tunnel::{Note, What};
+use crate::service::Service;
 use courser_cluster::GroupNumber;
-use courser_management::{Exporter, Groups, Later, RelayStream};
+use courser_cluster::transport::ByteStream;
+use courser_management::{Groups, Later, RelayStream};
 use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
+use tokio::io::copy_bidirectional;
+use tokio::sync::watch;
 
 /// The groups of the node that a front belongs to.
 pub(crate) struct Apis(Weak<Front>);
@@ -42,12 +48,52 @@ impl Groups for Apis {
 }
 
 impl Front {
-    /// What shows the metrics of the brokers on this node, that of home first.
-    pub(super) fn exporters(&self) -> Vec<Arc<Exporter>> {
-        let here = |serves| match serves {
-            Serves::Here(service) => Some(Arc::clone(&service.exporter)),
+    /// A connection to the HTTP API of a group, for that of home.
+    pub(super) async fn connect_inside(&self, number: GroupNumber) -> io::Result<RelayStream> {
+        let group = self.groups.get(number).ok_or(io::ErrorKind::NotConnected)?;
+        let note = Note::inside(number);
+        match self.way(&group, &note, HTTP_PATIENCE).await {
+            None => Err(io::ErrorKind::NotConnected.into()),
+            Some(Way::Here(service)) => Ok(pipe_to(service, note)),
+            Some(Way::There(node, mut tunnel)) => {
+                let (ours, mut theirs) = tokio::io::duplex(PIPE_BYTES);
+                // It is used for many requests, and a node that is gone may never say so.
+                tokio::spawn(async move {
+                    tokio::select! {
+                        _ = copy_bidirectional(&mut theirs, &mut tunnel) => {}
+                        () = group.serves_no_more(node) => {}
+                    }
+                });
+                Ok(Box::new(ours))
+            }
+        }
+    }
+
+    /// Serves metrics: those of the brokers on this node together, those of the node itself if there is none.
+    pub async fn serve_metrics<S: ByteStream + 'static>(
+        self: Arc<Self>,
+        stream: S,
+        peer: SocketAddr,
+        stopping: watch::Receiver<bool>,
+    ) {
+        // It ends with the first of them, which it must not keep.
+        if let Some(first) = self.services().next() {
+            let (exporter, stopping) = (Arc::clone(&first.exporter), first.stopping());
+            drop(first);
+            let all = || self.services().map(|one| Arc::clone(&one.exporter)).collect();
+            return exporter.serve_with(all, stream, peer, stopping).await;
+        }
+        if let Some(metrics) = self.metrics.get() {
+            let connect = || self.connect(Note::http(What::Http, peer, peer, None));
+            metrics.serve(stream, peer, false, connect, stopping).await;
+        }
+    }
+
+    /// The brokers that serve on this node, that of home first.
+    fn services(&self) -> impl Iterator<Item = Arc<Service>> {
+        self.groups.all().into_iter().filter_map(|group| match group.serves() {
+            Serves::Here(service) => Some(service),
             _ => None,
-        };
-        self.groups.all().iter().filter_map(|group| here(group.serves())).collect()
+        })
     }
 }

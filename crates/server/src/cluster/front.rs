@@ -30,7 +30,7 @@ use tokio::time::Instant;
 /// How long an AMQP client waits for a node that leads.
 const AMQP_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a request over HTTP does.
-const HTTP_PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const HTTP_PATIENCE: Duration = Duration::from_secs(3);
 /// How long the node that leads may take to say that it serves a client.
 pub(super) const SERVED_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long to wait before the node that leads is tried again.
@@ -38,7 +38,7 @@ pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 /// Bytes of a client that are on their way, each direction.
 const TUNNEL_BYTES: usize = 64 << 10;
 /// Bytes of a pipe within the process.
-const PIPE_BYTES: usize = 64 << 10;
+pub(super) const PIPE_BYTES: usize = 64 << 10;
 /// Why a client is refused that can go to another node.
 const DRAINED: &str = "this node is drained";
 
@@ -74,7 +74,7 @@ pub(crate) struct Front {
     pub(super) held_by_all: AtomicU64,
     /// Answers requests over HTTP that this node does not serve itself.
     relay: OnceLock<Arc<Relay>>,
-    metrics: OnceLock<Arc<Relay>>,
+    pub(super) metrics: OnceLock<Arc<Relay>>,
 }
 
 impl Front {
@@ -258,54 +258,19 @@ impl Front {
         }
     }
 
-    /// Serves metrics: those of the brokers on this node together, those of the node itself if there is none.
-    pub async fn serve_metrics<S: ByteStream + 'static>(
-        self: Arc<Self>,
-        stream: S,
-        peer: SocketAddr,
-        stopping: watch::Receiver<bool>,
-    ) {
-        if let Some(first) = self.exporters().into_iter().next() {
-            let all = || self.exporters();
-            return first.serve_with(all, stream, peer, stopping).await;
-        }
-        if let Some(metrics) = self.metrics.get() {
-            let connect = || self.connect(Note::http(What::Http, peer, peer, None));
-            metrics.serve(stream, peer, false, connect, stopping).await;
-        }
-    }
-
     /// A connection to the HTTP API, wherever that is.
-    async fn connect(&self, note: Note) -> io::Result<RelayStream> {
-        let nobody = "no node of the cluster leads";
-        self.connect_to(self.groups.home(), note, nobody).await
-    }
-
-    /// A connection to the HTTP API of a group, for that of home.
-    pub(super) async fn connect_inside(&self, number: GroupNumber) -> io::Result<RelayStream> {
-        let group = self.groups.get(number).ok_or(io::ErrorKind::NotConnected)?;
-        self.connect_to(&group, Note::inside(number), "no node of the cluster leads it").await
-    }
-
-    async fn connect_to(
-        &self,
-        group: &Group,
-        note: Note,
-        nobody: &'static str,
-    ) -> io::Result<RelayStream> {
-        match self.way(group, &note, HTTP_PATIENCE).await {
-            None => Err(io::Error::new(io::ErrorKind::NotConnected, nobody)),
-            Some(Way::There(_, tunnel)) => Ok(Box::new(tunnel)),
-            Some(Way::Here(service)) => {
-                let (own, other) = tokio::io::duplex(PIPE_BYTES);
-                tokio::spawn(serve_note_http(service, own, note));
-                Ok(Box::new(other))
+    pub(super) async fn connect(&self, note: Note) -> io::Result<RelayStream> {
+        match self.way(self.groups.home(), &note, HTTP_PATIENCE).await {
+            None => {
+                Err(io::Error::new(io::ErrorKind::NotConnected, "no node of the cluster leads"))
             }
+            Some(Way::There(_, tunnel)) => Ok(Box::new(tunnel)),
+            Some(Way::Here(service)) => Ok(pipe_to(service, note)),
         }
     }
 
     /// Finds who serves a client of a group, for as long as it waits.
-    async fn way(&self, group: &Group, note: &Note, patience: Duration) -> Option<Way> {
+    pub(super) async fn way(&self, group: &Group, note: &Note, patience: Duration) -> Option<Way> {
         let until = Instant::now() + patience;
         let mut serves = group.watch_serves();
         let note = serde_json::to_string(note).ok()?;
@@ -346,4 +311,11 @@ impl Front {
             _ => Err(io::ErrorKind::InvalidData.into()),
         }
     }
+}
+
+/// A connection to the HTTP API of a broker in this process.
+pub(super) fn pipe_to(service: Arc<Service>, note: Note) -> RelayStream {
+    let (own, other) = tokio::io::duplex(PIPE_BYTES);
+    tokio::spawn(serve_note_http(service, own, note));
+    Box::new(other)
 }

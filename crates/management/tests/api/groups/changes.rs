@@ -1,6 +1,7 @@
 //! Changes in a cluster with several groups: each is made where it belongs.
 
 use super::support::World;
+use super::told::OF_TOKEN;
 use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -61,6 +62,24 @@ async fn who_may_not_is_told_so_as_by_one_broker() {
             world.both_as("GET", &format!("/api/queues/{vhost}"), user, &[], "").await;
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_whom_somebody_else_knows_may_do_the_same_in_every_group() {
+    let world = World::start().await;
+    for vhost in ["a", "b", "c"] {
+        for name in [OF_TOKEN, "other"] {
+            let path = format!("/api/queues/{vhost}/{name}");
+            world.both_as("PUT", &path, OF_TOKEN, &[], "{}").await;
+            world.both_as("GET", &path, OF_TOKEN, &[], "").await;
+            let get = json!({ "count": 1, "ackmode": "ack_requeue_true", "encoding": "auto" });
+            let get = get.to_string();
+            world.both_as("POST", &format!("{path}/get"), OF_TOKEN, &[], &get).await;
+        }
+    }
+    let mine = world.both_as("GET", "/api/queues?columns=name,vhost", OF_TOKEN, &[], "").await;
+    assert_eq!(mine.json(), json!([{ "name": OF_TOKEN, "vhost": "b" }]));
+    world.both_as("GET", "/api/vhosts", OF_TOKEN, &[], "").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
