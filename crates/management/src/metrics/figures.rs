@@ -182,6 +182,7 @@ impl NodeFigures {
             (&mut memory.places, more.memory.places),
             (&mut memory.deduplication, more.memory.deduplication),
             (&mut self.memory_used_bytes, more.memory_used_bytes),
+            (&mut self.memory_limit_bytes, more.memory_limit_bytes),
             (&mut self.connections, more.connections),
             (&mut self.channels, more.channels),
             (&mut self.queues, more.queues),

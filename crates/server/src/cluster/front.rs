@@ -261,17 +261,16 @@ impl Front {
         }
     }
 
-    /// Serves metrics: those of the broker where it is, those of the node elsewhere.
+    /// Serves metrics: those of the brokers on this node together, those of the node itself if there is none.
     pub async fn serve_metrics<S: ByteStream + 'static>(
         self: Arc<Self>,
         stream: S,
         peer: SocketAddr,
         stopping: watch::Receiver<bool>,
     ) {
-        if let Serves::Here(service) = self.serves() {
-            let (exporter, stopping) = (Arc::clone(&service.exporter), service.stopping());
-            drop(service);
-            return exporter.serve(stream, peer, stopping).await;
+        if let Some(first) = self.exporters().into_iter().next() {
+            let all = || self.exporters();
+            return first.serve_with(all, stream, peer, stopping).await;
         }
         if let Some(metrics) = self.metrics.get() {
             let connect = || self.connect(Note::http(What::Http, peer, peer, None));
@@ -281,10 +280,24 @@ impl Front {
 
     /// A connection to the HTTP API, wherever that is.
     async fn connect(&self, note: Note) -> io::Result<RelayStream> {
-        match self.way(self.groups.home(), &note, HTTP_PATIENCE).await {
-            None => {
-                Err(io::Error::new(io::ErrorKind::NotConnected, "no node of the cluster leads"))
-            }
+        let nobody = "no node of the cluster leads";
+        self.connect_to(self.groups.home(), note, nobody).await
+    }
+
+    /// A connection to the HTTP API of a group, for that of home.
+    pub(super) async fn connect_inside(&self, number: GroupNumber) -> io::Result<RelayStream> {
+        let group = self.groups.get(number).ok_or(io::ErrorKind::NotConnected)?;
+        self.connect_to(&group, Note::inside(number), "no node of the cluster leads it").await
+    }
+
+    async fn connect_to(
+        &self,
+        group: &Group,
+        note: Note,
+        nobody: &'static str,
+    ) -> io::Result<RelayStream> {
+        match self.way(group, &note, HTTP_PATIENCE).await {
+            None => Err(io::Error::new(io::ErrorKind::NotConnected, nobody)),
             Some(Way::There(_, tunnel)) => Ok(Box::new(tunnel)),
             Some(Way::Here(service)) => {
                 let (own, other) = tokio::io::duplex(PIPE_BYTES);
@@ -394,6 +407,7 @@ async fn serve_note_http<S: ByteStream + 'static>(service: Arc<Service>, stream:
     drop(service);
     match note.what {
         What::Operator => api.serve_operator(stream, stopping).await,
+        What::Inside => api.serve_inside(stream, stopping).await,
         _ => {
             let local = note.local.unwrap_or(note.peer);
             api.serve(stream, note.peer, local, note.peer().tls, stopping).await;

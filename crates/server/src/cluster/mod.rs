@@ -24,6 +24,7 @@
 
 mod adopting;
 mod answers;
+mod apis;
 mod copies;
 mod definitions;
 mod drain;
@@ -48,6 +49,7 @@ mod tunnel;
 mod watched;
 mod whereabouts;
 
+pub(crate) use apis::Apis;
 pub(crate) use front::Front;
 pub(crate) use groups::GROUPS_MAX;
 pub use node::Node;

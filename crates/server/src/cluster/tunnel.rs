@@ -4,7 +4,7 @@ use crate::peer::Peer;
 use courser_cluster::GroupNumber;
 use courser_management::ClientTls;
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 /// Said by the node that leads before anything of the client: it serves it. One that does not lead any more ends the
@@ -39,6 +39,8 @@ pub(super) enum What {
     Http,
     /// The HTTP API, for the operator of the machine: the other node has looked who it is.
     Operator,
+    /// The HTTP API, for that of home, which says with each request who asks.
+    Inside,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -64,6 +66,12 @@ impl Note {
     pub fn http(what: What, peer: SocketAddr, local: SocketAddr, tls: Option<&ClientTls>) -> Self {
         let (local, tls) = (Some(local), tls.map(TlsNote::of));
         Note { what, group: GroupNumber::HOME, vhost: None, peer, local, name: String::new(), tls }
+    }
+
+    /// The note of a connection from the API of home to that of another group.
+    pub fn inside(group: GroupNumber) -> Self {
+        let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Note { group, ..Note::http(What::Inside, here, here, None) }
     }
 
     /// The client, as the broker knows it.

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 /// What is of the process, which both are in, or has nothing to do with what brokers have.
-const OTHER: [&str; 7] = [
+const OTHER: [&str; 9] = [
+    "courser_memory_limit_bytes",
+    "rabbitmq_resident_memory_limit_bytes",
     "courser_process_",
     "courser_runtime_",
     "process_",
