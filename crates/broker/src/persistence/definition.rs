@@ -66,6 +66,8 @@ const TRACING: u8 = 1;
 const PROTECTED: u8 = 2;
 /// The number of the group follows, which is not 0, and of the stay in it.
 const GROUPED: u8 = 4;
+/// It has come there from another group.
+const MOVED: u8 = 8;
 /// A recent history is in the log under the number that follows. Without the flag it has none yet.
 const NUMBERED: u8 = 4;
 
@@ -202,7 +204,10 @@ pub(crate) fn vhost_value(settings: &VhostSettings) -> Vec<u8> {
     let mut value: Vec<u8> = limits.collect();
     let (tracing, protected) = (u8::from(settings.tracing), u8::from(settings.protected));
     let grouped = u8::from(settings.group != 0);
-    value.push((tracing * TRACING) | (protected * PROTECTED) | (grouped * GROUPED));
+    let moved = grouped & u8::from(settings.has_moved);
+    value.push(
+        (tracing * TRACING) | (protected * PROTECTED) | (grouped * GROUPED) | (moved * MOVED),
+    );
     if settings.group != 0 {
         value.extend_from_slice(&settings.group.to_le_bytes());
         value.extend_from_slice(&settings.stay.to_le_bytes());
@@ -302,6 +307,7 @@ fn parse_settings(value: &[u8]) -> Option<VhostSettings> {
         tags.push(take_text(&mut rest)?);
     }
     let (tracing, protected) = (flags & TRACING != 0, flags & PROTECTED != 0);
+    let has_moved = flags & MOVED != 0;
     Some(VhostSettings {
         limits,
         description,
@@ -311,6 +317,7 @@ fn parse_settings(value: &[u8]) -> Option<VhostSettings> {
         protected,
         group,
         stay,
+        has_moved,
     })
 }
 

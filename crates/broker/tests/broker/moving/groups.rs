@@ -198,3 +198,16 @@ fn a_vhost_that_is_deleted_while_it_arrives_does_not_come() {
     assert!(target.forget_arrival(V).expect("forgotten"));
     assert!(cluster.0[1].broker.vhost(V).is_none());
 }
+
+#[test]
+fn nothing_of_a_vhost_that_was_deleted_while_it_arrived_is_in_a_new_one_of_its_name() {
+    let cluster = Cluster::new();
+    cluster.carry(1, Step::Held);
+    let home = cluster.0[0].broker.admin();
+    home.delete_vhost(V).expect("it may be deleted");
+    home.change_vhost(V, |vhost| vhost.group = 1).expect("a new one");
+    cluster.adopt();
+    let target = cluster.0[1].broker.admin();
+    assert!(target.arrivals().is_empty());
+    assert_eq!(target.queues(Some(V)).expect("it is there").len(), 0);
+}
