@@ -34,7 +34,7 @@ mod sessions;
 mod settings;
 mod slow;
 
-pub use cluster::{Cluster, ClusterError, ClusterNode, ClusterRole, Drained};
+pub use cluster::{Cluster, ClusterError, ClusterNode, ClusterRole, Drained, VhostMove};
 pub use definitions::{IMPORTED_HASH, ImportError, Imported, import};
 pub use http::relay::{OwnAnswer, Relay, RelayIo, RelayStream};
 pub use log_lines::{LogLevel, LogLine, LogLines};

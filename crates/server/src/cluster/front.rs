@@ -3,9 +3,11 @@
 //! TLS and PROXY headers end here; what goes on is what the client says, and a note of who it is. While nobody leads,
 //! clients wait some seconds: an election takes no longer as long as there is a majority.
 
+use super::carrying::give;
 use super::drain::Clients;
 use super::group::Group;
 use super::groups::Groups;
+use super::moving::Moves;
 use super::redirect::{Newcomer, serve_replayed};
 use super::roster::Roster;
 use super::tunnel::{Note, SERVED, What};
@@ -20,7 +22,7 @@ use courser_cluster::{GroupNumber, NodeId};
 use courser_management::{ClientTls, Relay, RelayStream};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::io::{
     AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy_bidirectional_with_sizes,
@@ -72,6 +74,9 @@ pub(crate) struct Front {
     pub(super) groups: Arc<Groups>,
     /// Which group vhosts are in.
     pub(super) whereabouts: Whereabouts,
+    /// Vhosts that go from one group to another.
+    pub(super) moves: Moves,
+    pub(super) me: Weak<Front>,
     /// Answers requests over HTTP that this node does not serve itself.
     relay: OnceLock<Arc<Relay>>,
     metrics: OnceLock<Arc<Relay>>,
@@ -87,7 +92,9 @@ impl Front {
         let throttles = Arc::<Throttles>::default();
         let (relay, metrics) = (OnceLock::new(), OnceLock::new());
         let (clients, whereabouts) = (Clients::default(), Whereabouts::default());
-        Arc::new(Front {
+        Arc::new_cyclic(|me| Front {
+            moves: Moves::default(),
+            me: Weak::clone(me),
             places,
             throttles,
             endpoint,
@@ -291,7 +298,7 @@ impl Front {
     }
 
     /// Finds who serves a client of a group, for as long as it waits.
-    async fn way(&self, group: &Group, note: &Note, patience: Duration) -> Option<Way> {
+    pub(super) async fn way(&self, group: &Group, note: &Note, patience: Duration) -> Option<Way> {
         let until = Instant::now() + patience;
         let mut serves = group.watch_serves();
         let note = serde_json::to_string(note).ok()?;
@@ -346,6 +353,11 @@ impl Front {
         }
         if stream.write_all(&[SERVED]).await.is_err() || stream.flush().await.is_err() {
             return;
+        }
+        if let (What::Vhost, Some(vhost)) = (note.what, &note.vhost) {
+            let (admin, stopping) = (service.shared.broker.admin(), service.stopping());
+            drop(service);
+            return give(admin, vhost.clone(), stream, stopping).await;
         }
         if note.what != What::Amqp {
             return serve_note_http(service, stream, note).await;

@@ -14,6 +14,7 @@
 //! - [`tunnel`]: what goes with a connection that is passed on.
 //! - [`incoming`]: what comes from other nodes.
 //! - [`copies`]: whole copies of the log, for a node that can't follow.
+//! - [`moving`], [`carrying`]: how a vhost goes to another group.
 //! - [`members`]: what an operator sees of the cluster and does to it.
 //! - [`questions`]: what nodes ask each other.
 //! - [`succession`]: who leads next.
@@ -23,6 +24,7 @@
 
 mod adopting;
 mod answers;
+mod carrying;
 mod copies;
 mod drain;
 mod figures;
@@ -33,6 +35,7 @@ mod groups;
 mod handshake;
 mod incoming;
 mod members;
+mod moving;
 mod node;
 mod part;
 mod questions;

@@ -3,6 +3,7 @@
 use super::drain::Pace;
 use super::front::Serves;
 use super::members::Members;
+use super::moving::Request;
 use super::whereabouts;
 use courser_cluster::transport::{About, Formation, Node};
 use courser_cluster::{GroupNumber, NodeId, Status};
@@ -47,6 +48,8 @@ pub(super) enum Question {
     HandOver { group: GroupNumber, to: NodeId },
     /// Which group is this vhost in? To be asked of who leads home. The answer is a number, or null if there is no such vhost.
     Where { vhost: String },
+    /// Do something for the move of a vhost.
+    Move(Request),
     /// How much do the groups do that you lead? The answer is a list of [`Load`].
     Loads,
 }
@@ -96,6 +99,9 @@ impl Members {
                 };
                 let group = whereabouts::group_of(&service.shared.broker, &vhost);
                 serde_json::to_string(&group).map_err(|error| error.to_string())
+            }
+            Ok(Question::Move(request)) => {
+                self.front.upgrade().ok_or("this node ends")?.answer_move(request)
             }
             Ok(Question::Loads) => {
                 serde_json::to_string(&self.own_loads()).map_err(|error| error.to_string())

@@ -4,7 +4,7 @@ use crate::peer::Peer;
 use courser_cluster::GroupNumber;
 use courser_management::ClientTls;
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 /// Said by the node that leads before anything of the client: it serves it. One that does not lead any more ends the
@@ -39,6 +39,8 @@ pub(super) enum What {
     Http,
     /// The HTTP API, for the operator of the machine: the other node has looked who it is.
     Operator,
+    /// A vhost, which goes to the group of the node that asks for it.
+    Vhost,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -64,6 +66,13 @@ impl Note {
     pub fn http(what: What, peer: SocketAddr, local: SocketAddr, tls: Option<&ClientTls>) -> Self {
         let (local, tls) = (Some(local), tls.map(TlsNote::of));
         Note { what, group: GroupNumber::HOME, vhost: None, peer, local, name: String::new(), tls }
+    }
+
+    /// For a vhost that a node takes in.
+    pub fn vhost(vhost: &str, group: GroupNumber, node: &str) -> Self {
+        let peer = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        let (vhost, name) = (Some(vhost.to_owned()), node.to_owned());
+        Note { what: What::Vhost, group, vhost, peer, local: None, name, tls: None }
     }
 
     /// The client, as the broker knows it.
