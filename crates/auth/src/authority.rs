@@ -31,6 +31,12 @@ pub trait Authority: Debug + Send + Sync {
     fn is_renewable(&self) -> bool {
         false
     }
+
+    /// A text by which another node of the cluster, which takes this one's word, knows as much of the user. None if there is no such
+    /// text.
+    fn passport(&self) -> Option<String> {
+        None
+    }
 }
 
 /// What a user may do who has logged in elsewhere, shared by all that it does here: what renews it holds everywhere at

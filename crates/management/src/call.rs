@@ -2,6 +2,8 @@
 
 use crate::Api;
 use crate::caller::Caller;
+use crate::groups::HOME;
+use crate::groups::inside::Inside;
 use crate::json::Columns;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -22,6 +24,10 @@ pub(crate) struct Call {
     /// Who asks; nobody where no credentials are needed.
     pub caller: Option<Caller>,
     pub method: Method,
+    /// Path and query, as they came.
+    pub target: String,
+    /// With several groups: on whose behalf home asks this one.
+    pub inside: Option<Arc<Inside>>,
     /// What stands in the path for the names in the route's pattern.
     pub params: Vec<(&'static str, Vec<u8>)>,
     pub query: Vec<(String, String)>,
@@ -45,6 +51,8 @@ impl Call {
             api: Arc::clone(&self.api),
             caller: None,
             method: self.method.clone(),
+            target: String::new(),
+            inside: self.inside.clone(),
             params: Vec::new(),
             query: self.query.clone(),
             headers: HeaderMap::new(),
@@ -53,6 +61,23 @@ impl Call {
             peer: self.peer,
             is_tls: self.is_tls,
         }
+    }
+
+    /// Whether a list is wanted row by row, to be merged with others.
+    pub fn wants_rows(&self) -> bool {
+        self.inside.as_ref().is_some_and(|inside| inside.rows)
+    }
+
+    /// The group that this broker is, if there are several.
+    pub fn group(&self) -> Option<u16> {
+        let groups = self.api.settings.groups.as_ref();
+        let home = || groups.is_some_and(|groups| !groups.others().is_empty()).then_some(HOME);
+        self.inside.as_ref().map(|inside| inside.group).or_else(home)
+    }
+
+    /// Whether what is in a vhost is here: home knows of those that other groups have.
+    pub fn is_here(&self, vhost: &str) -> bool {
+        self.api.is_here(vhost)
     }
 
     /// Who asks. Where a route needs nobody, this refuses.
@@ -135,11 +160,13 @@ impl Call {
     pub fn vhosts(&self) -> Result<Vec<String>, Refusal> {
         let caller = self.caller()?;
         if let Some(vhost) = self.vhost()? {
-            let is_there = self.admin().vhost(vhost).is_some() && caller.may_enter(vhost);
+            let is_there = self.admin().vhost(vhost).is_some()
+                && self.is_here(vhost)
+                && caller.may_enter(vhost);
             return Ok(is_there.then(|| vhost.to_owned()).into_iter().collect());
         }
         let all = self.admin().vhosts().into_iter().map(|vhost| vhost.name);
-        Ok(all.filter(|name| caller.may_enter(name)).collect())
+        Ok(all.filter(|name| self.is_here(name) && caller.may_enter(name)).collect())
     }
 
     /// The body as an object. Nothing at all is an empty one.

@@ -53,6 +53,11 @@ impl Caller {
         Caller { is_operator: true, ..Caller::new(Arc::new(user), accounts) }
     }
 
+    /// Whether it is whoever the broker itself belongs to.
+    pub fn is_operator(&self) -> bool {
+        self.is_operator
+    }
+
     pub fn name(&self) -> &str {
         &self.user.name
     }

@@ -15,6 +15,7 @@ mod definitions;
 mod fetches;
 #[doc(hidden)]
 pub mod fuzzing;
+mod groups;
 mod http;
 mod json;
 mod list;
@@ -36,18 +37,20 @@ mod slow;
 
 pub use cluster::{Cluster, ClusterError, ClusterNode, ClusterRole, Drained, VhostMove};
 pub use definitions::{IMPORTED_HASH, ImportError, Imported, import};
+pub use groups::{Groups, HOME, Later};
 pub use http::relay::{OwnAnswer, Relay, RelayIo, RelayStream};
 pub use log_lines::{LogLevel, LogLine, LogLines};
 pub use metrics::{EndpointFigures, Exporter, LoginCounts, ServerFigures};
 pub use oauth::{Asking, Endpoints, Issued, OAuthClient, ProviderError, TokenGrant, TokenProvider};
 pub use settings::{
-    Certificate, CertificateUse, ClientTls, ListenerFacts, LogIn, LoggingIn, NodeFacts,
+    Certificate, CertificateUse, ClientTls, ListenerFacts, LogIn, LoggingIn, NodeFacts, Readmit,
     ServeWebSocket, Settings, Upgraded, Web, WebSocketEnds,
 };
 
 use audit::Audit;
 use courser_broker::admin::Admin;
 use fetches::Fetches;
+use groups::link::Links;
 use http::places::Places;
 use list::Sweeps;
 use login::Logins;
@@ -69,6 +72,8 @@ pub const LOCAL_ALARMS: &str = "There are alarms in effect on the node";
 
 /// Requests that are answered at the same time; others wait.
 const ANSWERS_MAX: usize = 32;
+/// Requests that are answered from all groups at the same time; others wait.
+const GATHERS_MAX: usize = 32;
 /// Questions to whoever issues tokens at the same time, for logins; who asks one more is refused.
 const EXCHANGES_MAX: usize = 8;
 /// Connections on which events are followed.
@@ -89,6 +94,10 @@ pub struct Api {
     pub(crate) fetches: Fetches,
     pub(crate) answers: Arc<Semaphore>,
     pub(crate) places: Arc<Places>,
+    /// For connections from home.
+    pub(crate) inside: Arc<Places>,
+    pub(crate) links: Links,
+    pub(crate) gathers: Arc<Semaphore>,
     pub(crate) followers: Arc<Semaphore>,
     /// For logins at whoever issues tokens.
     pub(crate) exchanges: Semaphore,
@@ -111,10 +120,18 @@ impl Api {
             fetches: Fetches::default(),
             answers: Arc::new(Semaphore::new(ANSWERS_MAX)),
             places: Arc::default(),
+            inside: Arc::default(),
+            links: Links::default(),
+            gathers: Arc::new(Semaphore::new(GATHERS_MAX)),
             followers: Arc::new(Semaphore::new(FOLLOWERS_MAX)),
             exchanges: Semaphore::new(EXCHANGES_MAX),
             bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
         })
+    }
+
+    /// Whether what is in a vhost is in this broker, as far as it is in any.
+    pub(crate) fn is_here(&self, vhost: &str) -> bool {
+        self.admin.group_of(vhost).is_none_or(|group| group == self.admin.group())
     }
 
     pub(crate) fn now_ms(&self) -> u64 {

@@ -49,6 +49,11 @@ impl Reply {
         Reply::new(StatusCode::OK, Body::Json(text.into()))
     }
 
+    /// 200 with JSON that is written already.
+    pub fn written(text: String) -> Self {
+        Reply::new(StatusCode::OK, Body::Json(text.into()))
+    }
+
     /// 200 with an object, of which only some members may be wanted.
     pub fn object(fields: Fields) -> Self {
         Reply::json(&fields.finish())

@@ -46,7 +46,7 @@ pub(crate) struct Route {
 }
 
 /// Methods that routes have; HEAD goes where GET does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Verb {
     Get,
     Put,

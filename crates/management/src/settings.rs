@@ -2,9 +2,10 @@
 
 use crate::Cluster;
 use crate::LoginCounts;
+use crate::groups::Groups;
 use crate::log_lines::LogLines;
 use crate::oauth::OAuthClient;
-use courser_auth::{Accounts, Login, LoginRefused};
+use courser_auth::{Accounts, Authority, Login, LoginRefused};
 use hyper_util::rt::TokioIo;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -37,12 +38,19 @@ pub struct Settings {
     pub certificates: Arc<dyn Fn() -> Vec<Certificate> + Send + Sync>,
     /// The cluster that the broker is a node of, if it is one.
     pub cluster: Option<Arc<dyn Cluster>>,
+    /// The groups of the cluster, if this is the API of home; none where there is one group, or where this is another one.
+    pub groups: Option<Arc<dyn Groups>>,
+    /// Knows users again whom the home of the cluster has let in, and whom no directory has.
+    pub readmit: Option<Readmit>,
     /// The file that says who has asked for which change; none if nobody wants to know.
     pub audit_log: Option<PathBuf>,
 }
 
 /// Checks a name and a password that came from an address, away from the threads that serve connections.
 pub type LogIn = Arc<dyn Fn(Vec<u8>, Zeroizing<Vec<u8>>, IpAddr) -> LoggingIn + Send + Sync>;
+
+/// What a user may do of whom somebody else has said it before ([`Authority::passport`]); none if that can't be read.
+pub type Readmit = Arc<dyn Fn(&str) -> Option<Arc<dyn Authority>> + Send + Sync>;
 
 /// A login that is being checked.
 pub type LoggingIn = Pin<Box<dyn Future<Output = Result<Login, LoginRefused>> + Send>>;

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 const PIPE_BYTES: usize = 256 * 1024;
 /// Where they come from: users who may come from this machine only may come from inside the broker.
 pub(crate) const INSIDE: Peer =
-    Peer { address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0), tls: None };
+    Peer::new(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0), None);
 
 /// There can't be one more connection to this broker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

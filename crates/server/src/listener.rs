@@ -339,7 +339,7 @@ impl Newcomer {
 
     fn serve_plain(self) -> impl Future<Output = ()> + Send {
         let name = self.name();
-        let peer = Peer { address: self.address, tls: None };
+        let peer = Peer::new(self.address, None);
         self.shared.serve(self.stream, peer, self.place, name, self.stopping)
     }
 
@@ -353,7 +353,7 @@ impl Newcomer {
         match accepted {
             Ok((stream, tls)) => {
                 tracing::debug!(peer = %address, session = tls.session, "TLS handshake done");
-                let peer = Peer { address, tls: Some(tls) };
+                let peer = Peer::new(address, Some(tls));
                 shared.serve(stream, peer, place, name, stopping).await;
             }
             Err(error) => {

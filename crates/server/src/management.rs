@@ -66,6 +66,8 @@ pub(crate) fn api(
         now_ms: Arc::new(move || clock.now_ms()),
         node,
         cluster: around.cluster.clone(),
+        groups: None,
+        readmit: None,
         audit_log: config.management.audit_log_in(&config.data_dir),
         web: Web {
             page: config.management.page,

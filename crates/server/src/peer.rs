@@ -12,6 +12,14 @@ pub(crate) struct Peer {
     pub address: SocketAddr,
     /// What its handshake said, with TLS.
     pub tls: Option<Arc<ClientTls>>,
+    /// It has logged in to another broker of the cluster before, and was counted there.
+    pub is_counted: bool,
+}
+
+impl Peer {
+    pub const fn new(address: SocketAddr, tls: Option<Arc<ClientTls>>) -> Self {
+        Peer { address, tls, is_counted: false }
+    }
 }
 
 impl fmt::Display for Peer {

@@ -76,7 +76,7 @@ async fn run(
 ) {
     let name = format!("{} -> {}", ends.peer, ends.local);
     let socket = WebSocket::new(upgraded, shared.connection.max_message_bytes).await;
-    let peer = Peer { address: ends.peer, tls: ends.tls };
+    let peer = Peer::new(ends.peer, ends.tls);
     if let Some(front) = front.filter(|front| front.has_several_groups()) {
         let (client, home) = (Newcomer { peer, place, name }, (shared, stopping.clone()));
         return front.serve_at_home(Box::new(socket), client, home, stopping).await;

@@ -1,6 +1,6 @@
 //! Scopes of tokens: what they permit, and what is none.
 
-use courser_auth::{Right, SCOPES_MAX, Scopes, TooManyScopes};
+use courser_auth::{Right, SCOPES_MAX, Scopes, Tag, TooManyScopes};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 

@@ -153,13 +153,13 @@ impl Admin {
         let forgotten = self.broker.change_accounts(|all| Ok(all.forget_vhost(name)));
         forgotten.map_err(Fault::internal_error)?;
         self.broker.forget_for_broker(&definition::held_key(name)).map_err(store_fault)?;
-        self.forget_vhost(vhost)?;
+        self.take_away(vhost)?;
         self.broker.check_alarms();
         Ok(())
     }
 
     /// Has the log of the broker's definitions forget a vhost, and where it was, and everybody else too.
-    fn forget_vhost(&self, vhost: &Arc<Vhost>) -> Result<(), Fault> {
+    fn take_away(&self, vhost: &Arc<Vhost>) -> Result<(), Fault> {
         let (vhost_key, placement_key) =
             (definition::vhost_key(&vhost.name), definition::placement_key(&vhost.name));
         let home = self.broker.home();

@@ -14,6 +14,16 @@ pub struct ClusterGroup {
 }
 
 impl Admin {
+    /// The group of a cluster whose vhosts this broker serves.
+    pub fn group(&self) -> u16 {
+        self.broker.group()
+    }
+
+    /// The group that a vhost is in; none if there is no such vhost.
+    pub fn group_of(&self, vhost: &str) -> Option<u16> {
+        self.broker.vhost(vhost).map(|vhost| vhost.group())
+    }
+
     /// The groups of the cluster that were defined here, by their numbers.
     pub fn cluster_groups(&self) -> Vec<ClusterGroup> {
         let all = self.broker.kept.of_kind(definition::CLUSTER_GROUP);

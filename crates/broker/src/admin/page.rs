@@ -171,11 +171,26 @@ impl<V: View<Item: Named>> Listing<V> {
             Start::Rank(rank) => rank,
             Start::After { .. } => 0,
         };
+        let end = first.saturating_add(request.limit.min(PAGE_MAX));
+        let (filtered, keys) = self.ranks_by_key(request.filter, end, is_reversed, &mut key);
+        let items = keys.iter().skip(first).filter_map(|(_, rank)| self.nth(*rank)).collect();
+        let next = (end < filtered).then_some(Start::Rank(end));
+        Page { items, total: self.len, filtered, next }
+    }
+
+    /// The first `most` items in such an order, as the key and the rank of each, and how many have a key at all.
+    pub(super) fn ranks_by_key<K: Ord>(
+        &self,
+        filter: Option<&dyn Fn(&str) -> bool>,
+        most: usize,
+        is_reversed: bool,
+        key: &mut dyn FnMut(&V::Group, &V::Item) -> Option<K>,
+    ) -> (usize, Vec<(K, usize)>) {
         let mut keys: Vec<(K, usize)> = Vec::with_capacity(self.len);
         for (rank, (group, item)) in self.starting_at(0).enumerate() {
             let is_wanted =
                 |filter: &dyn Fn(&str) -> bool| filter(&String::from_utf8_lossy(item.name()));
-            if request.filter.is_none_or(is_wanted)
+            if filter.is_none_or(is_wanted)
                 && let Some(key) = key(&group.group, item)
             {
                 keys.push((key, rank));
@@ -186,17 +201,18 @@ impl<V: View<Item: Named>> Listing<V> {
             true => other.cmp(one),
             false => one.cmp(other),
         };
-        // What is behind the page need not be sorted.
-        let end = first.saturating_add(request.limit.min(PAGE_MAX)).min(filtered);
-        if end < filtered {
-            keys.select_nth_unstable_by(end, order);
-            keys.truncate(end);
+        // What is behind them need not be sorted.
+        if most < filtered {
+            keys.select_nth_unstable_by(most, order);
+            keys.truncate(most);
         }
         keys.sort_unstable_by(order);
-        let chosen = keys.iter().skip(first).filter_map(|(_, rank)| self.starting_at(*rank).next());
-        let items = chosen.map(|(group, item)| V::view(&group.group, item)).collect();
-        let next = (end < filtered).then_some(Start::Rank(end));
-        Page { items, total: self.len, filtered, next }
+        (filtered, keys)
+    }
+
+    /// The item behind so many others.
+    pub fn nth(&self, rank: usize) -> Option<V> {
+        self.starting_at(rank).next().map(|(group, item)| V::view(&group.group, item))
     }
 
     /// How many items are in front of what is wanted.

@@ -145,6 +145,19 @@ impl Listing<QueueView> {
     ) -> Page<QueueView> {
         self.page_by_key(request, is_reversed, |vhost, queue| key(&QueueGlance { vhost, queue }))
     }
+
+    /// As [`Listing::page_by`], the first `most` queues, as the key and the rank in the list's own order of each
+    /// ([`Listing::nth`]), and how many have a key at all.
+    pub fn ranks_by<K: Ord>(
+        &self,
+        filter: Option<&dyn Fn(&str) -> bool>,
+        most: usize,
+        is_reversed: bool,
+        mut key: impl FnMut(&QueueGlance<'_>) -> Option<K>,
+    ) -> (usize, Vec<(K, usize)>) {
+        let key = &mut |vhost: &Arc<Vhost>, queue: &Queue| key(&QueueGlance { vhost, queue });
+        self.ranks_by_key(filter, most, is_reversed, key)
+    }
 }
 
 impl std::fmt::Debug for QueueGlance<'_> {

@@ -357,33 +357,6 @@ impl Broker {
         }
     }
 
-    /// The shard that is always there, with what is defined for the whole broker.
-    pub(crate) fn home(&self) -> Arc<Shard> {
-        // There is no way to take it away.
-        Arc::clone(&self.shards.load()[0])
-    }
-
-    /// Where everything is kept: one for each shard.
-    pub(crate) fn stores(&self) -> Vec<Arc<dyn Store>> {
-        self.shards.load().iter().map(|shard| Arc::clone(&shard.store)).collect()
-    }
-
-    /// The shard of this number.
-    pub(crate) fn shard(&self, id: ShardId) -> Option<Arc<Shard>> {
-        self.shards.load().iter().find(|shard| shard.id == id).cloned()
-    }
-
-    fn shard_instance(&self, instance: u64) -> Option<Arc<Shard>> {
-        self.shards.load().iter().find(|shard| shard.instance == instance).cloned()
-    }
-
-    /// Changes which shards there are. The caller holds `shards_write`.
-    pub(crate) fn change_shards(&self, change: impl FnOnce(&mut Vec<Arc<Shard>>)) {
-        let mut shards = Vec::clone(&self.shards.load());
-        change(&mut shards);
-        self.shards.store(Arc::new(shards));
-    }
-
     /// A shard that takes no more messages, if there is one.
     fn shard_without_room(&self) -> Option<Arc<Shard>> {
         self.shards.load().iter().find(|shard| !shard.store.has_room()).cloned()

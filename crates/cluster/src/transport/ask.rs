@@ -9,8 +9,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// How long an answer may take, to be made and to be sent.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// Bytes of an answer.
-const ANSWER_BYTES_MAX: usize = 1 << 20;
+/// Bytes of an answer: room for the definitions of a cluster.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 impl Endpoint {
     /// Asks the node at `address`. A refusal is an error.
@@ -41,8 +41,9 @@ async fn read(stream: &mut Stream) -> io::Result<(bool, String)> {
 /// Sends the answer to a question. Whoever asked may be gone.
 pub(super) async fn answer(mut stream: Stream, answer: Result<String, String>) {
     let (is_refusal, text) = match &answer {
-        Ok(text) => (false, text),
-        Err(text) => (true, text),
+        Ok(text) if text.len() > ANSWER_BYTES_MAX => (true, "the answer is longer than 64 MiB"),
+        Ok(text) => (false, text.as_str()),
+        Err(text) => (true, text.as_str()),
     };
     let mut out = vec![u8::from(is_refusal)];
     out.extend_from_slice(&(text.len() as u32).to_le_bytes());

@@ -14,14 +14,21 @@ const VHOST: Argument = required("name", "The vhost's name");
 const DESCRIPTION: Argument = option("description", "Its description");
 const TAGS: Argument = option("tags", "Its tags, separated by commas");
 const TYPE: Argument = option("default-queue-type", "classic, quorum or stream");
+const GROUP: Argument = option(
+    "group",
+    "In a cluster, the group to put it in [default: the one with the fewest vhosts]",
+);
 const GONE: Refused = refused(404, DATA, "Virtual host '{name}' does not exist");
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec {
         name: "add_vhost",
         about: "Create a vhost; an existing one stays as it is",
-        arguments: &[VHOST, DESCRIPTION, TAGS, TYPE],
-        examples: &["add_vhost orders --description 'Orders and payments'"],
+        arguments: &[VHOST, DESCRIPTION, TAGS, TYPE, GROUP],
+        examples: &[
+            "add_vhost orders --description 'Orders and payments'",
+            "add_vhost orders --group 2",
+        ],
         intent: "Adding vhost \"{name}\" ...",
         action: Action::Run(add),
     },
@@ -159,7 +166,14 @@ fn said(input: &Input) -> Map<String, Value> {
 fn add(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let (path, known) = find(session, input.text("name"))?;
     if known.is_none() {
-        put(session, &path, &Value::Null, said(input))?;
+        let mut said = said(input);
+        if let Some(given) = input.find("group") {
+            let wrong = |_| {
+                Failure::usage(format_args!("--group needs the number of a group, not '{given}'"))
+            };
+            said.insert("group".to_owned(), given.parse::<u16>().map_err(wrong)?.into());
+        }
+        put(session, &path, &Value::Null, said)?;
     }
     Ok(Output::Nothing)
 }

@@ -3,7 +3,7 @@
 use super::get;
 use crate::call::{Call, Outcome};
 use crate::json::{Fields, from_table, name};
-use crate::list::{Items, paged};
+use crate::list::{Items, Place, paged};
 use crate::path::encode_form;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -73,7 +73,8 @@ fn bindings(call: &Call) -> Outcome {
 }
 
 fn list(call: &Call, bindings: Vec<BindingView>) -> Outcome {
-    paged(call, Items::new(bindings, names), |(_, binding), fields| render(binding, fields))
+    let named = Items::new(bindings, names).placed(|one| Place::of(&one.vhost));
+    paged(call, named, |(_, binding), fields| render(binding, fields))
 }
 
 /// What a filter looks at: both ends and the routing key.

@@ -3,7 +3,7 @@
 use super::{consumers, get, stats};
 use crate::call::{Call, Outcome};
 use crate::json::{Fields, name};
-use crate::list::{Items, paged, whole};
+use crate::list::{Items, Place, paged, whole};
 use crate::rates::Range;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -29,7 +29,8 @@ pub(super) fn peer(connection: &str) -> (String, u16) {
 }
 
 fn listed(channels: Vec<ChannelView>) -> Items<ChannelView> {
-    Items::new(channels, |one| channel_name(&one.connection, one.number))
+    let named = Items::new(channels, |one| channel_name(&one.connection, one.number));
+    named.placed(|one| Place::of(&one.connection))
 }
 
 /// The channels in the vhost that is asked for, or in all.

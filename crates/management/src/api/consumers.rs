@@ -4,7 +4,7 @@ use super::channels::{channel_name, peer};
 use super::get;
 use crate::call::{Call, Outcome};
 use crate::json::{Columns, Fields, name};
-use crate::list::{Items, paged};
+use crate::list::{Items, Place, paged};
 use crate::routes::{Needs, Route};
 use courser_broker::admin::ConsumerView;
 use serde_json::{Value, json};
@@ -26,7 +26,8 @@ fn consumers(call: &Call) -> Outcome {
     }
     let later = call.later();
     let names = |one: &ConsumerView| format!("{} {}", name(&one.tag), name(&one.queue));
-    paged(call, Items::new(found, names), move |(_, consumer), fields| {
+    let named = Items::new(found, names).placed(|one| Place::of(&one.vhost));
+    paged(call, named, move |(_, consumer), fields| {
         render(&later, consumer, fields);
     })
 }

@@ -2,7 +2,7 @@
 
 use super::get;
 use crate::call::{Call, Outcome};
-use crate::definitions::{compare, import, of_broker, of_vhost};
+use crate::definitions::{compare, import_into, of_broker, of_vhost};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route, Verb};
@@ -34,7 +34,7 @@ pub(crate) const ROUTES: &[Route] = &[
 ];
 
 fn export(call: &Call) -> Outcome {
-    exported(call, &of_broker(call.admin(), &call.api.settings.node)?)
+    exported(call, &of_broker(&call.api)?)
 }
 
 fn export_vhost(call: &Call) -> Outcome {
@@ -42,7 +42,7 @@ fn export_vhost(call: &Call) -> Outcome {
 }
 
 /// The document with a tag that tells it from others, or only that it is still the same.
-fn exported(call: &Call, document: &Value) -> Outcome {
+pub(crate) fn exported(call: &Call, document: &Value) -> Outcome {
     let text = serde_json::to_vec(document).map_err(Refusal::internal)?;
     let tag = format!("\"{}\"", URL_SAFE_NO_PAD.encode(&Sha256::digest(&text)[..12]));
     let known = call.headers.get(IF_NONE_MATCH).and_then(|tags| tags.to_str().ok());
@@ -76,25 +76,35 @@ fn import_vhost(call: &Call) -> Outcome {
     imported(call, Some(vhost))
 }
 
-fn imported(call: &Call, vhost: Option<&str>) -> Outcome {
+/// The file that a request carries.
+pub(crate) fn definitions_file(call: &Call) -> Result<&[u8], Refusal> {
     let content_type = call.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let content_type = content_type.unwrap_or_default();
     let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let file = match kind.as_str() {
-        "application/json" => &call.body[..],
+    match kind.as_str() {
+        "application/json" => Ok(&call.body[..]),
         "multipart/form-data" => file_part(content_type, &call.body)
-            .ok_or_else(|| Refusal::bad_request("the form has no part named file"))?,
-        _ => return Err(Refusal::empty(StatusCode::UNSUPPORTED_MEDIA_TYPE)),
-    };
+            .ok_or_else(|| Refusal::bad_request("the form has no part named file")),
+        _ => Err(Refusal::empty(StatusCode::UNSUPPORTED_MEDIA_TYPE)),
+    }
+}
+
+/// Says what an import would change where there is this now.
+pub(crate) fn tell_plan(call: &Call, now: &Value) -> Outcome {
+    let plan = compare(now, definitions_file(call)?);
+    Ok(Reply::json(&plan.map_err(|error| Refusal::bad_request(error.to_string()))?))
+}
+
+fn imported(call: &Call, vhost: Option<&str>) -> Outcome {
+    let file = definitions_file(call)?;
     if call.is_trial()? {
         let now = match vhost {
             Some(vhost) => of_vhost(call.admin(), &call.api.settings.node, vhost)?,
-            None => of_broker(call.admin(), &call.api.settings.node)?,
+            None => of_broker(&call.api)?,
         };
-        let plan = compare(&now, file);
-        return Ok(Reply::json(&plan.map_err(|error| Refusal::bad_request(error.to_string()))?));
+        return tell_plan(call, &now);
     }
-    let done = import(call.admin(), file, vhost);
+    let done = import_into(call, file, vhost);
     let done = done.map_err(|error| Refusal::bad_request(error.to_string()))?;
     tracing::info!(
         user = call.caller()?.name(),

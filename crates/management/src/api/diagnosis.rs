@@ -2,6 +2,7 @@
 
 use super::get;
 use crate::call::{Call, Outcome};
+use crate::groups::WEIGHT;
 use crate::json::name;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -31,7 +32,7 @@ const OLD_MS: u64 = 60_000;
 /// Bytes that wait for a client that does not read.
 const PENDING_BYTES: usize = 64 * 1024;
 /// Queues that are named at once.
-const QUEUES_MAX: usize = 50;
+pub(crate) const QUEUES_MAX: usize = 50;
 /// The part of what there may be that is nearly all of it.
 const NEARLY: f64 = 0.8;
 
@@ -241,6 +242,22 @@ fn attention(call: &Call) -> Outcome {
         let unattended = if status.consumers == 0 { status.ready } else { 0 };
         Some((queue.is_paused(), unattended))
     });
-    findings.extend(waiting.items.iter().filter_map(of_queue));
-    answered(&findings)
+    if call.inside.is_none() {
+        findings.extend(waiting.items.iter().filter_map(of_queue));
+        return answered(&findings);
+    }
+    // To be compared with those of other groups.
+    let list = findings.iter().map(Finding::to_json).chain(waiting.items.iter().map(weighed));
+    Ok(Reply::json(&list.collect::<Vec<Value>>()))
+}
+
+/// What somebody should know of a queue, if anything, and by what it was chosen.
+fn weighed(queue: &QueueView) -> Value {
+    let unattended = if queue.consumers == 0 { queue.ready } else { 0 };
+    let mut finding = match of_queue(queue) {
+        Some(finding) => finding.to_json(),
+        None => json!({ "object": { "vhost": queue.vhost, "queue": name(&queue.name) } }),
+    };
+    finding[WEIGHT] = json!([u8::from(queue.paused), unattended]);
+    finding
 }

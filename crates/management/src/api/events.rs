@@ -3,12 +3,15 @@
 
 use super::get;
 use super::live::{self, Source};
+use crate::Api;
 use crate::call::{Call, Outcome};
 use crate::caller::Caller;
+use crate::groups::HOME;
 use crate::routes::{Needs, Route};
 use courser_broker::admin::{Event, Followed, Follower};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::task::Waker;
 
 pub(crate) const ROUTES: &[Route] = &[get(
@@ -22,7 +25,9 @@ pub(crate) const ROUTES: &[Route] = &[get(
 const EVENTS_AT_ONCE: usize = 256;
 
 fn events(call: &Call) -> Outcome {
-    let following = Following { wanted: Wanted::asked(call), follower: call.admin().follow() };
+    let (wanted, follower) = (Wanted::asked(call), call.admin().follow());
+    let (api, group) = (Arc::clone(&call.api), call.inside.as_ref().map(|inside| inside.group));
+    let following = Following { wanted, follower, api, group };
     live::serve(call, "events from now on", following)
 }
 
@@ -51,7 +56,14 @@ impl Wanted {
 struct Following {
     wanted: Wanted,
     follower: Follower,
+    api: Arc<Api>,
+    /// What it is told is put together with what the other groups tell.
+    group: Option<u16>,
 }
+
+/// What home tells: the other groups get to know of it, and do the same.
+const OF_HOME: [&str; 5] =
+    ["user.", "permission.", "topic.permission.", "vhost.created", "vhost.deleted"];
 
 impl Source for Following {
     async fn take(&mut self, waker: &Waker) -> Option<String> {
@@ -70,6 +82,18 @@ impl Source for Following {
 }
 
 impl Following {
+    /// Whether it is for this group to tell of an event.
+    fn tells(&self, event: &Event) -> bool {
+        let name = event.kind.name();
+        let is_of_home = event.vhost.is_empty() && name.starts_with("parameter.")
+            || OF_HOME.iter().any(|kind| name.starts_with(kind));
+        match self.group {
+            None => true,
+            Some(HOME) => is_of_home || self.api.is_here(&event.vhost),
+            Some(_) => !is_of_home,
+        }
+    }
+
     fn written(&self, followed: &Followed) -> String {
         let mut text = String::new();
         if followed.missed > 0 {
@@ -77,7 +101,8 @@ impl Following {
             // Writing to a text can't fail.
             let _ = write!(text, "event: missed\ndata: {data}\n\n");
         }
-        for event in followed.events.iter().filter(|event| self.wanted.has(event)) {
+        let is_wanted = |event: &&Arc<Event>| self.wanted.has(event) && self.tells(event);
+        for event in followed.events.iter().filter(is_wanted) {
             let (kind, data) = (event.kind.name(), shown(event));
             let _ = write!(text, "event: {kind}\ndata: {data}\n\n");
         }

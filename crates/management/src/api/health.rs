@@ -145,7 +145,8 @@ fn alarm(node: &str, what: &str) -> Value {
     json!({ "node": node, "resource": what })
 }
 
-fn reply_alarms(list: Vec<Value>, reason: &str) -> Reply {
+/// Whether anything is short, and what.
+pub(crate) fn reply_alarms(list: Vec<Value>, reason: &str) -> Reply {
     match list.is_empty() {
         true => Reply::json(&ok()),
         false => failed(json!({ "reason": reason, "alarms": list })),

@@ -40,10 +40,13 @@ mod vhost_changes;
 pub(crate) mod vhost_limits;
 mod vhosts;
 
-pub(crate) use nodes::memory_parts;
+pub(crate) use definitions::{definitions_file, exported, tell_plan};
+pub(crate) use diagnosis::QUEUES_MAX;
+pub(crate) use health::reply_alarms;
+pub(crate) use nodes::{NODE_COUNTERS, memory_parts};
 pub(crate) use parameters::{check_component, name_of_cluster};
 pub(crate) use settings::policy;
-pub(crate) use vhost_changes::Said;
+pub(crate) use vhost_changes::{Said, change_placed};
 
 use crate::routes::{Handler, Needs, Route, Verb};
 

@@ -10,7 +10,6 @@ use crate::rates::{Range, put_counters};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route};
-use courser_broker::admin::Admin;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -75,6 +74,26 @@ const WITHOUT_MEANING: [&str; 11] = [
     "mnesia_disk_tx_count",
     "queue_index_read_count",
     "queue_index_write_count",
+];
+
+/// What each broker on a node counts for itself, with the rates of these; everything else is of the process.
+pub(crate) const NODE_COUNTERS: [&str; 16] = [
+    "mem_used",
+    "proc_used",
+    "io_read_count",
+    "io_read_bytes",
+    "io_write_count",
+    "io_write_bytes",
+    "io_sync_count",
+    "msg_store_read_count",
+    "msg_store_write_count",
+    "connection_created",
+    "connection_closed",
+    "channel_created",
+    "channel_closed",
+    "queue_declared",
+    "queue_created",
+    "queue_deleted",
 ];
 
 fn nodes(call: &Call) -> Outcome {
@@ -196,7 +215,7 @@ fn memory(call: &Call) -> Outcome {
 }
 
 fn breakdown(call: &Call) -> Value {
-    let parts = memory_parts(call.admin()).into_iter();
+    let parts = memory_parts(call.admin().memory_used_bytes()).into_iter();
     let total: u64 = parts.clone().map(|(_, bytes)| bytes).sum();
     let mut parts: Map<String, Value> =
         parts.map(|(name, bytes)| (name.to_owned(), bytes.into())).collect();
@@ -206,9 +225,8 @@ fn breakdown(call: &Call) -> Value {
     Value::Object(parts)
 }
 
-/// What memory is used for: what clients make the broker hold, and the rest of the process.
-pub(crate) fn memory_parts(admin: &Admin) -> Vec<(&'static str, u64)> {
-    let held = admin.memory_used_bytes();
+/// What memory is used for: what is `held` because clients make brokers hold it, and the rest of the process.
+pub(crate) fn memory_parts(held: u64) -> Vec<(&'static str, u64)> {
     let rest = resident_bytes().saturating_sub(held);
     let bytes = |name: &str| match name {
         "binary" => held,

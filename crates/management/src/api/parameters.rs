@@ -4,7 +4,7 @@ use super::{get, vhost_limits};
 use crate::NodeFacts;
 use crate::call::{Call, Members, Outcome};
 use crate::json::{Fields, kept_value};
-use crate::list::{Items, paged};
+use crate::list::{Items, Place, paged};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route, Verb};
@@ -132,7 +132,8 @@ fn parameters(call: &Call) -> Outcome {
         }
     }
     let names = |one: &Parameter| one.name.clone();
-    paged(call, Items::new(found, names), |(_, one), fields| render(one, fields))
+    let named = Items::new(found, names).placed(|one| Place::of(&one.vhost));
+    paged(call, named, |(_, one), fields| render(one, fields))
 }
 
 fn render(parameter: &Parameter, fields: &mut Fields) {

@@ -3,7 +3,7 @@
 use super::get;
 use crate::call::{Call, Outcome};
 use crate::json::{Fields, from_table};
-use crate::list::{Items, paged};
+use crate::list::{Items, Place, paged};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route};
@@ -48,7 +48,8 @@ fn list(call: &Call, kind: PolicyKind) -> Outcome {
         found.extend(policies.into_iter().map(|policy| (vhost.clone(), policy)));
     }
     found.sort_by_key(|(_, policy)| policy.priority);
-    let named = Items::new(found, |(_, policy)| policy.name.clone());
+    let named = Items::new(found, |(_, policy)| policy.name.clone())
+        .placed(|(vhost, policy)| Place(policy.priority, vhost.clone()));
     paged(call, named, |(_, (vhost, policy)), fields| render(vhost, policy, fields))
 }
 

@@ -1,6 +1,7 @@
 //! Making, changing and deleting vhosts.
 
 use crate::call::{Call, Members, Outcome};
+use crate::groups::{self, HOME};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route, Verb};
@@ -120,12 +121,35 @@ fn put(call: &Call) -> Outcome {
     let name = call.text("vhost")?;
     let body = call.object()?;
     let said = Said::read(&body)?;
-    let is_new = call.admin().change_vhost(name, |settings| said.apply(settings))?;
+    let wanted = groups::wanted(&body)?;
+    let is_new = change_placed(call, name, wanted, |settings| said.apply(settings))?;
     let user = &call.caller()?.user;
     if is_new && user.is_kept() {
         call.admin().set_permission(&user.name, name, Permission::all())?;
     }
     Ok(Reply::put(is_new))
+}
+
+/// Changes a vhost, or makes it in a group. Returns whether it is new.
+///
+/// # Errors
+/// When it can't be in the group that is wanted.
+pub(crate) fn change_placed(
+    call: &Call,
+    name: &str,
+    wanted: Option<u16>,
+    change: impl FnOnce(&mut VhostSettings),
+) -> Result<bool, Refusal> {
+    let others = call.api.settings.groups.as_ref().map(|groups| groups.others());
+    let groups = others.and_then(|others| others.last().copied()).unwrap_or(HOME) + 1;
+    if let Some(none) = wanted.filter(|wanted| *wanted >= groups) {
+        return Err(groups::no_group(none));
+    }
+    let changed = call.admin().place_vhost(name, groups, |settings| {
+        change(settings);
+        settings.group = wanted.unwrap_or(settings.group);
+    });
+    Ok(changed?)
 }
 
 fn delete(call: &Call) -> Outcome {

@@ -4,7 +4,7 @@ use super::{get, stats};
 use crate::call::{Call, Outcome};
 use crate::definitions::metadata;
 use crate::json::Fields;
-use crate::list::{Items, paged};
+use crate::list::{Items, Place, paged};
 use crate::rates::{Range, put_counters};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -55,13 +55,13 @@ struct Shown {
 fn vhosts(call: &Call) -> Outcome {
     let caller = call.caller()?;
     let all = call.admin().vhosts().into_iter();
-    let visible =
-        all.filter(|vhost| caller.is_monitor() || caller.may_enter(&vhost.name)).collect();
+    let visible = all.filter(|vhost| caller.is_monitor() || caller.may_enter(&vhost.name));
+    let visible = visible.filter(|vhost| call.is_here(&vhost.name)).collect();
     let shown = with_traffic(call, visible)?;
     let render = renderer(call)?;
-    paged(call, Items::new(shown, |one| one.vhost.name.clone()), move |(_, one), fields| {
-        render(one, fields);
-    })
+    let named = Items::new(shown, |one| one.vhost.name.clone());
+    let placed = named.placed(|one| Place::of(&one.vhost.name));
+    paged(call, placed, move |(_, one), fields| render(one, fields))
 }
 
 fn vhost(call: &Call) -> Outcome {
@@ -127,7 +127,8 @@ fn head(call: &Call, vhost: &VhostView, fields: &mut Fields) {
         .put_with("metadata", || metadata(vhost))
         .put("tracing", vhost.tracing)
         .put("protected_from_deletion", vhost.protected)
-        .put("cluster_state", json!({ node.as_str(): "running" }));
+        .put("cluster_state", json!({ node.as_str(): "running" }))
+        .put_some("group", call.group());
 }
 
 fn all_limits(call: &Call) -> Outcome {
@@ -153,7 +154,8 @@ fn list_limits(call: &Call, vhosts: Vec<VhostView>) -> Outcome {
         vhost.limits.connections_max.is_some() || vhost.limits.queues_max.is_some()
     };
     let vhosts: Vec<VhostView> = vhosts.into_iter().filter(limited).collect();
-    paged(call, Items::new(vhosts, |vhost| vhost.name.clone()), |(_, vhost), fields| {
+    let named = Items::new(vhosts, |vhost| vhost.name.clone());
+    paged(call, named, |(_, vhost), fields| {
         let mut value = Fields::default();
         value.put_some("max-connections", vhost.limits.connections_max);
         value.put_some("max-queues", vhost.limits.queues_max);

@@ -3,11 +3,11 @@
 //! Left out is what a start makes by itself, and what belongs to a connection: predefined exchanges,
 //! the bindings by name, exclusive queues and those that the broker has named.
 
-use crate::API_VERSION;
 use crate::api::{name_of_cluster, vhost_limits};
 use crate::json::{from_table, kept_value, name};
 use crate::refusal::Refusal;
 use crate::settings::NodeFacts;
+use crate::{API_VERSION, Api};
 use courser_auth::UserRow;
 use courser_broker::admin::{
     Admin, BindingView, ExchangeView, Policy, PolicyKind, QueueView, VhostLimits, VhostView,
@@ -32,13 +32,14 @@ struct Topology {
 pub const IMPORTED_HASH: &str = "imported_definition_hash_value";
 
 /// The definitions of the whole broker.
-pub(crate) fn of_broker(admin: &Admin, node: &NodeFacts) -> Result<Value, Refusal> {
+pub(crate) fn of_broker(api: &Api) -> Result<Value, Refusal> {
+    let (admin, node) = (&api.admin, &api.settings.node);
     let accounts = admin.accounts();
     let users = accounts.users(None).filter(|user| user.is_kept());
     let users: Vec<UserRow> = users.map(|user| UserRow::from(&**user)).collect();
     let vhosts = admin.vhosts();
     let mut all = Topology::default();
-    for vhost in &vhosts {
+    for vhost in vhosts.iter().filter(|vhost| api.is_here(&vhost.name)) {
         all.add(admin, vhost)?;
     }
     let mut document = head(node, "cluster");

@@ -4,13 +4,14 @@
 //! It is done in an order in which everything is there that the next thing needs. It is no
 //! transaction: what comes before a mistake stays.
 
-use crate::api::{Said, vhost_limits};
+use crate::api::{Said, change_placed, vhost_limits};
+use crate::call::Call;
 use crate::json::to_table;
 use crate::refusal::Refusal;
 use courser_auth::{PermissionRow, TopicPermissionRow, User, UserRow};
 use courser_broker::admin::{
     Admin, ExchangeKind, ExchangeSettings, Fault, NewBinding, NewQueue, Parameter, PolicyKind,
-    VhostLimits,
+    VhostLimits, VhostSettings,
 };
 use courser_codec::{FieldTable, ShortString};
 use serde::de::DeserializeOwned;
@@ -23,6 +24,11 @@ pub struct ImportError(String);
 impl ImportError {
     pub(super) fn new(why: impl Into<String>) -> Self {
         ImportError(why.into())
+    }
+
+    /// It is no JSON object.
+    pub(crate) fn no_json() -> Self {
+        ImportError("failed_to_parse_json".into())
     }
 }
 
@@ -52,6 +58,8 @@ struct Import<'a> {
     admin: &'a Admin,
     /// For definitions of one vhost, that one.
     vhost: Option<&'a str>,
+    /// Who asks, if somebody does.
+    call: Option<&'a Call>,
     done: Imported,
     /// What the first row was for that was skipped.
     first_skipped: Option<String>,
@@ -62,16 +70,17 @@ struct Import<'a> {
 /// # Errors
 /// The first thing that can't be made. What came before it stays.
 pub fn import(admin: &Admin, text: &[u8], vhost: Option<&str>) -> Result<Imported, ImportError> {
-    let document: Value =
-        serde_json::from_slice(text).map_err(|_| ImportError("failed_to_parse_json".into()))?;
-    let Value::Object(document) = document else {
-        return Err(ImportError("failed_to_parse_json".into()));
-    };
-    let mut import = Import { admin, vhost, done: Imported::default(), first_skipped: None };
-    let made = import.all(&document);
-    import.tell_skipped();
-    made?;
-    Ok(import.done)
+    Import { admin, vhost, call: None, done: Imported::default(), first_skipped: None }.of(text)
+}
+
+/// The same, for who asks for it.
+pub(crate) fn import_into(
+    call: &Call,
+    text: &[u8],
+    vhost: Option<&str>,
+) -> Result<Imported, ImportError> {
+    let (admin, call) = (call.admin(), Some(call));
+    Import { admin, vhost, call, done: Imported::default(), first_skipped: None }.of(text)
 }
 
 /// The rows of a list; a list that is not there has none.
@@ -92,6 +101,15 @@ fn refused(what: &str, name: &str, why: impl std::fmt::Display) -> ImportError {
 }
 
 impl Import<'_> {
+    fn of(mut self, text: &[u8]) -> Result<Imported, ImportError> {
+        let Ok(Value::Object(document)) = serde_json::from_slice(text) else {
+            return Err(ImportError::no_json());
+        };
+        let made = self.all(&document);
+        self.tell_skipped();
+        made.map(|()| self.done)
+    }
+
     fn all(&mut self, document: &Map<String, Value>) -> Result<(), ImportError> {
         if self.vhost.is_none() {
             self.each(document, "users", Self::user)?;
@@ -151,12 +169,19 @@ impl Import<'_> {
         let said = row.get("metadata").unwrap_or(row).as_object().cloned().unwrap_or_default();
         let said = Said::read(&said).map_err(|refusal| refused("vhost", name, reason(&refusal)))?;
         let tracing = row.get("tracing").is_some().then(|| flag(row, "tracing"));
-        let changed = self.admin.change_vhost(name, |settings| {
+        let change = |settings: &mut VhostSettings| {
             said.apply(settings);
             settings.limits = limits;
             settings.tracing = tracing.unwrap_or(settings.tracing);
-        });
-        changed.map_err(|error| refused("vhost", name, error.explanation))?;
+        };
+        match self.call {
+            Some(call) => change_placed(call, name, None, change)
+                .map_err(|refusal| refused("vhost", name, reason(&refusal)))?,
+            None => self
+                .admin
+                .change_vhost(name, change)
+                .map_err(|error| refused("vhost", name, error.explanation))?,
+        };
         self.done.vhosts += 1;
         Ok(())
     }

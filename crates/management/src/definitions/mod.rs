@@ -7,4 +7,5 @@ mod import;
 pub(crate) use compare::compare;
 pub use export::IMPORTED_HASH;
 pub(crate) use export::{metadata, of_broker, of_vhost};
+pub(crate) use import::import_into;
 pub use import::{ImportError, Imported, import};

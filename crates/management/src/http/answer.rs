@@ -3,13 +3,16 @@
 //! A short answer goes out whole. A list goes out while it is made (see [`super::long`]).
 
 use super::body::Outgoing;
-use super::long::{Long, gzip};
+use super::connection::Limits;
+use super::long::{Long, PIECE_TIMEOUT, gzip};
 use crate::call::{Call, Outcome};
 use crate::refusal::Refusal;
 use crate::reply::{Body, Reply};
 use crate::routes::{Needs, Route, check_vhost};
+use bytes::Bytes;
 use hyper::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, EXPIRES, HeaderValue, PRAGMA, WWW_AUTHENTICATE,
+    CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPIRES,
+    HeaderValue, PRAGMA, TRANSFER_ENCODING, WWW_AUTHENTICATE,
 };
 use hyper::{Method, Response, StatusCode};
 use std::sync::Arc;
@@ -24,7 +27,8 @@ const DURABLE_TIMEOUT: Duration = Duration::from_secs(30);
 const GZIP_BYTES_MIN: usize = 300;
 
 /// How a request is answered.
-pub(super) struct Answer {
+#[derive(Clone, Copy)]
+pub(crate) struct Answer {
     pub route: Route,
     pub is_gzip_wanted: bool,
 }
@@ -41,12 +45,13 @@ impl Answer {
     pub async fn to(self, call: Call) -> Response<Outgoing> {
         if self.route.needs == Needs::Nothing && call.method != Method::POST {
             // These answer from what is at hand, also when everything else is busy.
-            return match self.hand_out(self.handle(&call)) {
-                Made::Whole(answer) => answer,
-                Made::Long(..) => interrupted(),
-            };
+            return self.hand_out_whole(self.handle(&call));
         }
         let api = Arc::clone(&call.api);
+        let patience = match call.inside {
+            None => PIECE_TIMEOUT,
+            Some(_) => Limits::INSIDE.write_timeout,
+        };
         let Ok(place) = Arc::clone(&api.answers).acquire_owned().await else {
             return interrupted();
         };
@@ -64,7 +69,7 @@ impl Answer {
         match made {
             Some(Made::Whole(answer)) => answer,
             Some(Made::Long(mut head, long)) => {
-                *head.body_mut() = long.send(Arc::clone(&api.answers));
+                *head.body_mut() = long.send(Arc::clone(&api.answers), patience);
                 head
             }
             None => interrupted(),
@@ -95,6 +100,14 @@ impl Answer {
     fn handle(&self, call: &Call) -> Outcome {
         check_vhost(call, self.route.needs)?;
         (self.route.handler)(call)
+    }
+
+    /// What has been come to without a handler, and is no list that is made while it goes out.
+    pub fn hand_out_whole(&self, done: Outcome) -> Response<Outgoing> {
+        match self.hand_out(done) {
+            Made::Whole(answer) => answer,
+            Made::Long(..) => interrupted(),
+        }
     }
 
     fn hand_out(&self, done: Outcome) -> Made {
@@ -168,7 +181,7 @@ fn set_headers(head: &mut Response<Outgoing>, reply: &Reply) {
     }
 }
 
-fn set_content_type(head: &mut Response<Outgoing>, content_type: &'static str) {
+pub(crate) fn set_content_type(head: &mut Response<Outgoing>, content_type: &'static str) {
     head.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
 }
 
@@ -204,7 +217,16 @@ pub(crate) fn refusal(refusal: &Refusal) -> Response<Outgoing> {
     answer
 }
 
+/// What somebody else has answered, as it came.
+pub(crate) fn relayed_bytes(head: Response<()>, bytes: Bytes) -> Response<Outgoing> {
+    let mut answer = head.map(|()| Outgoing::whole(bytes));
+    for name in [CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING] {
+        answer.headers_mut().remove(name);
+    }
+    answer
+}
+
 /// A handler has panicked, or the broker ends.
-fn interrupted() -> Response<Outgoing> {
+pub(crate) fn interrupted() -> Response<Outgoing> {
     refusal(&Refusal::internal("the request could not be finished"))
 }

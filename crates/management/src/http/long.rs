@@ -16,7 +16,7 @@ use tokio::sync::{Semaphore, mpsc};
 /// Bytes from which on a piece goes out.
 const PIECE_BYTES: usize = 64 * 1024;
 /// How long a piece may wait for its client.
-const PIECE_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const PIECE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A list that is being made.
 pub(crate) struct Long {
@@ -28,7 +28,7 @@ pub(crate) struct Long {
 
 impl Long {
     pub fn new(rows: Box<dyn Rows>, is_gzip: bool) -> Self {
-        let encoder = is_gzip.then(|| GzEncoder::new(Vec::new(), Compression::fast()));
+        let encoder = is_gzip.then(gzip_encoder);
         Long { rows, encoder, made: Vec::new() }
     }
 
@@ -61,15 +61,15 @@ impl Long {
     }
 
     /// Has what is made, and what comes behind it, sent piece by piece. Each is made in one of
-    /// `places`.
-    pub fn send(mut self, places: Arc<Semaphore>) -> Outgoing {
+    /// `places`, and may wait so long for its client.
+    pub fn send(mut self, places: Arc<Semaphore>, patience: Duration) -> Outgoing {
         let (sender, receiver) = mpsc::channel(1);
         tokio::spawn(async move {
             let mut piece = Ok(self.take());
             loop {
                 let is_last = piece.is_err();
                 // An error ends the connection, so that nobody takes what there is for all.
-                if sender.send_timeout(piece, PIECE_TIMEOUT).await.is_err() || is_last {
+                if sender.send_timeout(piece, patience).await.is_err() || is_last {
                     return;
                 }
                 let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
@@ -85,7 +85,7 @@ impl Long {
                     Ok(false) => {
                         let rest = self.take();
                         if !rest.is_empty() {
-                            drop(sender.send_timeout(Ok(rest), PIECE_TIMEOUT).await);
+                            drop(sender.send_timeout(Ok(rest), patience).await);
                         }
                         return;
                     }
@@ -97,9 +97,14 @@ impl Long {
     }
 }
 
+/// Compresses what goes out.
+pub(crate) fn gzip_encoder() -> GzEncoder<Vec<u8>> {
+    GzEncoder::new(Vec::new(), Compression::fast())
+}
+
 /// Bytes compressed, if that can be done.
 pub(super) fn gzip(bytes: &[u8]) -> Option<Bytes> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    let mut encoder = gzip_encoder();
     encoder.write_all(bytes).ok()?;
     encoder.finish().ok().map(Bytes::from)
 }

@@ -22,12 +22,14 @@ mod websocket;
 
 use crate::Api;
 use crate::audit::Entry;
+use crate::groups;
 use crate::refusal::Refusal;
 use crate::routes::Verb;
 use crate::settings::ClientTls;
 use crate::{page, path};
 use answer::Answer;
 use body::Outgoing;
+use connection::Limits;
 use headers::Asked;
 use hyper::body::Incoming;
 use hyper::header::{HeaderValue, LOCATION};
@@ -58,7 +60,8 @@ impl Api {
     ) where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let connected = Connected { address: peer, local, tls, is_operator: false };
+        let (is_operator, is_inside) = (false, false);
+        let connected = Connected { address: peer, local, tls, is_operator, is_inside };
         self.serve_as(stream, connected, stopping).await;
     }
 
@@ -70,7 +73,20 @@ impl Api {
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let (address, local) = (OPERATOR_ADDRESS, OPERATOR_ADDRESS);
-        let connected = Connected { address, local, tls: None, is_operator: true };
+        let (is_operator, is_inside) = (true, false);
+        let connected = Connected { address, local, tls: None, is_operator, is_inside };
+        self.serve_as(stream, connected, stopping).await;
+    }
+
+    /// As [`Api::serve`], for a connection from the API of home ([`crate::Groups::connect`]), which has let in who asks, and says who
+    /// that is. Nothing stands before its paths.
+    pub async fn serve_inside<S>(self: Arc<Self>, stream: S, stopping: watch::Receiver<bool>)
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let (address, local) = (OPERATOR_ADDRESS, OPERATOR_ADDRESS);
+        let (is_operator, is_inside) = (false, true);
+        let connected = Connected { address, local, tls: None, is_operator, is_inside };
         self.serve_as(stream, connected, stopping).await;
     }
 
@@ -83,7 +99,8 @@ impl Api {
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let peer = connected.address;
-        let Some(place) = self.places.take(peer) else {
+        let places = if connected.is_inside { &self.inside } else { &self.places };
+        let Some(place) = places.take(peer) else {
             tracing::debug!(%peer, "HTTP connection refused: too many");
             return;
         };
@@ -91,7 +108,8 @@ impl Api {
             let peer = Peer { connected: connected.clone(), keeper: place.keeper() };
             respond(Arc::clone(&self), peer, request)
         };
-        connection::serve(stream, peer, &place, stopping, respond).await;
+        let limits = if connected.is_inside { Limits::INSIDE } else { Limits::USUAL };
+        connection::serve(stream, peer, limits, &place, stopping, respond).await;
     }
 }
 
@@ -110,8 +128,7 @@ async fn answered(
 ) -> (Response<Outgoing>, &str) {
     let method = request.method().clone();
     let not_found = || (answer::refusal(&Refusal::not_found()), "");
-    let prefix =
-        if peer.connected.is_operator { "" } else { api.settings.web.path_prefix.as_str() };
+    let prefix = request::prefix(api, &peer.connected);
     if let Some(answer) = websocket::answer(api, &peer.connected, prefix, &mut request) {
         return (answer, "OPTIONS, HEAD, GET");
     }
@@ -139,17 +156,20 @@ async fn answered(
         return (answer::empty(StatusCode::METHOD_NOT_ALLOWED), allow);
     };
     let (address, path) = (peer.connected.address, request.uri().to_string());
+    let is_inside = peer.connected.is_inside;
     let mut user = None;
     let prepared = prepare(api, peer, request, resource, segments, &route, &mut user).await;
     let answer = match prepared {
         Ok((call, kept)) => {
-            let mut answer = Answer { route, is_gzip_wanted }.to(call).await;
+            let answer = Answer { route, is_gzip_wanted };
+            let mut answer = groups::answer::answered(call, answer).await;
             answer.body_mut().keeps(kept);
             answer
         }
         Err(refusal) => answer::refusal(&refusal),
     };
-    if !looks {
+    // Home has noted what it passes on.
+    if !looks && !is_inside {
         audit(api, user, address, method, path, answer.status()).await;
     }
     (answer, allow)

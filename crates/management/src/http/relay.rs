@@ -3,7 +3,7 @@
 
 use super::answer::{empty, refusal};
 use super::body::Outgoing;
-use super::connection;
+use super::connection::{self, Limits};
 use super::places::Places;
 use crate::refusal::Refusal;
 use hyper::body::Incoming;
@@ -102,7 +102,7 @@ impl Relay {
                 }
             }
         };
-        connection::serve(stream, peer, &place, stopping, respond).await;
+        connection::serve(stream, peer, Limits::USUAL, &place, stopping, respond).await;
     }
 
     fn own_answer(

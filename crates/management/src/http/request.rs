@@ -5,6 +5,7 @@ use super::places::{Keeper, Kept};
 use crate::Api;
 use crate::call::Call;
 use crate::caller::Caller;
+use crate::groups::inside::{INSIDE, Inside};
 use crate::oauth::{flow, renewal};
 use crate::path;
 use crate::refusal::Refusal;
@@ -29,6 +30,8 @@ pub(super) struct Connected {
     pub tls: Option<Arc<ClientTls>>,
     /// The system says that it belongs to whoever the broker does.
     pub is_operator: bool,
+    /// It comes from the API of home, which says on whose behalf.
+    pub is_inside: bool,
 }
 
 /// Where a request comes from.
@@ -49,10 +52,21 @@ pub(super) async fn prepare(
     route: &Route,
     user: &mut Option<String>,
 ) -> Result<(Call, Option<Kept>), Refusal> {
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
     let (mut caller, mut kept) = (None, None);
+    let inside = match peer.connected.is_inside {
+        true => Inside::read(&head.headers),
+        false => {
+            // It counts inside only.
+            head.headers.remove(INSIDE);
+            None
+        }
+    };
     if !matches!(route.needs, Needs::Nothing | Needs::Credentials | Needs::Code) {
-        let who = known(api, &peer, &head).await?;
+        let who = match &inside {
+            Some(inside) => inside.caller(api)?,
+            None => known(api, &peer, &head).await?,
+        };
         *user = Some(who.name().to_owned());
         check_tags(&who, route.needs)?;
         caller = Some(who);
@@ -75,19 +89,32 @@ pub(super) async fn prepare(
         check_tags(&who, route.needs)?;
         caller = Some(who);
     }
+    let target = head.uri.path_and_query().map_or("", |target| target.as_str());
+    let target = target.strip_prefix(prefix(api, &peer.connected)).unwrap_or(target).to_owned();
+    let from = inside.as_ref().map(|inside| inside.from);
     let call = Call {
         api: Arc::clone(api),
         caller,
+        target,
+        inside: inside.map(Arc::new),
         method: head.method,
         params: resource.params(segments),
         query,
         headers: head.headers,
         body,
         _room: room,
-        peer: peer.connected.address,
+        peer: from.unwrap_or(peer.connected.address),
         is_tls: peer.connected.tls.is_some(),
     };
     Ok((call, kept))
+}
+
+/// What stands before every path.
+pub(super) fn prefix<'a>(api: &'a Api, connected: &Connected) -> &'a str {
+    match connected.is_operator || connected.is_inside {
+        true => "",
+        false => api.settings.web.path_prefix.as_str(),
+    }
 }
 
 /// Who sends a request: by name and password, or by the cookie of a session.

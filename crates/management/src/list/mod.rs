@@ -7,6 +7,7 @@ mod only;
 mod order;
 mod page;
 mod queues;
+mod rows;
 mod sweeps;
 
 use crate::Api;
@@ -18,12 +19,13 @@ use courser_broker::admin::{
     ConnectionView, ExchangeView, Listing, Page, PageRequest, QueueView, Start,
 };
 use only::Only;
-use order::{Key, Order};
-use page::PageOf;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::io;
 
+pub(crate) use order::{Key, Order};
+pub(crate) use page::{PageOf, page_text};
 pub(crate) use queues::state_name;
+pub(crate) use rows::{Head, Place, Row};
 pub(crate) use sweeps::Sweeps;
 
 /// Items that are looked at before somebody else has a turn.
@@ -47,8 +49,27 @@ pub(crate) trait Source: Send + 'static {
     /// All items in their own order.
     fn items(&self) -> Box<dyn Iterator<Item = Self::Item> + '_>;
 
+    /// The item behind so many others.
+    fn nth(&self, rank: usize) -> Option<Self::Item>;
+
     /// The name that a filter looks at.
     fn name(item: &Self::Item) -> String;
+
+    /// Where an item stands among those of other brokers, in the order that one broker with all of them has.
+    fn place(&self, item: &Self::Item) -> Place;
+
+    /// The first `most` items in an order, or of some only, as the key and the rank of each, and how many there are; if that can be had
+    /// without a look at all of every item.
+    fn ranks_in(
+        &self,
+        _filter: Option<&dyn Fn(&str) -> bool>,
+        _most: usize,
+        _order: Option<&Order>,
+        _only: &Only,
+        _api: &Api,
+    ) -> Option<(usize, Vec<(Key, usize)>)> {
+        None
+    }
 
     /// A page in another order than its own, or of some items only, if that can be had without a look at
     /// all of every item.
@@ -65,8 +86,17 @@ pub(crate) trait Source: Send + 'static {
 
 type PageIn<V> = fn(&Listing<V>, &PageRequest<'_>, Option<&Order>, &Only, &Api) -> Option<Page<V>>;
 
+type RanksIn<V> = fn(
+    &Listing<V>,
+    Option<&dyn Fn(&str) -> bool>,
+    usize,
+    Option<&Order>,
+    &Only,
+    &Api,
+) -> Option<(usize, Vec<(Key, usize)>)>;
+
 macro_rules! source {
-    ($($view:ty: $name:expr, $page_in:expr;)*) => {
+    ($($view:ty: $name:expr, $place:expr, $page_in:expr, $ranks_in:expr;)*) => {
         $(impl Source for Listing<$view> {
             type Item = $view;
 
@@ -82,9 +112,30 @@ macro_rules! source {
                 Box::new(self.iter())
             }
 
+            fn nth(&self, rank: usize) -> Option<$view> {
+                Listing::nth(self, rank)
+            }
+
             fn name(item: &$view) -> String {
                 let name: fn(&$view) -> String = $name;
                 name(item)
+            }
+
+            fn place(&self, item: &$view) -> Place {
+                let place: fn(&$view) -> &str = $place;
+                Place::of(place(item))
+            }
+
+            fn ranks_in(
+                &self,
+                filter: Option<&dyn Fn(&str) -> bool>,
+                most: usize,
+                order: Option<&Order>,
+                only: &Only,
+                api: &Api,
+            ) -> Option<(usize, Vec<(Key, usize)>)> {
+                let ranks_in: RanksIn<$view> = $ranks_in;
+                ranks_in(self, filter, most, order, only, api)
             }
 
             fn page_in(
@@ -102,25 +153,34 @@ macro_rules! source {
 }
 
 source! {
-    QueueView: |queue| crate::json::name(&queue.name), queues::page_in;
-    ExchangeView: |exchange| crate::json::name(&exchange.name), |_, _, _, _, _| None;
-    ConnectionView: |connection| connection.name.clone(), |_, _, _, _, _| None;
+    QueueView: |queue| crate::json::name(&queue.name), |queue| &queue.vhost, queues::page_in,
+        queues::ranks_in;
+    ExchangeView: |exchange| crate::json::name(&exchange.name), |exchange| &exchange.vhost,
+        |_, _, _, _, _| None, |_, _, _, _, _, _| None;
+    ConnectionView: |connection| connection.name.clone(), |connection| &connection.name,
+        |_, _, _, _, _| None, |_, _, _, _, _, _| None;
 }
 
 /// Items that are all there.
 pub(crate) struct Items<T> {
     items: Vec<T>,
     name: fn(&T) -> String,
+    place: fn(&T) -> Place,
 }
 
 impl<T> Items<T> {
     pub fn new(items: Vec<T>, name: fn(&T) -> String) -> Self {
-        Items { items, name }
+        Items { items, name, place: |_| Place::default() }
     }
 
     /// Items whose names nobody asks for.
     pub fn unnamed(items: Vec<T>) -> Self {
-        Items { items, name: |_| String::new() }
+        Items { items, name: |_| String::new(), place: |_| Place::default() }
+    }
+
+    /// Says where each stands among those of other brokers, by which they are sorted already.
+    pub fn placed(self, place: fn(&T) -> Place) -> Self {
+        Items { place, ..self }
     }
 }
 
@@ -132,16 +192,25 @@ impl<T: Clone + Send + 'static> Source for Items<T> {
     }
 
     fn page(&self, request: &PageRequest<'_>) -> Page<Self::Item> {
-        let named = self.items.iter().map(|item| ((self.name)(item), item.clone()));
-        let wanted = named.filter(|(name, _)| request.filter.is_none_or(|filter| filter(name)));
-        let wanted: Vec<Self::Item> = wanted.collect();
-        let filtered = wanted.len();
         let skipped = match request.start {
             Start::Rank(rank) => rank,
             Start::After { .. } => 0,
         };
-        let items = wanted.into_iter().skip(skipped).take(request.limit).collect();
+        let (mut items, mut filtered) = (Vec::new(), 0);
+        for item in &self.items {
+            let name = (self.name)(item);
+            if request.filter.is_none_or(|filter| filter(&name)) {
+                if filtered >= skipped && items.len() < request.limit {
+                    items.push((name, item.clone()));
+                }
+                filtered += 1;
+            }
+        }
         Page { items, total: self.items.len(), filtered, next: None }
+    }
+
+    fn nth(&self, rank: usize) -> Option<Self::Item> {
+        self.items.get(rank).map(|item| ((self.name)(item), item.clone()))
     }
 
     fn some(&self, first: usize) -> Vec<Self::Item> {
@@ -156,6 +225,10 @@ impl<T: Clone + Send + 'static> Source for Items<T> {
     fn name(item: &Self::Item) -> String {
         item.0.clone()
     }
+
+    fn place(&self, (_, item): &Self::Item) -> Place {
+        (self.place)(item)
+    }
 }
 
 /// Answers with a list that may be asked for page by page.
@@ -167,22 +240,21 @@ pub(crate) fn paged<S: Source>(
 where
     S::Item: Send,
 {
-    match PageOf::asked(call)? {
+    let page = PageOf::asked(call)?;
+    if call.wants_rows() {
+        return rows::of(call, source, render, page);
+    }
+    match page {
         None => whole(call, source, render),
         Some(page) => {
             let chosen = chosen(call, &page, &source, &render)?;
             let columns = call.columns();
-            let items: Vec<Value> =
-                chosen.items.iter().map(|item| object(item, &columns, &render)).collect();
-            Ok(Reply::json(&json!({
-                "filtered_count": chosen.filtered,
-                "item_count": items.len(),
-                "items": items,
-                "page": page.number,
-                "page_count": chosen.filtered.div_ceil(page.size),
-                "page_size": page.size,
-                "total_count": chosen.total,
-            })))
+            let items: Vec<String> = chosen
+                .items
+                .iter()
+                .map(|item| object(item, &columns, &render).to_string())
+                .collect();
+            Ok(Reply::written(page_text(&page, &items, chosen.filtered, chosen.total)))
         }
     }
 }
@@ -223,6 +295,9 @@ pub(crate) fn whole<S: Source>(
 where
     S::Item: Send,
 {
+    if call.wants_rows() {
+        return rows::of(call, source, render, None);
+    }
     let columns = call.columns();
     match Order::asked(call) {
         None => {
@@ -273,6 +348,11 @@ where
 
 /// Items in another order than their own; those that are equal in it stay as they are.
 fn sorted<T>(items: Vec<T>, order: &Order, render: &impl Fn(&T, &mut Fields)) -> Vec<T> {
+    with_keys(items, order, render).into_iter().map(|(_, item)| item).collect()
+}
+
+/// The same, each with what it is sorted by.
+fn with_keys<T>(items: Vec<T>, order: &Order, render: &impl Fn(&T, &mut Fields)) -> Vec<(Key, T)> {
     let columns = Columns::parse(&order.column);
     let with_keys = items
         .into_iter()
@@ -282,7 +362,7 @@ fn sorted<T>(items: Vec<T>, order: &Order, render: &impl Fn(&T, &mut Fields)) ->
     if order.is_reversed {
         with_keys.reverse();
     }
-    with_keys.into_iter().map(|(_, item)| item).collect()
+    with_keys
 }
 
 fn object<T>(item: &T, columns: &Columns, render: &impl Fn(&T, &mut Fields)) -> Value {

@@ -26,7 +26,7 @@ impl Order {
 /// What an item is sorted by: numbers come before flags, these before lists, and texts last. What is
 /// missing counts as 0.
 #[derive(Clone, Debug)]
-pub(super) enum Key {
+pub(crate) enum Key {
     Number(f64),
     Flag(bool),
     List(usize),

@@ -16,7 +16,7 @@ const PAGE_DEFAULT: usize = 100;
 const PATTERN_CHARS_MAX: usize = 1024;
 
 /// A page that is asked for.
-pub(super) struct PageOf {
+pub(crate) struct PageOf {
     /// From 1 on.
     pub number: usize,
     pub size: usize,
@@ -77,12 +77,18 @@ impl PageOf {
         self.filter.as_ref().map(|filter| |name: &str| filter.lets_through(name))
     }
 
-    fn first(&self) -> usize {
+    /// How many items are in front of it.
+    pub fn first(&self) -> usize {
         (self.number - 1).saturating_mul(self.size)
     }
 
+    /// How many there are up to its end.
+    pub fn end(&self) -> usize {
+        self.number.saturating_mul(self.size)
+    }
+
     /// The page of a list in its own order.
-    pub fn of<S: Source>(&self, source: &S) -> Result<Page<S::Item>, Refusal> {
+    pub(super) fn of<S: Source>(&self, source: &S) -> Result<Page<S::Item>, Refusal> {
         let filter = self.filter();
         let filter = filter.as_ref().map(|filter| filter as &dyn Fn(&str) -> bool);
         let start = Start::Rank(self.first());
@@ -92,7 +98,7 @@ impl PageOf {
     }
 
     /// The page of a list in another order or of some items only, if that can be had quickly.
-    pub fn in_order<S: Source>(
+    pub(super) fn in_order<S: Source>(
         &self,
         source: &S,
         order: Option<&Order>,
@@ -114,7 +120,8 @@ impl PageOf {
         Ok(Page { items, total, filtered, next: None })
     }
 
-    fn check_range(&self, filtered: usize) -> Result<(), Refusal> {
+    /// Refuses a page behind the last one.
+    pub fn check_range(&self, filtered: usize) -> Result<(), Refusal> {
         if self.number == 1 || self.first() < filtered {
             return Ok(());
         }
@@ -123,4 +130,15 @@ impl PageOf {
             format!("Page out of range, page: {number} page size: {size}, len: {filtered}");
         Err(Refusal::new(StatusCode::BAD_REQUEST, "page_out_of_range", reason))
     }
+}
+
+/// The text of a page: its items are JSON texts already.
+pub(crate) fn page_text(page: &PageOf, items: &[String], filtered: usize, total: usize) -> String {
+    let PageOf { number, size, .. } = page;
+    let (count, pages) = (items.len(), filtered.div_ceil(*size));
+    let items = items.join(",");
+    format!(
+        "{{\"filtered_count\":{filtered},\"item_count\":{count},\"items\":[{items}],\"page\":{number},\
+         \"page_count\":{pages},\"page_size\":{size},\"total_count\":{total}}}"
+    )
 }

@@ -45,44 +45,57 @@ pub(super) fn page_in(
     only: &Only,
     api: &Api,
 ) -> Option<Page<QueueView>> {
+    looked(list, order, only, api, |is_reversed, key| list.page_by(request, is_reversed, key))
+}
+
+/// The first queues in such an order, as keys and ranks.
+pub(super) fn ranks_in(
+    list: &Listing<QueueView>,
+    filter: Option<&dyn Fn(&str) -> bool>,
+    most: usize,
+    order: Option<&Order>,
+    only: &Only,
+    api: &Api,
+) -> Option<(usize, Vec<(Key, usize)>)> {
+    looked(list, order, only, api, |is_reversed, key| list.ranks_by(filter, most, is_reversed, key))
+}
+
+/// Has `look` look at all queues by their keys, if a glance at each is enough.
+fn looked<R>(
+    list: &Listing<QueueView>,
+    order: Option<&Order>,
+    only: &Only,
+    api: &Api,
+    look: impl FnOnce(bool, &mut dyn FnMut(&QueueGlance<'_>) -> Option<Key>) -> R,
+) -> Option<R> {
     let wanted = Wanted::new(only)?;
-    let Some(Order { column, is_reversed }) = order else {
-        return Some(page_by(list, request, false, &wanted, |_| ()));
+    let is_reversed = order.is_some_and(|order| order.is_reversed);
+    let by = |key: &mut dyn FnMut(&QueueGlance<'_>) -> Key| {
+        look(is_reversed, &mut |one| wanted.lets_through(one).then(|| key(one)))
     };
-    let reversed = *is_reversed;
-    let page = match column.as_str() {
-        "name" => page_by(list, request, reversed, &wanted, |one| one.name().as_bytes().to_vec()),
+    let Some(Order { column, .. }) = order else { return Some(by(&mut |_| Key::MISSING)) };
+    Some(match column.as_str() {
+        "name" => by(&mut |one| Key::Text(String::from_utf8_lossy(one.name().as_bytes()).into())),
         // The order of lists, and what is the same of all queues.
         "vhost"
-        | "node"
         | "memory"
         | "reductions"
         | "consumer_capacity"
         | "consumer_utilisation"
         | "internal"
-        | "internal_owner" => page_by(list, request, reversed, &wanted, |_| ()),
+        | "internal_owner" => by(&mut |_| Key::MISSING),
+        // The same of all queues here, and not of those of another broker.
+        "node" => by(&mut |_| Key::Text(api.settings.node.name.clone())),
         column => match column.strip_suffix("_details.rate").and_then(counter) {
             Some(counter) => {
                 let mut sweep = api.sweeps.begin(column, api.now_ms(), list.len());
-                let rate = |one: &QueueGlance<'_>| sweep.rate(one.id(), counter(one));
-                let page = page_by(list, request, reversed, &wanted, rate);
+                let looked = by(&mut |one| Key::Number(sweep.rate(one.id(), counter(one)) as f64));
                 api.sweeps.end(column, sweep);
-                page
+                looked
             }
-            None => page_by(list, request, reversed, &wanted, key_by(column)?),
+            None => by(&mut *key_by(column)?),
         },
-    };
-    Some(page)
-}
-
-fn page_by<K: Ord>(
-    list: &Listing<QueueView>,
-    request: &PageRequest<'_>,
-    is_reversed: bool,
-    wanted: &Wanted<'_>,
-    mut key: impl FnMut(&QueueGlance<'_>) -> K,
-) -> Page<QueueView> {
-    list.page_by(request, is_reversed, |one| wanted.lets_through(one).then(|| key(one)))
+    })
 }
 
 /// The key of a column. `None` if a glance does not tell what it says.

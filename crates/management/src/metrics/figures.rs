@@ -1,7 +1,7 @@
 //! What is read once for a page: numbers of the broker as a whole, and of its process.
 
-use super::Exporter;
 use super::families::channels::ChannelRow;
+use super::{Exporter, Exporters};
 use crate::process::{ProcessFigures, disk_free_bytes};
 use courser_broker::admin::{
     Admin, Alarms, Churn, LogFigures, MemoryUses, MessageCounts, PublishCounts, QueueCounts,
@@ -92,8 +92,28 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Looks at every queue and every channel.
-    pub fn read(admin: &Admin) -> Self {
+    /// Looks at every queue and every channel of all brokers on this node.
+    pub fn read(exporters: &Exporters) -> Self {
+        let mut all = Totals::of(&exporters.first().api.admin);
+        exporters.iter().skip(1).for_each(|one| all.add(&Totals::of(&one.api.admin)));
+        all
+    }
+
+    fn add(&mut self, more: &Totals) {
+        self.messages += &more.messages;
+        self.queues.ready += more.queues.ready;
+        self.queues.unacked += more.queues.unacked;
+        self.queues.consumers += more.queues.consumers;
+        self.queues.counts.published += more.queues.counts.published;
+        self.queues.counts.deliveries += &more.queues.counts.deliveries;
+        self.channels.add_row(&more.channels);
+        self.publishers += more.publishers;
+        self.traffic += &more.traffic;
+        self.pending_bytes += more.pending_bytes;
+        self.open_channels += more.open_channels;
+    }
+
+    fn of(admin: &Admin) -> Self {
         let messages = admin.message_counts();
         let counts = QueueCounts { deliveries: messages.deliveries(), ..QueueCounts::default() };
         let mut queues = QueueFigures {
@@ -136,7 +156,44 @@ impl Totals {
 }
 
 impl NodeFigures {
-    pub fn read(exporter: &Exporter, consumers: usize, refused: u64) -> Self {
+    pub fn read(exporters: &Exporters, consumers: usize, refused: u64) -> Self {
+        let mut all = NodeFigures::of(exporters.first(), consumers, refused);
+        for more in exporters.iter().skip(1) {
+            all.add(&NodeFigures::of(more, 0, 0));
+        }
+        all
+    }
+
+    /// Adds what another broker has; what is of the process is there already.
+    fn add(&mut self, more: &NodeFigures) {
+        let (churn, memory) = (&mut self.churn, &mut self.memory);
+        for (sum, more) in [
+            (&mut churn.connections_opened, more.churn.connections_opened),
+            (&mut churn.connections_closed, more.churn.connections_closed),
+            (&mut churn.channels_opened, more.churn.channels_opened),
+            (&mut churn.channels_closed, more.churn.channels_closed),
+            (&mut churn.queues_declared, more.churn.queues_declared),
+            (&mut churn.queues_created, more.churn.queues_created),
+            (&mut churn.queues_deleted, more.churn.queues_deleted),
+            (&mut memory.messages, more.memory.messages),
+            (&mut memory.definitions, more.memory.definitions),
+            (&mut memory.transactions, more.memory.transactions),
+            (&mut memory.sessions, more.memory.sessions),
+            (&mut memory.places, more.memory.places),
+            (&mut memory.deduplication, more.memory.deduplication),
+            (&mut self.memory_used_bytes, more.memory_used_bytes),
+            (&mut self.connections, more.connections),
+            (&mut self.channels, more.channels),
+            (&mut self.queues, more.queues),
+        ] {
+            *sum += more;
+        }
+        self.alarms.memory |= more.alarms.memory;
+        self.alarms.disk |= more.alarms.disk;
+        self.log += &more.log;
+    }
+
+    fn of(exporter: &Exporter, consumers: usize, refused: u64) -> Self {
         let (admin, facts) = (&exporter.api.admin, &exporter.api.settings.node);
         let churn = admin.churn();
         let runtime = Handle::current().metrics();

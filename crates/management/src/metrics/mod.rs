@@ -27,6 +27,7 @@ pub use figures::{EndpointFigures, LoginCounts, ServerFigures};
 
 use crate::Api;
 use crate::http::places::Places;
+use courser_broker::admin::Admin;
 use std::fmt;
 use std::sync::Arc;
 use telemetry::Telemetry;
@@ -65,6 +66,30 @@ impl Exporter {
 
     pub(crate) fn server_figures(&self) -> ServerFigures {
         (self.server)()
+    }
+}
+
+/// The exporters of the brokers on a node: one, or those of all groups that it leads. What is of the node or of the process is read of the
+/// first; what each broker has is added up, or told one after the other.
+pub(crate) struct Exporters(Vec<Arc<Exporter>>);
+
+impl Exporters {
+    /// `None` if there is none.
+    pub fn new(all: Vec<Arc<Exporter>>) -> Option<Self> {
+        (!all.is_empty()).then_some(Exporters(all))
+    }
+
+    pub fn first(&self) -> &Arc<Exporter> {
+        // There is one.
+        &self.0[0]
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Exporter>> {
+        self.0.iter()
+    }
+
+    pub fn admins(&self) -> Vec<&Admin> {
+        self.iter().map(|exporter| &exporter.api.admin).collect()
     }
 }
 

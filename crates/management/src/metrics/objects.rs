@@ -13,50 +13,53 @@ use courser_broker::admin::{
 const IN_VHOST: [&str; 2] = ["channel_exchange_metrics", "channel_queue_metrics"];
 
 /// Adds what is wanted of queues, channels, connections and exchanges.
-pub(crate) fn add(page: &mut Page, admin: &Admin, query: &Query, prefix: &'static str) {
+pub(crate) fn add(page: &mut Page, admins: &[&Admin], query: &Query, prefix: &'static str) {
     let mut has_queues = false;
     for family in queues::FAMILIES.iter().filter(|family| query.wants(family.name)) {
         has_queues = true;
-        page.listed(prefix, family.metrics, queue_list(admin, query), each_queue(query, false));
+        page.listed(prefix, family.metrics, queue_lists(admins, query), each_queue(query, false));
     }
     if has_queues {
-        page.listed(prefix, cluster::QUEUE, queue_list(admin, query), each_queue(query, true));
+        page.listed(prefix, cluster::QUEUE, queue_lists(admins, query), each_queue(query, true));
     }
     for family in CHANNELS.iter().filter(|family| query.wants(family.name)) {
         let with_vhost = IN_VHOST.contains(&family.name);
         let each = each_channel(query, with_vhost);
-        page.listed(prefix, family.metrics, Some(admin.channel_figures()), each);
+        let lists = admins.iter().map(|admin| admin.channel_figures()).collect();
+        page.listed(prefix, family.metrics, lists, each);
     }
     for family in CONNECTIONS.iter().filter(|family| query.wants(family.name)) {
-        let list = Some(admin.connection_figures());
-        page.listed(prefix, family.metrics, list, each_connection());
+        let lists = admins.iter().map(|admin| admin.connection_figures()).collect();
+        page.listed(prefix, family.metrics, lists, each_connection());
     }
     if query.wants(exchanges::EACH.name) {
         let each = each_exchange(false);
-        page.listed(prefix, exchanges::EACH.metrics, exchange_list(admin, query), each);
+        page.listed(prefix, exchanges::EACH.metrics, exchange_lists(admins, query), each);
     }
 }
 
 /// Adds what is wanted of facts about exchanges.
 pub(crate) fn add_exchange_facts(
     page: &mut Page,
-    admin: &Admin,
+    admins: &[&Admin],
     query: &Query,
     prefix: &'static str,
 ) {
     for family in cluster::EXCHANGES.iter().filter(|family| query.wants(family.name)) {
-        page.listed(prefix, family.metrics, exchange_list(admin, query), each_exchange(true));
+        page.listed(prefix, family.metrics, exchange_lists(admins, query), each_exchange(true));
     }
 }
 
 /// The queues of the vhosts that are wanted. Without a vhost that could be missing, there is a list;
 /// likewise below.
-fn queue_list(admin: &Admin, query: &Query) -> Option<Listing<QueueFigures>> {
-    admin.queue_figures(None).ok().map(|all| all.within(|vhost| query.has_vhost(vhost)))
+fn queue_lists(admins: &[&Admin], query: &Query) -> Vec<Listing<QueueFigures>> {
+    let lists = admins.iter().filter_map(|admin| admin.queue_figures(None).ok());
+    lists.map(|all| all.within(|vhost| query.has_vhost(vhost))).collect()
 }
 
-fn exchange_list(admin: &Admin, query: &Query) -> Option<Listing<ExchangeView>> {
-    admin.exchanges(None).ok().map(|all| all.within(|vhost| query.has_vhost(vhost)))
+fn exchange_lists(admins: &[&Admin], query: &Query) -> Vec<Listing<ExchangeView>> {
+    let lists = admins.iter().filter_map(|admin| admin.exchanges(None).ok());
+    lists.map(|all| all.within(|vhost| query.has_vhost(vhost))).collect()
 }
 
 fn each_queue(query: &Query, with_type: bool) -> Each<QueueFigures, QueueFigures> {

@@ -1,12 +1,12 @@
 //! What is on each page, in which order.
 
-use super::Exporter;
 use super::families::{channels, cluster, exchanges, node, own, protocols, queues};
-use super::figures::{LoginCounts, NodeFigures, Totals};
+use super::figures::{LoginCounts, NodeFigures, ServerFigures, Totals};
 use super::objects;
 use super::query::Query;
 use super::table::Page;
 use super::text::{Kind, Labels, Text};
+use super::{Exporter, Exporters};
 use crate::API_VERSION;
 use crate::api::{memory_parts, name_of_cluster};
 use courser_broker::admin::{Admin, ConnectionFigures};
@@ -52,25 +52,25 @@ impl Endpoint {
 }
 
 /// Makes a page. Looks at every queue and channel where sums of them are asked for.
-pub(crate) fn page(exporter: &Exporter, endpoint: Endpoint, query: Query) -> Page {
+pub(crate) fn page(exporters: &Exporters, endpoint: Endpoint, query: Query) -> Page {
     let mut page = Page::default();
-    identity(&mut page, exporter, endpoint);
+    identity(&mut page, exporters.first(), endpoint);
     match endpoint {
         Endpoint::Aggregated => {
-            let totals = Totals::read(&exporter.api.admin);
+            let totals = Totals::read(exporters);
             add_sums(&mut page, &totals);
-            add_node(&mut page, exporter, &totals);
+            add_node(&mut page, exporters, &totals);
         }
         Endpoint::PerObject => {
-            let totals = Totals::read(&exporter.api.admin);
-            add_node(&mut page, exporter, &totals);
-            objects::add(&mut page, &exporter.api.admin, &Query::everything(), PREFIX);
+            let totals = Totals::read(exporters);
+            add_node(&mut page, exporters, &totals);
+            objects::add(&mut page, &exporters.admins(), &Query::everything(), PREFIX);
         }
-        Endpoint::Detailed => add_detailed(&mut page, exporter, query),
-        Endpoint::Memory => add_memory(&mut page, &exporter.api.admin),
+        Endpoint::Detailed => add_detailed(&mut page, exporters, query),
+        Endpoint::Memory => add_memory(&mut page, &exporters.admins()),
     }
     let mut telemetry = Text::default();
-    exporter.telemetry.write(&mut telemetry);
+    exporters.first().telemetry.write(&mut telemetry);
     page.text(telemetry);
     page
 }
@@ -96,18 +96,23 @@ fn identity(page: &mut Page, exporter: &Exporter, endpoint: Endpoint) {
 }
 
 /// What is the same on the page of sums and on that of objects.
-fn add_node(page: &mut Page, exporter: &Exporter, totals: &Totals) {
-    let consumers = totals.queues.consumers;
-    let sizes = exporter.api.admin.message_sizes();
-    let node = NodeFigures::read(exporter, consumers, totals.publishes().refused);
-    let server = exporter.server_figures();
+fn add_node(page: &mut Page, exporters: &Exporters, totals: &Totals) {
+    let (consumers, exporter) = (totals.queues.consumers, exporters.first());
+    let mut sizes = exporter.api.admin.message_sizes();
+    for more in exporters.iter().skip(1).map(|one| one.api.admin.message_sizes()) {
+        sizes.messages.iter_mut().zip(more.messages).for_each(|(sum, more)| *sum += more);
+        sizes.bytes += more.bytes;
+    }
+    let node = NodeFigures::read(exporters, consumers, totals.publishes().refused);
+    let endpoints = exporters.iter().flat_map(|one| one.server_figures().endpoints);
+    let server = ServerFigures { endpoints: endpoints.collect() };
     let rows = [(Labels::default(), node)];
     page.rows(PREFIX, node::OBJECTS, &rows);
     page.rows(PREFIX, node::ALARMS, &rows);
     for family in node::FAMILIES {
         page.rows(PREFIX, family.metrics, &rows);
     }
-    page.rows(PREFIX, node::LOGINS.metrics, &logins(exporter));
+    page.rows(PREFIX, node::LOGINS.metrics, &logins(exporters));
     protocols::add(page, &totals.messages, &sizes, totals.publishers, consumers as u64);
     let [(_, node)] = rows;
     own::add(page, node, &server, &(exporter.api.settings.certificates)());
@@ -116,11 +121,18 @@ fn add_node(page: &mut Page, exporter: &Exporter, totals: &Totals) {
     }
 }
 
-fn logins(exporter: &Exporter) -> [(Labels, LoginCounts); 2] {
-    let amqp = (exporter.api.settings.amqp_logins)();
-    let (succeeded, failed) = exporter.api.logins.counts();
+fn logins(exporters: &Exporters) -> [(Labels, LoginCounts); 2] {
+    let (mut http, mut amqp) = (LoginCounts::default(), LoginCounts::default());
+    for exporter in exporters.iter() {
+        let (succeeded, failed) = exporter.api.logins.counts();
+        let of_amqp = (exporter.api.settings.amqp_logins)();
+        http.succeeded += succeeded;
+        http.failed += failed;
+        amqp.succeeded += of_amqp.succeeded;
+        amqp.failed += of_amqp.failed;
+    }
     let of = |protocol: &str, counts| (Labels::default().with("protocol", protocol), counts);
-    [of("http", LoginCounts { succeeded, failed }), of("amqp091", amqp)]
+    [of("http", http), of("amqp091", amqp)]
 }
 
 /// Queues, channels, connections and exchanges, those of a kind together.
@@ -141,31 +153,36 @@ fn add_sums(page: &mut Page, totals: &Totals) {
     page.plain(PREFIX, exchanges::ROUTED, totals.messages.routed);
 }
 
-fn add_detailed(page: &mut Page, exporter: &Exporter, query: Query) {
-    let admin = &exporter.api.admin;
+fn add_detailed(page: &mut Page, exporters: &Exporters, query: Query) {
+    let admins = exporters.admins();
     if query.wants(cluster::VHOSTS.name) {
-        let vhosts = admin.vhosts().into_iter().filter(|vhost| query.has_vhost(&vhost.name));
+        let vhosts = exporters.iter().flat_map(|one| {
+            let all = one.api.admin.vhosts().into_iter();
+            all.filter(|vhost| one.api.is_here(&vhost.name))
+        });
+        let vhosts = vhosts.filter(|vhost| query.has_vhost(&vhost.name));
         let rows: Vec<_> =
             vhosts.map(|vhost| (Labels::default().with("vhost", &vhost.name), vhost)).collect();
         page.rows(CLUSTER, cluster::VHOSTS.metrics, &rows);
     }
-    objects::add_exchange_facts(page, admin, &query, CLUSTER);
+    objects::add_exchange_facts(page, &admins, &query, CLUSTER);
     let wants_node = node::FAMILIES.iter().any(|family| query.wants(family.name));
     if wants_node {
-        let rows = [(Labels::default(), NodeFigures::read(exporter, 0, 0))];
+        let rows = [(Labels::default(), NodeFigures::read(exporters, 0, 0))];
         for family in node::FAMILIES.iter().filter(|family| query.wants(family.name)) {
             page.rows(DETAILED, family.metrics, &rows);
         }
     }
     if query.wants(node::LOGINS.name) {
-        page.rows(DETAILED, node::LOGINS.metrics, &logins(exporter));
+        page.rows(DETAILED, node::LOGINS.metrics, &logins(exporters));
     }
-    objects::add(page, admin, &query, DETAILED);
+    objects::add(page, &admins, &query, DETAILED);
 }
 
-fn add_memory(page: &mut Page, admin: &Admin) {
+fn add_memory(page: &mut Page, admins: &[&Admin]) {
     let mut text = Text::default();
-    for (part, bytes) in memory_parts(admin) {
+    let held = admins.iter().map(|admin| admin.memory_used_bytes()).sum();
+    for (part, bytes) in memory_parts(held) {
         let name = format!("memory_{part}_bytes");
         text.header((PREFIX, &name), Kind::Gauge, "Part of the memory that is in use");
         text.row((PREFIX, &name), &Labels::default(), bytes.into());

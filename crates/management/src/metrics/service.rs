@@ -1,14 +1,14 @@
 //! Requests for pages, and the answers.
 
-use super::Exporter;
 use super::pages::{Endpoint, page};
 use super::query::Query;
 use super::table::Page;
 use super::text::{CONTENT_TYPE, Text};
+use super::{Exporter, Exporters};
 use crate::http::answer::{empty, refusal};
 use crate::http::body::Outgoing;
-use crate::http::connection;
-use crate::http::long::Long;
+use crate::http::connection::{self, Limits};
+use crate::http::long::{Long, PIECE_TIMEOUT};
 use crate::http::places::Keeper;
 use crate::http::request::wants_gzip;
 use crate::refusal::Refusal;
@@ -37,12 +37,36 @@ impl Exporter {
     ) where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
+        let alone = Arc::clone(&self);
+        self.serve_with(move || vec![Arc::clone(&alone)], stream, peer, stopping).await;
+    }
+
+    /// The same for a node on which there are several brokers, each of a group of the cluster. `all` says which there are now, this
+    /// one among them, the one first that answers for the node.
+    pub async fn serve_with<S>(
+        self: Arc<Self>,
+        all: impl Fn() -> Vec<Arc<Exporter>> + Send + Sync,
+        stream: S,
+        peer: SocketAddr,
+        stopping: watch::Receiver<bool>,
+    ) where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
         let Some(place) = self.places.take(peer) else {
             tracing::debug!(%peer, "HTTP connection for metrics refused: too many");
             return;
         };
-        let respond = |request| respond(Arc::clone(&self), peer, place.keeper(), request);
-        connection::serve(stream, peer, &place, stopping, respond).await;
+        let respond = |request| {
+            let exporters = Exporters::new(all());
+            let keeper = place.keeper();
+            async move {
+                match exporters {
+                    Some(exporters) => respond(exporters, peer, keeper, request).await,
+                    None => interrupted(),
+                }
+            }
+        };
+        connection::serve(stream, peer, Limits::USUAL, &place, stopping, respond).await;
     }
 
     async fn login(&self, headers: &HeaderMap, peer: SocketAddr) -> Result<(), Refusal> {
@@ -56,7 +80,7 @@ impl Exporter {
 }
 
 async fn respond(
-    exporter: Arc<Exporter>,
+    exporters: Exporters,
     peer: SocketAddr,
     keeper: Keeper,
     request: Request<Incoming>,
@@ -71,7 +95,7 @@ async fn respond(
         answer.headers_mut().insert(ALLOW, HeaderValue::from_static("HEAD, GET"));
         return answer;
     }
-    if let Err(refused) = exporter.login(request.headers(), peer).await {
+    if let Err(refused) = exporters.first().login(request.headers(), peer).await {
         return refusal(&refused);
     }
     let query = match endpoint {
@@ -84,23 +108,23 @@ async fn respond(
     };
     let is_gzip = wants_gzip(request.headers());
     let _kept = keeper.keep();
-    scrape(exporter, endpoint, query, is_gzip).await
+    scrape(exporters, endpoint, query, is_gzip).await
 }
 
 /// Makes the beginning of a page, which may be all of it; what is left is made as it is read.
 async fn scrape(
-    exporter: Arc<Exporter>,
+    exporters: Exporters,
     endpoint: Endpoint,
     query: Query,
     is_gzip: bool,
 ) -> Response<Outgoing> {
-    let pages = Arc::clone(&exporter.pages);
+    let pages = Arc::clone(&exporters.first().pages);
     let Ok(place) = Arc::clone(&pages).acquire_owned().await else { return interrupted() };
     let making = tokio::task::spawn_blocking(move || {
         let rows = Scrape {
             started: Instant::now(),
-            page: page(&exporter, endpoint, query),
-            exporter,
+            page: page(&exporters, endpoint, query),
+            exporter: Arc::clone(exporters.first()),
             endpoint,
             bytes: 0,
             text: Text::default(),
@@ -116,7 +140,8 @@ async fn scrape(
     if is_gzip {
         answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
-    *answer.body_mut() = if has_more { long.send(pages) } else { Outgoing::whole(long.take()) };
+    *answer.body_mut() =
+        if has_more { long.send(pages, PIECE_TIMEOUT) } else { Outgoing::whole(long.take()) };
     answer
 }
 

@@ -108,25 +108,25 @@ impl Page {
         self.rows(prefix, metrics, &[(Labels::default(), row)]);
     }
 
-    /// Metrics of everything in a list that `each` tells of.
+    /// Metrics of everything in lists that `each` tells of.
     pub fn listed<V, R>(
         &mut self,
         prefix: &'static str,
         metrics: &'static [Metric<R>],
-        listing: Option<Listing<V>>,
+        listings: Vec<Listing<V>>,
         each: Each<V, R>,
     ) where
         Listing<V>: Pages<V>,
         V: View + 'static,
         R: 'static,
     {
-        let Some(listing) = listing else { return };
         let fresh = metrics.iter().filter(|metric| self.is_new(prefix, metric.name));
         // What nobody counts is told once, on the page of sums.
         let metrics: Vec<&'static Metric<R>> =
             fresh.filter(|metric| metric.value.is_some()).collect();
-        let rank = 0;
-        self.sections.push_back(Box::new(Listed { prefix, metrics, listing, each, at: 0, rank }));
+        let (at, list, rank) = (0, 0, 0);
+        let listed = Listed { prefix, metrics, listings, each, at, list, rank };
+        self.sections.push_back(Box::new(listed));
     }
 
     /// A row that is there for its labels.
@@ -229,10 +229,11 @@ pages!(
 struct Listed<V: View, R: 'static> {
     prefix: &'static str,
     metrics: Vec<&'static Metric<R>>,
-    listing: Listing<V>,
+    listings: Vec<Listing<V>>,
     each: Each<V, R>,
-    /// The metric, and the item, that comes next.
+    /// The metric, and of which list which item, that comes next.
     at: usize,
+    list: usize,
     rank: usize,
 }
 
@@ -243,10 +244,11 @@ where
     fn write_some(&mut self, text: &mut Text) -> bool {
         let Some(metric) = self.metrics.get(self.at) else { return false };
         let name = (self.prefix, metric.name);
-        if self.rank == 0 {
+        if (self.list, self.rank) == (0, 0) {
             text.header(name, metric.kind, metric.help);
         }
-        let items = self.listing.some(self.rank);
+        let items = self.listings.get(self.list).map(|list| list.some(self.rank));
+        let items = items.unwrap_or_default();
         let mut labels = Labels::default();
         for item in &items {
             labels.clear();
@@ -256,7 +258,11 @@ where
         }
         self.rank += items.len();
         if items.len() < PAGE_MAX {
-            (self.at, self.rank) = (self.at + 1, 0);
+            (self.list, self.rank) = (self.list + 1, 0);
+        }
+        // All rows of a metric stand together, whichever list they are of.
+        if self.list >= self.listings.len() {
+            (self.at, self.list) = (self.at + 1, 0);
         }
         self.at < self.metrics.len()
     }

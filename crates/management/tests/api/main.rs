@@ -9,6 +9,7 @@ mod definitions;
 mod documented;
 mod events;
 mod floods;
+mod groups;
 mod insight;
 mod lists;
 mod log;

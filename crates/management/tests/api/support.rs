@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// Longer than anything takes, also on a busy machine.
@@ -172,6 +172,11 @@ pub async fn follow(
 
 /// What comes until `wanted` has come, or the end.
 pub async fn until(stream: &mut TcpStream, wanted: &str) -> String {
+    until_of(stream, wanted).await
+}
+
+/// The same, of any connection.
+pub async fn until_of(stream: &mut (impl AsyncRead + Unpin), wanted: &str) -> String {
     let mut text = String::new();
     while !text.contains(wanted) && !text.ends_with("\r\n0\r\n\r\n") {
         let mut bytes = [0; 4096];
@@ -187,7 +192,16 @@ pub async fn until(stream: &mut TcpStream, wanted: &str) -> String {
 
 /// Sends bytes, and reads until the other side closes.
 async fn exchange(address: SocketAddr, request: Vec<u8>, is_head: bool) -> Answer {
-    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    let stream = TcpStream::connect(address).await.expect("a connection");
+    exchange_over(stream, request, is_head).await
+}
+
+/// The same, over a connection that is there.
+pub async fn exchange_over(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    request: Vec<u8>,
+    is_head: bool,
+) -> Answer {
     // The broker may answer and close before it has read everything.
     let _ = stream.write_all(&request).await;
     let mut received = Vec::new();

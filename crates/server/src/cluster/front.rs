@@ -22,7 +22,8 @@ use courser_cluster::{GroupNumber, NodeId};
 use courser_management::{ClientTls, Relay, RelayStream};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::io::{
     AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy_bidirectional_with_sizes,
@@ -76,7 +77,8 @@ pub(crate) struct Front {
     pub(super) whereabouts: Whereabouts,
     /// Vhosts that go from one group to another.
     pub(super) moves: Moves,
-    pub(super) me: Weak<Front>,
+    /// The version of home's definitions that all groups are known to have.
+    pub(super) held_by_all: AtomicU64,
     /// Answers requests over HTTP that this node does not serve itself.
     relay: OnceLock<Arc<Relay>>,
     metrics: OnceLock<Arc<Relay>>,
@@ -93,8 +95,7 @@ impl Front {
         let (relay, metrics) = (OnceLock::new(), OnceLock::new());
         let (clients, whereabouts) = (Clients::default(), Whereabouts::default());
         Arc::new_cyclic(|me| Front {
-            moves: Moves::default(),
-            me: Weak::clone(me),
+            moves: Moves::of(me),
             places,
             throttles,
             endpoint,
@@ -102,6 +103,7 @@ impl Front {
             clients,
             groups,
             whereabouts,
+            held_by_all: AtomicU64::new(0),
             relay,
             metrics,
         })
@@ -132,7 +134,7 @@ impl Front {
         name: String,
         mut stopping: watch::Receiver<bool>,
     ) {
-        if self.clients.is_draining() && self.groups.are_led_elsewhere() {
+        if matches!(self.serves(), Serves::There(_)) && self.clients.is_draining() {
             return self.say_refused(&peer, DRAINED);
         }
         let (home, note) = (Arc::clone(self.groups.home()), Note::amqp(&peer, &name));

@@ -7,7 +7,7 @@ use courser_cluster::transport::{Endpoint, Links};
 use courser_cluster::{GroupNumber, GroupThread, Member, NodeId, Status};
 use std::io;
 use std::sync::Arc;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 
 /// A group: its part of the consensus, the connections on which its packets go, and who serves what is in it.
 pub(crate) struct Group {
@@ -17,6 +17,8 @@ pub(crate) struct Group {
     /// There is none while this node needs a copy of the log.
     member: ArcSwapOption<Member>,
     serves: watch::Sender<Serves>,
+    /// Held by whoever has its broker adopt the definitions of home.
+    pub(super) adopting: Mutex<()>,
 }
 
 impl Group {
@@ -33,7 +35,8 @@ impl Group {
         let (met, runtime) = (Arc::clone(roster), thread.handle().clone());
         let links = Links::new(Arc::clone(endpoint), number, runtime, move |about| met.met(about));
         let (member, serves) = (ArcSwapOption::empty(), watch::Sender::new(Serves::Nobody));
-        Ok(Arc::new(Group { number, thread, links, member, serves }))
+        let adopting = Mutex::new(());
+        Ok(Arc::new(Group { number, thread, links, member, serves, adopting }))
     }
 
     /// Whether it is the group that every cluster has.

@@ -53,7 +53,7 @@ impl Incoming for Switch {
 
     fn ask(&self, from: About, question: String) -> Answer {
         let members = Arc::clone(&self.members);
-        Box::pin(async move { members.answer(&from, &question) })
+        Box::pin(async move { members.answer(&from, &question).await })
     }
 
     fn tunnel(&self, from: About, note: String, stream: Stream) {

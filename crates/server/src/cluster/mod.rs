@@ -4,6 +4,7 @@
 //! - [`part`]: how it takes part, and what happens when the lead changes.
 //! - [`adopting`]: how it begins a cluster with the data of a broker by itself.
 //! - [`answers`]: what it answers over HTTP when it does not lead.
+//! - [`definitions`]: what other groups have of home's definitions.
 //! - [`drain`]: how it is made ready to be stopped.
 //! - [`figures`]: what it counts.
 //! - [`redirect`], [`handshake`], [`watched`], [`replayed`]: a client that comes to one group and is served by another.
@@ -26,6 +27,7 @@ mod adopting;
 mod answers;
 mod carrying;
 mod copies;
+mod definitions;
 mod drain;
 mod figures;
 mod founding;

@@ -17,8 +17,8 @@ use courser_management::ClusterError;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// How long the node that takes a vhost in looks for the one that has it.
@@ -70,6 +70,7 @@ pub(super) struct Open {
 /// The moves that this node has to do with.
 #[derive(Default)]
 pub(super) struct Moves {
+    front: Weak<Front>,
     /// As home: how far they are.
     own: Mutex<BTreeMap<String, Progress>>,
     /// As the node that takes them in.
@@ -89,6 +90,10 @@ impl Drop for Turn<'_> {
 }
 
 impl Moves {
+    pub fn of(front: &Weak<Front>) -> Self {
+        Moves { front: Weak::clone(front), ..Moves::default() }
+    }
+
     fn turn(&self) -> Option<Turn<'_>> {
         (!self.is_busy.swap(true, Ordering::AcqRel)).then_some(Turn(&self.is_busy))
     }
@@ -245,7 +250,7 @@ impl Front {
             Request::Take { vhost, from, to } => {
                 let admin = self.admin_of(to)?;
                 note(&self.moves.taking, &vhost, Progress::Running);
-                let front = self.me.upgrade().ok_or("this node ends")?;
+                let front = self.moves.front.upgrade().ok_or("this node ends")?;
                 tokio::spawn(async move {
                     let taken = front.take_vhost(admin, &vhost, from).await;
                     let progress = taken.map_or_else(Progress::Failed, Progress::Done);
@@ -350,3 +355,6 @@ impl Front {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

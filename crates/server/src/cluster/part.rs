@@ -132,7 +132,11 @@ impl Inner {
 
     /// Serves while this node leads; returns when it needs a copy, which this other node offers, or with the reason why the
     /// group has ended.
-    async fn follow_lead(&self, group: &Group, member: &Arc<Member>) -> Result<NodeId, String> {
+    async fn follow_lead(
+        &self,
+        group: &Arc<Group>,
+        member: &Arc<Member>,
+    ) -> Result<NodeId, String> {
         let mut leadership = member.leadership();
         let mut serving = None;
         loop {
@@ -298,7 +302,7 @@ impl Inner {
     /// Opens the broker on the group's log and serves, if this node still leads then.
     async fn promote(
         &self,
-        group: &Group,
+        group: &Arc<Group>,
         member: &Arc<Member>,
         term: u64,
     ) -> Result<bool, String> {
@@ -320,6 +324,9 @@ impl Inner {
         let leads = || *member.leadership().borrow() == Leadership::Serving { term };
         let started_service = match opened {
             Ok((broker, storage)) if leads() => {
+                if !group.is_home() {
+                    self.front.adopt_at_first(group, &broker, leads).await;
+                }
                 Service::start(broker, storage, &config, &self.around).await
             }
             Ok(_) => return Ok(false),
@@ -329,6 +336,9 @@ impl Inner {
             Ok(service) => {
                 let elapsed_ms = started.elapsed().as_millis() as u64;
                 tracing::info!(term, group = number, elapsed_ms, "serving clients");
+                if !group.is_home() {
+                    self.front.follow_home(group, &service);
+                }
                 group.set_serves(Serves::Here(Arc::new(service)));
                 Ok(true)
             }

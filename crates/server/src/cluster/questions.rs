@@ -8,6 +8,7 @@ use super::whereabouts;
 use courser_cluster::transport::{About, Formation, Node};
 use courser_cluster::{GroupNumber, NodeId, Status};
 use courser_management::ClusterError;
+use courser_store::Lsn;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,6 +51,11 @@ pub(super) enum Question {
     Where { vhost: String },
     /// Do something for the move of a vhost.
     Move(Request),
+    /// Which definitions of home has this group to adopt, which has adopted this version? To be asked of who leads home.
+    /// The answer is empty if there is nothing new.
+    Definitions { group: GroupNumber, have: u64 },
+    /// Have this group, which you lead, adopt this version of the definitions of home.
+    Adopt { group: GroupNumber, version: u64 },
     /// How much do the groups do that you lead? The answer is a list of [`Load`].
     Loads,
 }
@@ -59,7 +65,7 @@ const REMOVED: &str = "removed";
 
 impl Members {
     /// Answers another node.
-    pub fn answer(&self, from: &About, question: &str) -> Result<String, String> {
+    pub async fn answer(&self, from: &About, question: &str) -> Result<String, String> {
         match serde_json::from_str(question) {
             Err(error) => Err(format!("the question can't be read: {error}")),
             Ok(Question::Removed { since }) => {
@@ -102,6 +108,14 @@ impl Members {
             }
             Ok(Question::Move(request)) => {
                 self.front.upgrade().ok_or("this node ends")?.answer_move(request)
+            }
+            Ok(Question::Definitions { group, have }) => {
+                let front = self.front.upgrade().ok_or("this node ends")?;
+                front.definitions_text(group, Lsn(have)).await
+            }
+            Ok(Question::Adopt { group, version }) => {
+                let front = self.front.upgrade().ok_or("this node ends")?;
+                front.wait_for_version(group, Lsn(version)).await.map(|()| String::new())
             }
             Ok(Question::Loads) => {
                 serde_json::to_string(&self.own_loads()).map_err(|error| error.to_string())
@@ -160,7 +174,7 @@ impl Members {
             |why: String| ClusterError::Unavailable(format!("node '{}': {why}", node.name));
         let text = serde_json::to_string(question).map_err(|error| failed(error.to_string()))?;
         if node.id == own.node {
-            return self.answer(&own, &text).map_err(failed);
+            return self.runtime.block_on(self.answer(&own, &text)).map_err(failed);
         }
         let asking = self.endpoint.ask(&node.address, &text);
         self.runtime.block_on(asking).map_err(|error| failed(error.to_string()))

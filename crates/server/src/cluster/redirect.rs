@@ -194,6 +194,7 @@ pub(super) async fn serve_replayed(
     stopping: watch::Receiver<bool>,
 ) {
     let Newcomer { peer, place, name } = client;
+    let peer = Peer { is_counted: true, ..peer };
     driver::serve(Replayed::new(stream, said), peer, place, name, shared, stopping).await;
 }
 

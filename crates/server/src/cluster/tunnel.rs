@@ -84,6 +84,6 @@ impl Note {
                 user: user.ok_or("the client presented no TLS certificate that names a user"),
             })
         });
-        Peer { address: self.peer, tls }
+        Peer::new(self.peer, tls)
     }
 }

@@ -140,7 +140,9 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
         mechanism: Mechanism,
         now: Instant,
     ) {
-        self.shared.logins.count(&decided);
+        if !self.peer.is_counted {
+            self.shared.logins.count(&decided);
+        }
         let login = match decided {
             Ok(login) => login,
             Err(reason) => {

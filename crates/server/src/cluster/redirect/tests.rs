@@ -1,5 +1,6 @@
 //! Three nodes in this process with two groups, and clients of vhosts in both.
 
+use super::super::drain::Pace;
 use super::*;
 use crate::accounts::let_guest_into;
 use crate::service::Service;
@@ -59,10 +60,14 @@ fn config_in(folder: &TempDir, name: &str, listen: SocketAddr, join: &[SocketAdd
 }
 
 impl Three {
-    /// With a vhost in each group.
     async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    /// With a vhost in each group.
+    async fn start_with(change: impl Fn(&mut Config)) -> Self {
         let three = loop {
-            if let Some(three) = Self::try_start().await {
+            if let Some(three) = Self::try_start(&change).await {
                 break three;
             }
         };
@@ -73,7 +78,7 @@ impl Three {
     }
 
     /// Nothing if an address that was free is somebody else's by now.
-    async fn try_start() -> Option<Self> {
+    async fn try_start(change: &impl Fn(&mut Config)) -> Option<Self> {
         let bound: Vec<_> =
             (0..3).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
         let addresses: Vec<_> =
@@ -82,7 +87,8 @@ impl Three {
         let (mut nodes, mut folders) = (Vec::new(), Vec::new());
         for (name, listen) in ["a", "b", "c"].iter().zip(&addresses) {
             let folder = tempfile::tempdir().expect("a folder");
-            let config = config_in(&folder, name, *listen, &addresses);
+            let mut config = config_in(&folder, name, *listen, &addresses);
+            change(&mut config);
             folders.push(folder);
             match Node::start_on(config, Inherited::default()).await {
                 Ok(node) => nodes.push(node),
@@ -128,7 +134,7 @@ impl Three {
         found.expect("a leader")
     }
 
-    /// Has a group have a vhost, and home know it.
+    /// Has a vhost be in a group.
     async fn place(&self, vhost: &str, number: GroupNumber) {
         let (_, home) = self.leader(GroupNumber::HOME).await;
         let admin = home.shared.broker.admin();
@@ -139,11 +145,16 @@ impl Three {
             Some(_) => admin.set_vhost_group(vhost, number.0).expect("a vhost"),
         }
         let_guest_into(&home.shared.broker, vhost).expect("a permission");
-        if number != GroupNumber::HOME {
-            let (_, service) = self.leader(number).await;
-            service.shared.broker.admin().change_vhost(vhost, |_| {}).expect("a vhost");
-            let_guest_into(&service.shared.broker, vhost).expect("a permission");
-        }
+        admin.durable().await.expect("a log");
+        wait_until("the other group knows", async || {
+            let (_, service) = self.leader(ONE).await;
+            let definitions = admin.definitions_of_group(ONE.0).expect("a snapshot");
+            let broker = Arc::clone(&service.shared.broker);
+            let adopting = move || broker.admin().adopt_definitions(definitions).is_ok();
+            let adopted = tokio::task::spawn_blocking(adopting).await.expect("no panic");
+            adopted && service.shared.broker.vhost(vhost).is_some() == (number == ONE)
+        })
+        .await;
     }
 
     /// Has a node lead a group.
@@ -288,8 +299,6 @@ async fn a_vhost_that_has_moved_is_found_by_nodes_that_remember_where_it_was() {
         }
     }
     three.place("at-home", ONE).await;
-    let (_, one) = three.leader(ONE).await;
-    one.shared.broker.admin().delete_vhost("away").expect("a vhost");
     three.place("away", GroupNumber::HOME).await;
     for index in 0..3 {
         for (vhost, group) in [("at-home", ONE), ("away", GroupNumber::HOME)] {
@@ -301,6 +310,59 @@ async fn a_vhost_that_has_moved_is_found_by_nodes_that_remember_where_it_was() {
             assert_eq!(there.iter().count(), 1);
             connection.close().await.expect("a good end");
         }
+    }
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_passed_on_is_counted_once_and_gives_its_places_back() {
+    let three = Three::start_with(|config| config.limits.connections_max = 3).await;
+    let (home, home_service) = three.leader(GroupNumber::HOME).await;
+    let mut count = 0;
+    for leader in [home, (home + 1) % 3] {
+        three.move_lead(ONE, leader).await;
+        let (_, service) = three.leader(ONE).await;
+        let connections = || service.shared.broker.admin().connections(None).expect("all").len();
+        for index in (0..3).chain(0..3).chain(0..3) {
+            let connection = three.open(index, "away", "guest").await.expect("a place");
+            count += 1;
+            assert_eq!(connections(), 1);
+            connection.close().await.expect("a good end");
+            wait_until("it is gone", async || connections() == 0).await;
+        }
+        assert_eq!(home_service.shared.logins.counts(), (count, 0));
+        assert!(leader == home || service.shared.logins.counts() == (0, 0));
+    }
+    drop(home_service);
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_drained_says_goodbye_to_the_clients_of_all_groups() {
+    let three = Three::start().await;
+    let (home, service) = three.leader(GroupNumber::HOME).await;
+    drop(service);
+    let drained = (home + 2) % 3;
+    three.move_lead(ONE, (home + 1) % 3).await;
+    let (mut closed, mut staying) = (Vec::new(), Vec::new());
+    for (vhost, _) in VHOSTS {
+        closed.push(three.open(drained, vhost, "guest").await.expect("a connection"));
+        staying.push(three.open(home, vhost, "guest").await.expect("a connection"));
+    }
+    three.front(drained).drain(Pace { group: 10, pause_ms: 0 });
+    for connection in closed {
+        let ended = tokio::time::timeout(PATIENCE, connection.closed()).await;
+        match ended.expect("the end of the connection") {
+            Error::ConnectionClosed(reason) => {
+                assert_eq!(reason.code, 320);
+                let text = "CONNECTION_FORCED - Node was put into maintenance mode";
+                assert_eq!(reason.text, text);
+            }
+            error => panic!("{error}"),
+        }
+    }
+    for connection in staying {
+        use_queue(&connection, "kept").await;
     }
     three.stop().await;
 }

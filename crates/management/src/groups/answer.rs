@@ -1,0 +1,174 @@
+//! Answers requests of a cluster with several groups.
+
+use super::link::Question;
+use super::scopes::{self, Scope};
+use super::{Groups, HOME, events, imports, parts, rows};
+use crate::api::vhost_limits::COMPONENT;
+use crate::call::{Call, object};
+use crate::http::answer::{Answer, interrupted, refusal};
+use crate::http::body::Outgoing;
+use crate::refusal::Refusal;
+use crate::routes::check_vhost;
+use hyper::body::Incoming;
+use hyper::header::{CONNECTION, TRANSFER_ENCODING};
+use hyper::{Method, Response, StatusCode};
+use std::sync::Arc;
+
+/// Answers a request, wherever that is done.
+pub(crate) async fn answered(call: Call, answer: Answer) -> Response<Outgoing> {
+    let Some(groups) = several(&call) else { return answer.to(call).await };
+    let scope = scopes::of(&answer.route);
+    let elsewhere = match scope {
+        Scope::Vhost => vhost_of_path(&call),
+        Scope::Parameter if !is_of_limits(&call) => vhost_of_path(&call),
+        Scope::VhostOfBody => vhost_of_body(&call).and_then(|vhost| elsewhere(&call, &vhost)),
+        // A list of one vhost.
+        Scope::Rows => {
+            let vhost = call.vhost().ok().flatten();
+            match vhost.map(|vhost| elsewhere(&call, vhost)) {
+                // Home has it, or nobody.
+                Some(None) => return answer.to(call).await,
+                Some(group) => group,
+                None => None,
+            }
+        }
+        _ => None,
+    };
+    if let Some(group) = elsewhere {
+        return match pass_on(call, &answer, group).await {
+            Ok(answered) => answered,
+            Err(refused) => refusal(&refused),
+        };
+    }
+    let is_question = matches!(call.method, Method::GET | Method::HEAD);
+    match scope {
+        Scope::Home | Scope::Vhost | Scope::VhostOfBody => answer.to(call).await,
+        Scope::Shared | Scope::Parameter => {
+            let done = answer.to(call).await;
+            if done.status().is_success() && !is_question {
+                groups.changed().await;
+            }
+            done
+        }
+        Scope::Rows | Scope::AllRows => rows::answered(call, answer).await,
+        Scope::Parts(merge) => {
+            let question = Question::of_part(&call);
+            parts::answered(call, answer, question, merge).await
+        }
+        Scope::WholeParts(merge) => {
+            let question = Question::of_part(&call).without_columns(&call);
+            parts::answered(call, answer, question, merge).await
+        }
+        Scope::Whoever => whoever(call).await.unwrap_or_else(|refused| refusal(&refused)),
+        Scope::Events => events::answered(call).await.unwrap_or_else(|refused| refusal(&refused)),
+        Scope::Import => imports::answered(call, answer, groups).await,
+    }
+}
+
+/// The groups, if there are several and home is asked.
+fn several(call: &Call) -> Option<Arc<dyn Groups>> {
+    let groups = call.api.settings.groups.as_ref().filter(|_| call.inside.is_none())?;
+    (call.caller.is_some() && !groups.others().is_empty()).then(|| Arc::clone(groups))
+}
+
+/// The group of a vhost, if it is not home.
+fn elsewhere(call: &Call, vhost: &str) -> Option<u16> {
+    call.admin().group_of(vhost).filter(|group| *group != HOME)
+}
+
+fn vhost_of_path(call: &Call) -> Option<u16> {
+    elsewhere(call, call.text("vhost").ok()?)
+}
+
+/// Whether the parameter in the path stands for the limits of a vhost.
+fn is_of_limits(call: &Call) -> bool {
+    call.bytes("component") == COMPONENT.as_bytes()
+}
+
+fn vhost_of_body(call: &Call) -> Option<String> {
+    let body = object(&call.body).ok()?;
+    body.get("vhost")?.as_str().map(str::to_owned)
+}
+
+/// All groups, home first.
+pub(super) fn all(call: &Call) -> Vec<u16> {
+    let others = call.api.settings.groups.as_ref().map(|groups| groups.others());
+    [HOME].into_iter().chain(others.into_iter().flatten()).collect()
+}
+
+/// Has a group answer in the place of home, which has a look at who asks before.
+async fn pass_on(call: Call, answer: &Answer, group: u16) -> Result<Response<Outgoing>, Refusal> {
+    let needs = answer.route.needs;
+    let checking = tokio::task::spawn_blocking(move || (check_vhost(&call, needs), call));
+    let Ok((checked, call)) = checking.await else { return Ok(interrupted()) };
+    checked?;
+    let api = Arc::clone(&call.api);
+    let answered = api.links.ask(&call, group, &Question::of(&call)).await?;
+    Ok(relayed(answered))
+}
+
+/// What a group answers, as it is.
+pub(super) fn relayed(mut answered: Response<Incoming>) -> Response<Outgoing> {
+    for name in [CONNECTION, TRANSFER_ENCODING] {
+        answered.headers_mut().remove(name);
+    }
+    answered.map(Outgoing::relayed)
+}
+
+/// Asks all groups at the same time. Their answers are in the order of groups.
+pub(super) async fn ask_all(
+    call: &Arc<Call>,
+    question: Question,
+) -> Vec<(u16, Result<Response<Incoming>, Refusal>)> {
+    let question = Arc::new(question);
+    let asking: Vec<_> = all(call)
+        .into_iter()
+        .map(|group| {
+            let (call, question) = (Arc::clone(call), Arc::clone(&question));
+            let asking = tokio::spawn(async move {
+                let api = Arc::clone(&call.api);
+                api.links.ask(&call, group, &question).await
+            });
+            (group, Aborts(asking))
+        })
+        .collect();
+    let mut answers = Vec::new();
+    for (group, mut asking) in asking {
+        let answered = (&mut asking.0).await;
+        let answered = answered.unwrap_or_else(|_| Err(Refusal::internal("nobody has asked")));
+        answers.push((group, answered));
+    }
+    answers
+}
+
+/// A task that ends when nobody waits for it any more.
+struct Aborts<T>(tokio::task::JoinHandle<T>);
+
+impl<T> Drop for Aborts<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// What the group answers that knows what is asked for.
+async fn whoever(call: Call) -> Result<Response<Outgoing>, Refusal> {
+    let call = Arc::new(call);
+    let (mut missing, mut unknown) = (None, None);
+    for (_, answered) in ask_all(&call, Question::of(&call)).await {
+        match answered {
+            Ok(answered) if answered.status() == StatusCode::NOT_FOUND => {
+                missing.get_or_insert(answered);
+            }
+            Ok(answered) => return Ok(relayed(answered)),
+            Err(refused) => {
+                unknown.get_or_insert(refused);
+            }
+        }
+    }
+    match (unknown, missing) {
+        // It may be there.
+        (Some(refused), _) => Err(refused),
+        (None, Some(missing)) => Ok(relayed(missing)),
+        (None, None) => Err(Refusal::not_found()),
+    }
+}

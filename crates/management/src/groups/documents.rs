@@ -1,0 +1,36 @@
+//! Definitions of all groups as one document.
+
+use super::parts::{Part, values};
+use crate::api::exported;
+use crate::call::{Call, Outcome};
+use crate::refusal::Refusal;
+use serde_json::Value;
+
+/// Lists of what is in vhosts, each in the order of vhosts.
+pub(super) const IN_VHOSTS: [&str; 5] =
+    ["exchanges", "queues", "bindings", "policies", "parameters"];
+
+pub(super) fn definitions(call: &Call, parts: Vec<Part>) -> Outcome {
+    exported(call, &merged(values(parts)?)?)
+}
+
+/// Users, permissions and vhosts as home has them, and what is in vhosts from where it is.
+pub(super) fn merged(documents: Vec<Value>) -> Result<Value, Refusal> {
+    let mut documents = documents.into_iter();
+    let mut all = documents.next().ok_or_else(Refusal::not_found)?;
+    for mut document in documents {
+        for list in IN_VHOSTS {
+            if let (Some(all), Some(more)) =
+                (all[list].as_array_mut(), document[list].as_array_mut())
+            {
+                all.append(more);
+            }
+        }
+    }
+    for list in IN_VHOSTS {
+        if let Some(rows) = all[list].as_array_mut() {
+            rows.sort_by(|one, other| one["vhost"].as_str().cmp(&other["vhost"].as_str()));
+        }
+    }
+    Ok(all)
+}

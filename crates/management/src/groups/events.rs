@@ -1,0 +1,103 @@
+//! What happens in all groups, as one stream.
+
+use super::answer::{ask_all, relayed};
+use super::link::Question;
+use crate::call::Call;
+use crate::http::body::Outgoing;
+use crate::refusal::Refusal;
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::header::CONTENT_LENGTH;
+use hyper::{Response, StatusCode};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+/// Bytes of events that wait for the end of the last of them.
+const BYTES_MAX: usize = 16 << 20;
+/// How long a client may take nothing.
+const SEND_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Answers with the events of all groups. When one of them is lost the stream ends, so that nobody takes what is left for all: whoever
+/// follows connects again.
+pub(super) async fn answered(call: Call) -> Result<Response<Outgoing>, Refusal> {
+    let call = Arc::new(call);
+    let mut streams = Vec::new();
+    for (group, answered) in ask_all(&call, Question::of_part(&call)).await {
+        let answered = answered?;
+        if answered.status() != StatusCode::OK {
+            return Ok(relayed(answered));
+        }
+        streams.push((group, answered));
+    }
+    let (sender, receiver) = mpsc::channel(1);
+    let ends = Arc::new(watch::Sender::new(false));
+    let mut head = None;
+    for (group, stream) in streams {
+        let (parts, body) = stream.into_parts();
+        let is_first = head.is_none();
+        head.get_or_insert(parts);
+        let following = Following { group, greets: is_first, body, sender: sender.clone() };
+        tokio::spawn(following.run(Arc::clone(&ends)));
+    }
+    let mut head = head.ok_or_else(Refusal::not_found)?;
+    head.headers.remove(CONTENT_LENGTH);
+    Ok(Response::from_parts(head, Outgoing::pieces(receiver)))
+}
+
+async fn until_one_ends(ended: &mut watch::Receiver<bool>) {
+    // The sender is there as long as whoever waits.
+    drop(ended.wait_for(|ended| *ended).await);
+}
+
+/// The events of a group.
+struct Following {
+    group: u16,
+    /// Only one says that it listens.
+    greets: bool,
+    body: Incoming,
+    sender: mpsc::Sender<io::Result<Bytes>>,
+}
+
+impl Following {
+    /// Passes them on. When one group ends, all do.
+    async fn run(mut self, ends: Arc<watch::Sender<bool>>) {
+        let (mut ended, client) = (ends.subscribe(), self.sender.clone());
+        tokio::select! {
+            passed = self.pass_on() => if let Err(error) = passed {
+                let group = self.group;
+                tracing::debug!(group, %error, "the events of all groups were cut off");
+                drop(self.sender.send_timeout(Err(error), SEND_TIMEOUT).await);
+            },
+            () = client.closed() => {}
+            () = until_one_ends(&mut ended) => {}
+        }
+        ends.send_replace(true);
+    }
+
+    /// Passes on events that are whole until there are no more.
+    async fn pass_on(&mut self) -> io::Result<()> {
+        let mut read: Vec<u8> = Vec::new();
+        while let Some(frame) = self.body.frame().await {
+            let Ok(data) = frame.map_err(io::Error::other)?.into_data() else { continue };
+            if read.len() + data.len() > BYTES_MAX {
+                return Err(io::Error::other("an event is too long"));
+            }
+            read.extend_from_slice(&data);
+            let Some(end) = read.windows(2).rposition(|two| two == b"\n\n") else { continue };
+            let mut events: Vec<u8> = read.drain(..end + 2).collect();
+            if !std::mem::replace(&mut self.greets, true) {
+                let greeting = events.windows(2).position(|two| two == b"\n\n");
+                events.drain(..greeting.map_or(0, |at| at + 2));
+            }
+            if !events.is_empty()
+                && self.sender.send_timeout(Ok(events.into()), SEND_TIMEOUT).await.is_err()
+            {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}

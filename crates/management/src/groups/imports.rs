@@ -1,0 +1,153 @@
+//! Definitions that are imported into several groups: users, permissions, vhosts and global parameters at home, and when the others know
+//! of these, what is in vhosts into the group of each.
+
+use super::answer::{all, relayed};
+use super::documents::{IN_VHOSTS, merged};
+use super::link::Question;
+use super::{Groups, HOME, parts};
+use crate::api::vhost_limits::COMPONENT;
+use crate::api::{definitions_file, tell_plan};
+use crate::call::Call;
+use crate::definitions::ImportError;
+use crate::http::answer::{Answer, interrupted, refusal};
+use crate::http::body::Outgoing;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use bytes::Bytes;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Method, Response};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Lists of what home has, and the others a copy of.
+const SHARED: [&str; 5] =
+    ["users", "vhosts", "permissions", "topic_permissions", "global_parameters"];
+
+/// Where a group takes its part of definitions.
+const PART: &str = "/api/definitions";
+
+/// Imports definitions, or says what that would change.
+pub(super) async fn answered(
+    call: Call,
+    answer: Answer,
+    groups: Arc<dyn Groups>,
+) -> Response<Outgoing> {
+    let Ok(_place) = Arc::clone(&call.api.gathers).acquire_owned().await else {
+        return interrupted();
+    };
+    let call = Arc::new(call);
+    let done = match call.is_trial() {
+        Ok(true) => tried(&call, answer).await,
+        Ok(false) => imported(&call, answer, &*groups).await,
+        Err(refused) => Err(refused),
+    };
+    done.unwrap_or_else(|refused| refusal(&refused))
+}
+
+/// Says what an import would change in what all groups have.
+async fn tried(call: &Arc<Call>, answer: Answer) -> Result<Response<Outgoing>, Refusal> {
+    // What is wrong with the file is said without asking anybody.
+    definitions_file(call)?;
+    let mut question = Question::of_part(call);
+    (question.method, question.body) = (Method::GET, Bytes::new());
+    PART.clone_into(&mut question.target);
+    let mut documents = Vec::new();
+    for said in parts::said(call, question).await? {
+        documents.push(said.read()?.known()?);
+    }
+    let call = Arc::clone(call);
+    let comparing = tokio::task::spawn_blocking(move || {
+        let planned = merged(documents).and_then(|now| tell_plan(&call, &now));
+        answer.hand_out_whole(planned)
+    });
+    Ok(comparing.await.unwrap_or_else(|_| interrupted()))
+}
+
+/// Imports what a file describes. What came before an error stays.
+async fn imported(
+    call: &Arc<Call>,
+    answer: Answer,
+    groups: &dyn Groups,
+) -> Result<Response<Outgoing>, Refusal> {
+    let mut document = read(definitions_file(call)?)?;
+    let shared = Value::Object(shared(&mut document));
+    if let Some(refused) = sent(call, HOME, &shared).await? {
+        return Ok(refused);
+    }
+    groups.changed().await;
+    let known = all(call);
+    for (group, rows) in by_group(document, call) {
+        if known.contains(&group)
+            && let Some(refused) = sent(call, group, &Value::Object(rows)).await?
+        {
+            return Ok(refused);
+        }
+    }
+    Ok(answer.hand_out_whole(Ok(Reply::done())))
+}
+
+fn read(text: &[u8]) -> Result<Map<String, Value>, Refusal> {
+    match serde_json::from_slice(text) {
+        Ok(Value::Object(document)) => Ok(document),
+        _ => Err(Refusal::bad_request(ImportError::no_json().to_string())),
+    }
+}
+
+/// Takes out of a document what home has: lists of its own, and the limits of vhosts among parameters.
+fn shared(document: &mut Map<String, Value>) -> Map<String, Value> {
+    let own = SHARED.iter().filter_map(|list| document.remove_entry(*list));
+    let mut shared: Map<String, Value> = own.collect();
+    if let Some(Value::Array(parameters)) = document.get_mut("parameters") {
+        let (limits, others) = std::mem::take(parameters)
+            .into_iter()
+            .partition(|row: &Value| row["component"].as_str() == Some(COMPONENT));
+        *parameters = others;
+        shared.insert("parameters".to_owned(), Value::Array(limits));
+    }
+    shared
+}
+
+/// What is in vhosts, by the group of each. What is in none that there is goes to home, which says so.
+fn by_group(document: Map<String, Value>, call: &Call) -> BTreeMap<u16, Map<String, Value>> {
+    let mut by_group: BTreeMap<u16, Map<String, Value>> = BTreeMap::new();
+    for (list, value) in document {
+        match value {
+            Value::Array(rows) if IN_VHOSTS.contains(&list.as_str()) => {
+                for row in rows {
+                    let vhost = row["vhost"].as_str();
+                    let group = vhost.and_then(|vhost| call.admin().group_of(vhost));
+                    push(&mut by_group, group.unwrap_or(HOME), &list, row);
+                }
+            }
+            // One that is no list is refused there as well.
+            other => drop(by_group.entry(HOME).or_default().insert(list, other)),
+        }
+    }
+    by_group
+}
+
+fn push(rows: &mut BTreeMap<u16, Map<String, Value>>, group: u16, list: &str, row: Value) {
+    let document = rows.entry(group).or_default();
+    let rows = document.entry(list).or_insert_with(|| Value::Array(Vec::new()));
+    if let Value::Array(rows) = rows {
+        rows.push(row);
+    }
+}
+
+/// Has a group import definitions. Returns what it answers if it refuses.
+async fn sent(
+    call: &Call,
+    group: u16,
+    document: &Value,
+) -> Result<Option<Response<Outgoing>>, Refusal> {
+    let mut question = Question::of_part(call);
+    PART.clone_into(&mut question.target);
+    question.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    question.body = document.to_string().into();
+    let answered = call.api.links.ask(call, group, &question).await?;
+    Ok(match answered.status().is_success() {
+        true => None,
+        false => Some(relayed(answered)),
+    })
+}

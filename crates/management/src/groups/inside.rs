@@ -1,0 +1,107 @@
+//! On whose behalf a request comes that the API of home passes on to that of a group: a header says so, which counts on no other
+//! connections than those that a node makes to another one, or to itself.
+
+use crate::Api;
+use crate::caller::Caller;
+use crate::refusal::Refusal;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use courser_auth::{Accounts, Grant, Login, PasswordHash, Tags, User};
+use hyper::HeaderMap;
+use hyper::header::{HeaderName, HeaderValue};
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// The header.
+pub(crate) const INSIDE: HeaderName = HeaderName::from_static("x-courser-inside");
+
+/// What it says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Inside {
+    /// The group that is asked.
+    pub group: u16,
+    /// A list is wanted row by row, to be merged with others.
+    pub rows: bool,
+    /// Where the client is.
+    pub from: SocketAddr,
+    user: String,
+    tags: Vec<String>,
+    standing: Standing,
+}
+
+/// How the user has come in.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Standing {
+    /// As one of the users that all groups have a copy of.
+    Kept,
+    /// As whoever the broker itself belongs to.
+    Operator,
+    /// As one whom somebody else knows; this says who, to [`crate::Settings::readmit`].
+    Granted(String),
+}
+
+impl Inside {
+    /// What is said to a group on behalf of `caller`.
+    ///
+    /// # Errors
+    /// When what it may do can't be told to others.
+    pub fn new(caller: &Caller, group: u16, rows: bool, from: SocketAddr) -> Result<Self, Refusal> {
+        let standing = match &caller.grant {
+            _ if caller.is_operator() => Standing::Operator,
+            None => Standing::Kept,
+            Some(grant) => Standing::Granted(grant.authority().passport().ok_or_else(|| {
+                Refusal::internal("what this user may do can't be told to the other groups")
+            })?),
+        };
+        let tags = caller.user.tags.iter().map(str::to_owned).collect();
+        Ok(Inside { group, rows, from, user: caller.name().to_owned(), tags, standing })
+    }
+
+    /// The value of the header.
+    pub fn to_header(&self) -> Result<HeaderValue, Refusal> {
+        let text = serde_json::to_vec(self).map_err(Refusal::internal)?;
+        HeaderValue::from_str(&URL_SAFE_NO_PAD.encode(text)).map_err(Refusal::internal)
+    }
+
+    /// What the header of a request says.
+    pub fn read(headers: &HeaderMap) -> Option<Self> {
+        let bytes = URL_SAFE_NO_PAD.decode(headers.get(&INSIDE)?.as_bytes()).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// Who asks.
+    ///
+    /// # Errors
+    /// When nobody here can say what it may do.
+    pub fn caller(&self, api: &Api) -> Result<Caller, Refusal> {
+        let accounts = &api.settings.accounts;
+        match &self.standing {
+            Standing::Operator => Ok(Caller::operator(accounts)),
+            Standing::Kept => Ok(Caller::new(self.kept(accounts), accounts)),
+            Standing::Granted(passport) => {
+                let readmit = api.settings.readmit.as_ref();
+                let authority = readmit.and_then(|readmit| readmit(passport)).ok_or_else(|| {
+                    Refusal::internal("what this user may do is not known on this node")
+                })?;
+                let user = Arc::clone(authority.user());
+                let grant = Some(Grant::new(authority));
+                Ok(Caller::of_login(Login { user, rehashed: None, grant }, accounts))
+            }
+        }
+    }
+
+    /// The user as it is here. One whom nothing is known of here yet has the tags that home says it has.
+    fn kept(&self, accounts: &Accounts) -> Arc<User> {
+        let directory = accounts.directory();
+        let has_tags =
+            |user: &&Arc<User>| user.tags.iter().eq(self.tags.iter().map(String::as_str));
+        if let Some(user) = directory.user(&self.user).filter(has_tags) {
+            return Arc::clone(user);
+        }
+        let mut user = User::new(&self.user, PasswordHash::none());
+        // They are those of a user, which are never too many.
+        user.tags = Tags::new(self.tags.iter().map(String::as_str)).unwrap_or_default();
+        Arc::new(user)
+    }
+}

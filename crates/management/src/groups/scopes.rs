@@ -1,0 +1,235 @@
+//! Which requests are answered where in a cluster with several groups.
+//!
+//! What has a vhost in its path is for the group of that vhost, unless it stands here. Everything else stands here; a test sees to it.
+
+use super::parts::Merge;
+use super::{documents, nodes, sums};
+use crate::routes::{Route, Verb};
+
+/// Who answers a request.
+#[derive(Clone, Copy)]
+pub(super) enum Scope {
+    /// Home alone.
+    Home,
+    /// Home; it changes what the other groups have a copy of.
+    Shared,
+    /// The group of the vhost in the path.
+    Vhost,
+    /// The same; where the parameter stands for the limits of the vhost, as [`Scope::Shared`].
+    Parameter,
+    /// The group of the vhost that the body names.
+    VhostOfBody,
+    /// All groups: rows of a list. Of one vhost, if the header `x-vhost` says so.
+    Rows,
+    /// The same, whatever that header says.
+    AllRows,
+    /// All groups: what they answer is put together. Those that do not know what is asked for (404) are left out, unless all do not.
+    Parts(Merge),
+    /// The same, of all that there is: which columns are wanted is for home to look at.
+    WholeParts(Merge),
+    /// Whichever group has it: connections and channels have names of their own.
+    Whoever,
+    /// All groups, for as long as somebody listens.
+    Events,
+    /// Each group what is for it.
+    Import,
+}
+
+use Scope::{
+    AllRows, Events, Home, Import, Parameter, Parts, Rows, Shared, VhostOfBody, Whoever, WholeParts,
+};
+use Verb::{Delete, Get, Post, Put};
+
+/// Patterns, and who answers.
+const SCOPES: &[(Verb, &str, Scope)] = &[
+    // Who asks, and what this is.
+    (Get, "/api/whoami", Home),
+    (Get, "/api/version", Home),
+    (Get, "/api/auth", Home),
+    (Get, "/api/openapi.json", Home),
+    (Get, "/api/audit", Home),
+    (Get, "/api/config/effective", Home),
+    (Get, "/api/extensions", Home),
+    (Get, "/api/login", Home),
+    (Post, "/api/login", Home),
+    (Delete, "/api/login", Home),
+    (Post, "/api/oauth/login", Home),
+    (Post, "/api/oauth/session", Home),
+    (Get, "/api/log", Home),
+    (Get, "/api/log/stream", Home),
+    (Get, "/api/certificates", Home),
+    (Get, "/api/feature-flags", Home),
+    (Put, "/api/feature-flags/{name}/enable", Home),
+    (Get, "/api/deprecated-features", Home),
+    (Get, "/api/deprecated-features/used", Home),
+    // What there is none of.
+    (Get, "/api/shovels", Home),
+    (Get, "/api/shovels/{vhost}", Home),
+    (Get, "/api/shovels/vhost/{vhost}/{name}", Home),
+    (Get, "/api/federation-links", Home),
+    (Get, "/api/federation-links/{vhost}", Home),
+    (Get, "/api/federation-links/state/down", Home),
+    (Get, "/api/federation-links/{vhost}/state/down", Home),
+    (Get, "/api/traces", Home),
+    (Get, "/api/traces/{vhost}", Home),
+    (Get, "/api/trace-files", Home),
+    (Get, "/api/users/{user}/queues", Home),
+    (Get, "/api/stream/connections", Home),
+    (Get, "/api/stream/publishers", Home),
+    (Get, "/api/stream/consumers", Home),
+    (Post, "/api/queues/quorum/replicas/on/{node}/grow", Home),
+    (Delete, "/api/queues/quorum/replicas/on/{node}/shrink", Home),
+    (Post, "/api/rebalance/queues", Home),
+    // The cluster and its nodes.
+    (Get, "/api/cluster", Home),
+    (Post, "/api/cluster/nodes", Home),
+    (Delete, "/api/cluster/nodes/{node}", Home),
+    (Put, "/api/cluster/drain/{node}", Home),
+    (Get, "/api/cluster/drain/{node}", Home),
+    (Delete, "/api/cluster/drain/{node}", Home),
+    (Put, "/api/cluster/leader", Home),
+    (Get, "/api/nodes", WholeParts(nodes::all)),
+    (Get, "/api/nodes/{node}", WholeParts(nodes::one)),
+    (Get, "/api/nodes/{node}/memory", Parts(nodes::memory)),
+    (Get, "/api/nodes/{node}/memory/relative", Parts(nodes::relative_memory)),
+    (Get, "/api/auth/attempts/{node}", Parts(sums::attempts)),
+    (Get, "/api/auth/attempts/{node}/source", Parts(sums::first)),
+    (Delete, "/api/auth/attempts/{node}", Parts(sums::done)),
+    (Delete, "/api/auth/attempts/{node}/source", Parts(sums::done)),
+    (Delete, "/api/reset", Parts(sums::done)),
+    (Delete, "/api/reset/{node}", Parts(sums::done)),
+    // Whether all is well.
+    (Get, "/health/live", Home),
+    (Get, "/health/ready", Home),
+    (Get, "/api/health/checks/alarms", Parts(sums::alarms)),
+    (Get, "/api/health/checks/local-alarms", Home),
+    (Get, "/api/health/checks/port-listener/{port}", Home),
+    (Get, "/api/health/checks/protocol-listener/{protocols}", Home),
+    (Get, "/api/health/checks/certificate-expiration/{within}/{unit}", Home),
+    (Get, "/api/health/checks/virtual-hosts", Parts(sums::first)),
+    (Get, "/api/health/checks/node-is-quorum-critical", Home),
+    (
+        Get,
+        "/api/health/checks/quorum-queues-without-elected-leaders/all-vhosts",
+        Parts(sums::first),
+    ),
+    (Get, "/api/health/checks/metadata-store/initialized", Home),
+    (Get, "/api/health/checks/metadata-store/initialized/with-data", Home),
+    (Get, "/api/health/checks/is-in-service", Home),
+    (Get, "/api/health/checks/ready-to-serve-clients", Home),
+    (Get, "/api/health/checks/below-node-connection-limit", Home),
+    (Get, "/api/health/checks/reached-target-cluster-size", Home),
+    (Get, "/api/healthchecks/node", Home),
+    (Get, "/api/healthchecks/node/{node}", Home),
+    (Get, "/api/attention", Parts(sums::attention)),
+    (Get, "/api/overview", Parts(sums::overview)),
+    (Get, "/api/events", Events),
+    // Users and what they may do.
+    (Get, "/api/users", Home),
+    (Get, "/api/users/without-permissions", Home),
+    (Get, "/api/users/{user}", Home),
+    (Get, "/api/users/{user}/permissions", Home),
+    (Get, "/api/users/{user}/topic-permissions", Home),
+    (Get, "/api/permissions", Home),
+    (Get, "/api/permissions/{vhost}/{user}", Home),
+    (Get, "/api/topic-permissions", Home),
+    (Get, "/api/topic-permissions/{vhost}/{user}", Home),
+    (Get, "/api/user-limits", Home),
+    (Get, "/api/user-limits/{user}", Home),
+    (Get, "/api/vhosts/{vhost}/permissions", Home),
+    (Get, "/api/vhosts/{vhost}/topic-permissions", Home),
+    (Get, "/api/auth/hash_password/{password}", Home),
+    (Post, "/api/access/check", VhostOfBody),
+    (Put, "/api/users/{user}", Shared),
+    (Put, "/api/users/{user}/tags", Shared),
+    (Delete, "/api/users/{user}", Shared),
+    (Post, "/api/users/bulk-delete", Shared),
+    (Put, "/api/permissions/{vhost}/{user}", Shared),
+    (Delete, "/api/permissions/{vhost}/{user}", Shared),
+    (Put, "/api/topic-permissions/{vhost}/{user}", Shared),
+    (Delete, "/api/topic-permissions/{vhost}/{user}", Shared),
+    (Delete, "/api/topic-permissions/{vhost}/{user}/{exchange}", Shared),
+    (Put, "/api/user-limits/{user}/{name}", Shared),
+    (Delete, "/api/user-limits/{user}/{name}", Shared),
+    // Global parameters.
+    (Get, "/api/global-parameters", Home),
+    (Get, "/api/global-parameters/{name}", Home),
+    (Put, "/api/global-parameters/{name}", Shared),
+    (Delete, "/api/global-parameters/{name}", Shared),
+    (Get, "/api/cluster-name", Home),
+    (Put, "/api/cluster-name", Shared),
+    // Vhosts.
+    (Get, "/api/vhosts", AllRows),
+    (Put, "/api/vhosts/{vhost}", Shared),
+    (Delete, "/api/vhosts/{vhost}", Shared),
+    (Post, "/api/vhosts/{vhost}/deletion/protection", Shared),
+    (Delete, "/api/vhosts/{vhost}/deletion/protection", Shared),
+    (Get, "/api/vhost-limits", Home),
+    (Get, "/api/vhost-limits/{vhost}", Home),
+    (Put, "/api/vhost-limits/{vhost}/{name}", Shared),
+    (Delete, "/api/vhost-limits/{vhost}/{name}", Shared),
+    // What is in them.
+    (Get, "/api/queues", Rows),
+    (Get, "/api/queues/detailed", Rows),
+    (Get, "/api/exchanges", Rows),
+    (Get, "/api/bindings", Rows),
+    (Get, "/api/consumers", Rows),
+    (Get, "/api/policies", Rows),
+    (Get, "/api/operator-policies", Rows),
+    (Get, "/api/parameters", Rows),
+    (Get, "/api/parameters/{component}", Rows),
+    (Get, "/api/parameters/{component}/{vhost}/{name}", Parameter),
+    (Put, "/api/parameters/{component}/{vhost}/{name}", Parameter),
+    (Delete, "/api/parameters/{component}/{vhost}/{name}", Parameter),
+    (Get, "/api/connections", Rows),
+    (Get, "/api/connections/username/{user}", AllRows),
+    (Delete, "/api/connections/username/{user}", Parts(sums::done)),
+    (Get, "/api/connections/{name}", Whoever),
+    (Get, "/api/connections/{name}/channels", Whoever),
+    (Get, "/api/connections/{name}/sessions", Whoever),
+    (Delete, "/api/connections/{name}", Whoever),
+    (Get, "/api/channels", Rows),
+    (Get, "/api/channels/{name}", Whoever),
+    (Delete, "/api/channels/{name}", Whoever),
+    // Definitions.
+    (Get, "/api/definitions", Parts(documents::definitions)),
+    (Get, "/api/all-configuration", Parts(documents::definitions)),
+    (Post, "/api/definitions", Import),
+];
+
+/// Who answers the requests of a route.
+pub(super) fn of(route: &Route) -> Scope {
+    named(route.method, route.pattern).unwrap_or(Scope::Vhost)
+}
+
+fn named(method: Verb, pattern: &str) -> Option<Scope> {
+    let found = SCOPES.iter().find(|(verb, known, _)| (*verb, *known) == (method, pattern));
+    found.map(|(_, _, scope)| *scope)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::TABLE;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_route_has_a_scope() {
+        for route in TABLE.iter().copied().flatten() {
+            let has_vhost = route.pattern.contains("{vhost}");
+            let scope = named(route.method, route.pattern);
+            assert!(scope.is_some() || has_vhost, "{route:?} stands in no group");
+        }
+    }
+
+    #[test]
+    fn every_scope_is_that_of_one_route() {
+        let routes = TABLE.iter().copied().flatten();
+        let routes: HashSet<(Verb, &str)> = routes.map(|one| (one.method, one.pattern)).collect();
+        let mut seen = HashSet::new();
+        for (verb, pattern, _) in SCOPES {
+            assert!(routes.contains(&(*verb, *pattern)), "{verb:?} {pattern} is no route");
+            assert!(seen.insert((*verb, *pattern)), "{verb:?} {pattern} stands here twice");
+        }
+    }
+}

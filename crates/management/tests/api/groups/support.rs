@@ -1,0 +1,364 @@
+//! Three brokers behind the API of the first, which is home, and a single broker that is told the same.
+
+use crate::support::{Answer, exchange_over};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use courser_auth::{Login, LoginRefused, PasswordHash, Permission, Tags, User};
+use courser_broker::admin::{Admin, ConnectionDetails};
+use courser_broker::{Broker, Identity, Limits, Session};
+use courser_codec::ShortString;
+use courser_management::{
+    Api, Groups, HOME, Later, LoginCounts, NodeFacts, RelayStream, Settings, Web,
+};
+use courser_store::{Lsn, MemoryGauge, MemoryStore};
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+use std::io::{self, Read};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::io::{AsyncWriteExt, DuplexStream};
+use tokio::sync::watch;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+pub const GROUPS: u16 = 3;
+
+/// The brokers of a cluster, as the node of home knows them.
+pub struct Known {
+    brokers: Vec<Arc<Broker>>,
+    /// The APIs of the groups besides home.
+    apis: OnceLock<Vec<Arc<Api>>>,
+    /// The group that has no leader.
+    pub down: AtomicU16,
+    pub connections: AtomicUsize,
+    version: AtomicU64,
+    stop: Mutex<watch::Sender<bool>>,
+}
+
+impl Groups for Known {
+    fn others(&self) -> Vec<u16> {
+        (1..GROUPS).collect()
+    }
+
+    fn connect(&self, group: u16) -> Later<io::Result<RelayStream>> {
+        if self.down.load(Ordering::Relaxed) == group {
+            return Box::pin(async { Err(io::ErrorKind::NotConnected.into()) });
+        }
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        let stopping = self.stop.lock().subscribe();
+        let apis = self.apis.get().expect("the groups are there");
+        let (ours, theirs) = tokio::io::duplex(16 << 10);
+        let api = Arc::clone(&apis[usize::from(group) - 1]);
+        tokio::spawn(api.serve_inside(theirs, stopping));
+        Box::pin(async { Ok(Box::new(ours) as RelayStream) })
+    }
+
+    fn changed(&self) -> Later<()> {
+        self.copy();
+        Box::pin(async {})
+    }
+}
+
+impl Known {
+    /// Gives the groups what they have a copy of.
+    fn copy(&self) {
+        let home = self.brokers[usize::from(HOME)].admin();
+        for group in 1..GROUPS {
+            let mut definitions = home.definitions_of_group(group).expect("definitions");
+            // A store in memory has no log that grows.
+            definitions.version = Lsn(self.version.fetch_add(1, Ordering::Relaxed) + 1);
+            let admin = self.brokers[usize::from(group)].admin();
+            admin.adopt_definitions(definitions).expect("they are taken");
+        }
+    }
+}
+
+/// A cluster, and a broker that has all of it.
+pub struct World {
+    pub home: Arc<Api>,
+    pub known: Arc<Known>,
+    pub single: Arc<Api>,
+    single_broker: Arc<Broker>,
+    pub now_ms: Arc<AtomicU64>,
+    pub folder: tempfile::TempDir,
+    stop: watch::Sender<bool>,
+}
+
+fn broker(group: u16) -> Arc<Broker> {
+    let gauge = Arc::new(MemoryGauge::default());
+    let store = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
+    Broker::of_group(group, store, gauge, Limits::default(), 7)
+}
+
+fn guest() -> User {
+    let hash = PasswordHash::quick(b"guest").expect("a hash");
+    let mut user = User::new("guest", hash);
+    user.tags = Tags::parse("administrator").expect("tags");
+    user
+}
+
+fn add_guest(admin: &Admin, guest: User) {
+    admin.put_user(guest).expect("a user");
+    admin.set_permission("guest", "/", Permission::all()).expect("a permission");
+}
+
+fn api(
+    broker: &Arc<Broker>,
+    now_ms: &Arc<AtomicU64>,
+    groups: Option<Arc<dyn Groups>>,
+    audit_log: Option<PathBuf>,
+) -> Arc<Api> {
+    let accounts = Arc::clone(broker.accounts());
+    let known = Arc::clone(&accounts);
+    let now_ms = Arc::clone(now_ms);
+    let settings = Settings {
+        accounts,
+        log_in: Arc::new(move |name, password, _| {
+            let name = String::from_utf8(name).expect("a name");
+            let user = known.directory().user(&name).cloned();
+            let user = user.filter(|_| name.as_bytes() == &password[..]);
+            let login = user.map(|user| Login { user, rehashed: None, grant: None });
+            Box::pin(async move { login.ok_or(LoginRefused::InvalidCredentials(name)) })
+        }),
+        now_ms: Arc::new(move || now_ms.load(Ordering::Relaxed)),
+        node: NodeFacts {
+            name: "courser@one".into(),
+            cluster_name: "test".into(),
+            version: "1".into(),
+            memory_limit_bytes: 1 << 30,
+            connections_max: 1000,
+            ..NodeFacts::default()
+        },
+        web: Web::default(),
+        websocket: None,
+        log: Arc::default(),
+        amqp_logins: Arc::new(|| LoginCounts { succeeded: 2, failed: 1 }),
+        forget_amqp_logins: Arc::new(|| {}),
+        certificates: Arc::new(Vec::new),
+        cluster: None,
+        groups,
+        readmit: None,
+        audit_log,
+    };
+    Api::new(broker.admin(), settings)
+}
+
+impl World {
+    /// With the vhosts `a` to `f`, two of them in each group, and `/` at home.
+    pub async fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let now_ms = Arc::new(AtomicU64::new(1_000_000));
+        let brokers: Vec<Arc<Broker>> = (0..GROUPS).map(broker).collect();
+        let single_broker = broker(HOME);
+        let guest = guest();
+        for home in [&brokers[0], &single_broker] {
+            add_guest(&home.admin(), guest.clone());
+        }
+        let known = Arc::new(Known {
+            brokers,
+            apis: OnceLock::new(),
+            down: AtomicU16::new(HOME),
+            connections: AtomicUsize::new(0),
+            version: AtomicU64::new(0),
+            stop: Mutex::new(watch::Sender::new(false)),
+        });
+        let others = known.brokers.iter().skip(1);
+        let others = others.map(|broker| api(broker, &now_ms, None, None)).collect();
+        assert!(known.apis.set(others).is_ok());
+        known.copy();
+        let groups: Arc<dyn Groups> = Arc::clone(&known) as _;
+        let audit = Some(folder.path().join("audit.log"));
+        let home = api(&known.brokers[0], &now_ms, Some(groups), audit);
+        let single = api(&single_broker, &now_ms, None, None);
+        let stop = watch::Sender::new(false);
+        let world = World { home, known, single, single_broker, now_ms, folder, stop };
+        for (nth, name) in ["a", "b", "c", "d", "e", "f"].into_iter().enumerate() {
+            let path = format!("/api/vhosts/{name}");
+            let placed = format!(r#"{{"group":{}}}"#, (nth + 1) % usize::from(GROUPS));
+            assert_eq!(world.home("PUT", &path, &placed).await.status, 201, "{path}");
+            assert_eq!(world.single("PUT", &path, "{}").await.status, 201, "{path}");
+        }
+        world
+    }
+
+    /// The APIs of all groups, home first.
+    pub fn apis(&self) -> Vec<Arc<Api>> {
+        let others = self.known.apis.get().expect("the groups are there");
+        std::iter::once(&self.home).chain(others).cloned().collect()
+    }
+
+    /// The group of a vhost.
+    pub fn group_of(&self, vhost: &str) -> Option<u16> {
+        self.admin_of(HOME).group_of(vhost)
+    }
+
+    /// Has a group lose its leader, or all have theirs again.
+    pub fn lose(&self, group: u16) {
+        self.known.down.store(group, Ordering::Relaxed);
+        self.known.stop.lock().send_replace(true);
+        *self.known.stop.lock() = watch::Sender::new(false);
+    }
+
+    pub fn admin_of(&self, group: u16) -> Admin {
+        self.known.brokers[usize::from(group)].admin()
+    }
+
+    /// A client in a vhost, at the cluster and at the single broker.
+    pub fn connect(&self, user: &str, vhost: &str, port: u16) -> [Session; 2] {
+        let group = self.group_of(vhost).expect("it is there");
+        let brokers = [&self.known.brokers[usize::from(group)], &self.single_broker];
+        brokers.map(|broker| {
+            let admission = broker.admit(user, vhost).expect("it may enter");
+            let name = ShortString::try_from(user).expect("short");
+            let identity = Identity { user: name, cancel_notify: true, impersonator: false };
+            let details = ConnectionDetails {
+                name: format!("127.0.0.1:{port} -> 127.0.0.1:5672"),
+                ..Default::default()
+            };
+            let mut session = broker.open_connection(admission, identity, 131_072, details);
+            session.open_channel(1);
+            session
+        })
+    }
+
+    pub async fn home(&self, method: &str, path: &str, body: &str) -> Answer {
+        self.call(&self.home, method, path, "guest", &[], body).await
+    }
+
+    pub async fn single(&self, method: &str, path: &str, body: &str) -> Answer {
+        self.call(&self.single, method, path, "guest", &[], body).await
+    }
+
+    /// The same request to both, which answer the same.
+    pub async fn both(&self, method: &str, path: &str, body: &str) -> Answer {
+        self.both_as(method, path, "guest", &[], body).await
+    }
+
+    pub async fn both_as(
+        &self,
+        method: &str,
+        path: &str,
+        user: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Answer {
+        let home = self.call(&self.home, method, path, user, headers, body).await;
+        let single = self.call(&self.single, method, path, user, headers, body).await;
+        let text = |answer: &Answer| String::from_utf8_lossy(&answer.body).into_owned();
+        let what = format!("{method} {path} as {user}");
+        assert_eq!(home.status, single.status, "{what}: {} / {}", text(&home), text(&single));
+        match (serde_json::from_slice(&unpacked(&home)), serde_json::from_slice(&unpacked(&single)))
+        {
+            (Ok(found), Ok(expected)) => {
+                let other = difference("", &same(found), &same(expected));
+                assert_eq!(other, None, "{what}: found, and expected");
+            }
+            _ => assert_eq!(text(&home), text(&single), "{what}"),
+        }
+        for name in ["content-type", "allow", "vary", "cache-control", "content-encoding"] {
+            assert_eq!(home.headers.get(name), single.headers.get(name), "{name} of {what}");
+        }
+        home
+    }
+
+    /// Listens to what home says.
+    pub async fn follow(&self, path: &str) -> DuplexStream {
+        let (mut ours, theirs) = tokio::io::duplex(64 << 10);
+        let peer = SocketAddr::from(([127, 0, 0, 1], 1));
+        let serving = Arc::clone(&self.home).serve(theirs, peer, peer, None, self.stop.subscribe());
+        tokio::spawn(serving);
+        let login = STANDARD.encode("guest:guest");
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nhost: broker\r\naccept: text/event-stream\r\nauthorization: Basic {login}\r\n\r\n"
+        );
+        ours.write_all(request.as_bytes()).await.expect("it is taken");
+        ours
+    }
+
+    pub async fn call(
+        &self,
+        api: &Arc<Api>,
+        method: &str,
+        path: &str,
+        user: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Answer {
+        let (ours, theirs) = tokio::io::duplex(64 << 10);
+        let peer = SocketAddr::from(([127, 0, 0, 1], 1));
+        let serving = Arc::clone(api).serve(theirs, peer, peer, None, self.stop.subscribe());
+        tokio::spawn(serving);
+        let login = STANDARD.encode(format!("{user}:{user}"));
+        let mut request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: broker\r\nconnection: close\r\n\
+             authorization: Basic {login}\r\ncontent-length: {}\r\n",
+            body.len()
+        );
+        for (name, value) in headers {
+            request += &format!("{name}: {value}\r\n");
+        }
+        request += &format!("\r\n{body}");
+        let is_head = method == "HEAD";
+        let asking = exchange_over(ours, request.into_bytes(), is_head);
+        tokio::time::timeout(PATIENCE, asking).await.expect("an answer")
+    }
+}
+
+fn unpacked(answer: &Answer) -> Vec<u8> {
+    if answer.headers.get("content-encoding").map(String::as_str) != Some("gzip") {
+        return answer.body.clone();
+    }
+    let mut text = Vec::new();
+    flate2::read::GzDecoder::new(&answer.body[..]).read_to_end(&mut text).expect("it is packed");
+    text
+}
+
+/// Where two values are first not the same, and how.
+fn difference(at: &str, found: &Value, expected: &Value) -> Option<String> {
+    match (found, expected) {
+        (Value::Object(found), Value::Object(expected)) => {
+            let names: BTreeSet<&String> = found.keys().chain(expected.keys()).collect();
+            names.into_iter().find_map(|name| {
+                let of = |members: &Map<String, Value>| members.get(name).cloned();
+                match (of(found), of(expected)) {
+                    (Some(found), Some(expected)) => {
+                        difference(&format!("{at}.{name}"), &found, &expected)
+                    }
+                    (found, expected) => Some(format!("{at}.{name}: {found:?}, {expected:?}")),
+                }
+            })
+        }
+        (Value::Array(found), Value::Array(expected)) if found.len() == expected.len() => {
+            let mut both = found.iter().zip(expected).enumerate();
+            both.find_map(|(nth, (found, expected))| {
+                difference(&format!("{at}[{nth}]"), found, expected)
+            })
+        }
+        (found, expected) if found == expected => None,
+        (found, expected) => Some(format!("{at}: {found}, {expected}")),
+    }
+}
+
+/// Without what can't be the same: which group, and when.
+fn same(mut value: Value) -> Value {
+    match &mut value {
+        Value::Object(members) => {
+            for name in ["group", "connected_at", "since_ms"] {
+                members.remove(name);
+            }
+            for inner in members.values_mut() {
+                *inner = same(inner.take());
+            }
+        }
+        Value::Array(list) => {
+            for inner in list.iter_mut() {
+                *inner = same(inner.take());
+            }
+        }
+        _ => {}
+    }
+    value
+}

@@ -1,0 +1,265 @@
+//! What the other groups have of home's definitions: users, permissions, global parameters, and what is said of their vhosts.
+//!
+//! The node that leads a group asks the one that leads home every second whether anything has changed, and before it
+//! serves; what it hears is on a majority of disks at home. After a change by an operator, home has all groups ask at once, and
+//! the operator's answer waits for them.
+
+use super::front::{Front, Serves};
+use super::group::Group;
+use super::questions::Question;
+use crate::service::Service;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use courser_broker::Broker;
+use courser_broker::admin::GroupDefinitions;
+use courser_cluster::GroupNumber;
+use courser_store::Lsn;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+/// How often a group asks home.
+const PULL_INTERVAL: Duration = Duration::from_secs(1);
+/// How long a group waits for home before it serves with what it has.
+const FIRST_PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait before home is asked again, when somebody waits for it.
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
+/// How long what a group gets may take to be on a majority of disks.
+const DURABLE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long somebody waits for groups to have what home has.
+const HELD_TIMEOUT: Duration = Duration::from_secs(2);
+
+impl Front {
+    /// What a group that has adopted version `have` has to adopt now, if this node leads home; nothing if it has all of it.
+    pub(super) async fn definitions(
+        &self,
+        group: GroupNumber,
+        have: Lsn,
+    ) -> Result<Option<GroupDefinitions>, String> {
+        let Serves::Here(service) = self.serves() else {
+            return Err("this node does not lead the cluster".into());
+        };
+        let admin = service.shared.broker.admin();
+        drop(service);
+        if admin.definitions_version() == have {
+            return Ok(None);
+        }
+        let home = admin.clone();
+        let taking = tokio::task::spawn_blocking(move || home.definitions_of_group(group.0)).await;
+        let taken =
+            taking.map_err(|error| error.to_string())?.map_err(|fault| fault.to_string())?;
+        // The next leader of home may not have what is not on a majority of disks.
+        match tokio::time::timeout(DURABLE_TIMEOUT, admin.durable()).await {
+            Ok(Ok(())) => Ok(Some(taken)),
+            Ok(Err(fault)) => Err(fault.to_string()),
+            Err(_) => Err("the definitions of home are on no majority of disks yet".into()),
+        }
+    }
+
+    /// The same as a text; an empty one if there is nothing.
+    pub(super) async fn definitions_text(
+        &self,
+        group: GroupNumber,
+        have: Lsn,
+    ) -> Result<String, String> {
+        let definitions = self.definitions(group, have).await?;
+        Ok(definitions.map_or_else(String::new, |some| BASE64.encode(some.encode())))
+    }
+
+    /// Has the broker of a group, which this node leads, adopt what home has now, unless it has `version` already.
+    ///
+    /// # Errors
+    /// Why it could not.
+    pub(super) async fn adopt(
+        &self,
+        group: &Group,
+        broker: &Arc<Broker>,
+        version: Option<Lsn>,
+    ) -> Result<(), String> {
+        // Whoever waits here mostly finds that it is done.
+        let _alone = group.adopting.lock().await;
+        let admin = broker.admin();
+        let has = |version: Lsn| admin.adopted_version() >= version;
+        if version.is_some_and(has) {
+            return Ok(());
+        }
+        if let Some(definitions) = self.ask_for_definitions(group, admin.adopted_version()).await? {
+            let to = admin.clone();
+            let adopting = tokio::task::spawn_blocking(move || to.adopt_definitions(definitions));
+            let adopted = adopting.await.map_err(|error| error.to_string())?;
+            if adopted.map_err(|fault| fault.explanation)? {
+                let version = admin.adopted_version().0;
+                tracing::debug!(group = group.number.0, version, "definitions of home adopted");
+            }
+        }
+        match version.is_none_or(has) {
+            true => Ok(()),
+            false => Err("home does not have them on a majority of disks yet".into()),
+        }
+    }
+
+    async fn ask_for_definitions(
+        &self,
+        group: &Group,
+        have: Lsn,
+    ) -> Result<Option<GroupDefinitions>, String> {
+        let leader = match self.serves() {
+            Serves::Here(_) => return self.definitions(group.number, have).await,
+            Serves::There(leader) => leader,
+            Serves::Nobody => return Err("no node leads the cluster".into()),
+        };
+        let question = Question::Definitions { group: group.number, have: have.0 };
+        let text = self.ask(leader, &question).await.map_err(|error| error.to_string())?;
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let bytes = BASE64.decode(text).map_err(|error| error.to_string())?;
+        let malformed = || "the definitions that home has sent can't be read".to_owned();
+        GroupDefinitions::decode(&bytes).map(Some).ok_or_else(malformed)
+    }
+
+    /// Has the broker of a group adopt what home has before it serves. If home can't be asked for some seconds, it serves with
+    /// what it has; `goes_on` says whether it is still to serve at all.
+    pub(super) async fn adopt_at_first(
+        &self,
+        group: &Group,
+        broker: &Arc<Broker>,
+        goes_on: impl Fn() -> bool,
+    ) {
+        let until = Instant::now() + FIRST_PATIENCE;
+        let mut reason = "it takes too long".to_owned();
+        while goes_on() && Instant::now() < until {
+            match tokio::time::timeout_at(until, self.adopt(group, broker, None)).await {
+                Ok(Ok(())) => return,
+                Ok(Err(why)) => reason = why,
+                Err(_) => break,
+            }
+            tokio::time::sleep(RETRY_INTERVAL).await;
+        }
+        let (group, version) = (group.number.0, broker.admin().adopted_version().0);
+        tracing::warn!(group, reason, version, "the group serves with earlier definitions of home");
+    }
+
+    /// Has the broker of a group follow home as long as it serves.
+    pub(super) fn follow_home(self: &Arc<Self>, group: &Arc<Group>, service: &Service) {
+        let (front, group) = (Arc::clone(self), Arc::clone(group));
+        let broker = Arc::downgrade(&service.shared.broker);
+        let mut stopping = service.stopping();
+        tokio::spawn(async move {
+            let mut fails = false;
+            loop {
+                let next = async {
+                    tokio::time::sleep(PULL_INTERVAL).await;
+                    let broker = broker.upgrade()?;
+                    Some(front.adopt(&group, &broker, None).await)
+                };
+                let adopted = tokio::select! {
+                    adopted = next => adopted,
+                    _ = stopping.changed() => return,
+                };
+                match adopted {
+                    None => return,
+                    Some(Ok(())) => fails = false,
+                    Some(Err(reason)) if !fails => {
+                        fails = true;
+                        let group = group.number.0;
+                        tracing::warn!(
+                            group,
+                            reason,
+                            "the group can't get the definitions of home"
+                        );
+                    }
+                    Some(Err(_)) => {}
+                }
+            }
+        });
+    }
+
+    /// Waits, for 2 s at most, until a group that this node leads has a version of home's definitions.
+    ///
+    /// # Errors
+    /// Why it does not have it, or that another node leads the group.
+    pub(super) async fn wait_for_version(
+        &self,
+        number: GroupNumber,
+        version: Lsn,
+    ) -> Result<(), String> {
+        let group = self.groups.get(number).ok_or_else(|| format!("there is no group {number}"))?;
+        let until = Instant::now() + HELD_TIMEOUT;
+        loop {
+            let Serves::Here(service) = group.serves() else {
+                return Err(format!("this node does not lead group {number}"));
+            };
+            let broker = Arc::clone(&service.shared.broker);
+            drop(service);
+            let adopting = self.adopt(&group, &broker, Some(version));
+            let why = match tokio::time::timeout_at(until, adopting).await {
+                Ok(Ok(())) => return Ok(()),
+                Ok(Err(why)) => why,
+                Err(_) => return Err("home takes too long".into()),
+            };
+            drop(broker);
+            if Instant::now() + RETRY_INTERVAL >= until {
+                return Err(why);
+            }
+            tokio::time::sleep(RETRY_INTERVAL).await;
+        }
+    }
+
+    /// Waits, for 2 s at most, until all groups that are served have what has been changed at home so far, if this node leads
+    /// home. A group that nobody leads gets it before it serves again.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the API waits for it once it answers for several groups")
+    )]
+    pub(crate) async fn spread_definitions(self: &Arc<Self>) {
+        let Serves::Here(service) = self.serves() else { return };
+        let version = service.shared.broker.admin().definitions_version();
+        drop(service);
+        if !self.groups.are_several() || self.held_by_all.load(Ordering::Acquire) >= version.0 {
+            return;
+        }
+        let mut waiting = JoinSet::new();
+        for group in self.groups.all().into_iter().filter(|group| !group.is_home()) {
+            let front = Arc::clone(self);
+            waiting.spawn(async move {
+                let until = Instant::now() + HELD_TIMEOUT;
+                let having = tokio::time::timeout_at(until, front.have_adopt(&group, version));
+                let has = having.await.unwrap_or(false);
+                if !has {
+                    let (group, version) = (group.number.0, version.0);
+                    tracing::debug!(group, version, "a group does not have home's definitions yet");
+                }
+                has
+            });
+        }
+        if waiting.join_all().await.into_iter().all(|has| has) {
+            self.held_by_all.fetch_max(version.0, Ordering::AcqRel);
+        }
+    }
+
+    /// Has whoever leads a group adopt a version of home's definitions. Returns whether it has; it has not if nobody leads.
+    async fn have_adopt(&self, group: &Group, version: Lsn) -> bool {
+        loop {
+            let adopted = match group.serves() {
+                Serves::Nobody => return false,
+                Serves::Here(_) => self.wait_for_version(group.number, version).await,
+                Serves::There(leader) => {
+                    let question = Question::Adopt { group: group.number, version: version.0 };
+                    let asked = self.ask(leader, &question).await;
+                    asked.map(drop).map_err(|error| error.to_string())
+                }
+            };
+            if adopted.is_ok() {
+                return true;
+            }
+            // Somebody else may lead it now.
+            tokio::time::sleep(RETRY_INTERVAL).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
