@@ -35,7 +35,7 @@ mod sessions;
 mod settings;
 mod slow;
 
-pub use cluster::{Cluster, ClusterError, ClusterNode, ClusterRole, Drained};
+pub use cluster::{Cluster, ClusterError, ClusterNode, ClusterRole, Drained, VhostMove};
 pub use definitions::{IMPORTED_HASH, ImportError, Imported, import};
 pub use groups::{Groups, HOME, Later};
 pub use http::relay::{OwnAnswer, Relay, RelayIo, RelayStream};

@@ -6,6 +6,7 @@
 use super::drain::Clients;
 use super::group::Group;
 use super::groups::Groups;
+use super::moving::Moves;
 use super::redirect::Newcomer;
 use super::roster::Roster;
 use super::tunnel::{Note, SERVED, What, serve_note_http};
@@ -70,6 +71,8 @@ pub(crate) struct Front {
     pub(super) groups: Arc<Groups>,
     /// Which group vhosts are in.
     pub(super) whereabouts: Whereabouts,
+    /// Vhosts that go from one group to another.
+    pub(super) moves: Moves,
     /// The version of home's definitions that all groups are known to have.
     pub(super) held_by_all: AtomicU64,
     /// Answers requests over HTTP that this node does not serve itself.
@@ -87,7 +90,8 @@ impl Front {
         let throttles = Arc::<Throttles>::default();
         let (relay, metrics) = (OnceLock::new(), OnceLock::new());
         let (clients, whereabouts) = (Clients::default(), Whereabouts::default());
-        Arc::new(Front {
+        Arc::new_cyclic(|me| Front {
+            moves: Moves::of(me),
             places,
             throttles,
             endpoint,

@@ -15,6 +15,7 @@
 //! - [`tunnel`]: clients that come by way of another node.
 //! - [`incoming`]: what comes from other nodes.
 //! - [`copies`]: whole copies of the log, for a node that can't follow.
+//! - [`moving`], [`carrying`]: how a vhost goes to another group.
 //! - [`members`]: what an operator sees of the cluster and does to it.
 //! - [`questions`]: what nodes ask each other.
 //! - [`succession`]: who leads next.
@@ -25,6 +26,7 @@
 mod adopting;
 mod answers;
 mod apis;
+mod carrying;
 mod copies;
 mod definitions;
 mod drain;
@@ -36,6 +38,7 @@ mod groups;
 mod handshake;
 mod incoming;
 mod members;
+mod moving;
 mod node;
 mod part;
 mod questions;

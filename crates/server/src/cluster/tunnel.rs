@@ -1,5 +1,6 @@
 //! Clients that have come to another node: what goes with their connections, and how they are served.
 
+use super::carrying::give;
 use super::front::{Front, Serves};
 use super::redirect::{Newcomer, serve_replayed};
 use crate::driver;
@@ -50,6 +51,8 @@ pub(super) enum What {
     Operator,
     /// The HTTP API, for that of home, which says with each request who asks.
     Inside,
+    /// A vhost, which goes to the group of the node that asks for it.
+    Vhost,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -83,6 +86,13 @@ impl Note {
         Note { group, ..Note::http(What::Inside, here, here, None) }
     }
 
+    /// For a vhost that a node takes in.
+    pub fn vhost(vhost: &str, group: GroupNumber, node: &str) -> Self {
+        let peer = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        let (vhost, name) = (Some(vhost.to_owned()), node.to_owned());
+        Note { what: What::Vhost, group, vhost, peer, local: None, name, tls: None }
+    }
+
     /// The client, as the broker knows it.
     pub fn peer(&self) -> Peer {
         let tls = self.tls.as_ref().map(|tls| {
@@ -110,6 +120,11 @@ impl Front {
         }
         if stream.write_all(&[SERVED]).await.is_err() || stream.flush().await.is_err() {
             return;
+        }
+        if let (What::Vhost, Some(vhost)) = (note.what, &note.vhost) {
+            let (admin, stopping) = (service.shared.broker.admin(), service.stopping());
+            drop(service);
+            return give(admin, vhost.clone(), stream, stopping).await;
         }
         if note.what != What::Amqp {
             return serve_note_http(service, stream, note).await;
