@@ -23,6 +23,8 @@ use std::time::{Duration, Instant};
 
 /// How long the node that takes a vhost in looks for the one that has it.
 const GIVER_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a group may take to remove what is left of a vhost that was in it before.
+const REMOVED_TIMEOUT: Duration = Duration::from_secs(60);
 /// How often it is asked how far it is.
 const ASK_INTERVAL: Duration = Duration::from_millis(200);
 /// Answers in a row that it may owe.
@@ -169,7 +171,7 @@ impl Front {
     }
 
     async fn run_move(
-        &self,
+        self: &Arc<Self>,
         home: &Admin,
         vhost: &str,
         from: GroupNumber,
@@ -200,6 +202,7 @@ impl Front {
             Ok(Err(fault)) => return Err(fault.explanation),
             Err(_) => return Err("home has no majority of disks that says where it is".into()),
         }
+        self.spread_definitions().await;
         if from == GroupNumber::HOME {
             let (admin, name) = (home.clone(), vhost.to_owned());
             blocking(move || admin.clear_moved_vhost(&name)).await?;
@@ -252,7 +255,7 @@ impl Front {
                 note(&self.moves.taking, &vhost, Progress::Running);
                 let front = self.moves.front.upgrade().ok_or("this node ends")?;
                 tokio::spawn(async move {
-                    let taken = front.take_vhost(admin, &vhost, from).await;
+                    let taken = front.take_vhost(admin, &vhost, (from, to)).await;
                     let progress = taken.map_or_else(Progress::Failed, Progress::Done);
                     note(&front.moves.taking, &vhost, progress);
                 });
@@ -303,9 +306,14 @@ impl Front {
         &self,
         admin: Admin,
         vhost: &str,
-        from: GroupNumber,
+        (from, to): (GroupNumber, GroupNumber),
     ) -> Result<u64, String> {
         let group = self.groups.get(from).ok_or_else(|| format!("there is no group {from}"))?;
+        // It may have been here, and be about to be removed.
+        let until = Instant::now() + REMOVED_TIMEOUT;
+        while to != GroupNumber::HOME && admin.vhost(vhost).is_some() && Instant::now() < until {
+            tokio::time::sleep(ASK_INTERVAL).await;
+        }
         let note = Note::vhost(vhost, from, &self.endpoint.about().name);
         match self.way(&group, &note, GIVER_PATIENCE).await {
             None => Err(format!("no node leads group {from} now")),
