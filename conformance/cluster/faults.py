@@ -199,6 +199,26 @@ def restart_one_by_one(cluster, _seconds):
         cluster.wait_for_voter(node)
 
 
+def move_vhosts(cluster, seconds):
+    """Each vhost but that of home goes to another group while clients work in it."""
+    if cluster.groups == 1:
+        time.sleep(seconds)
+        return
+    for vhost in cluster.vhosts()[1:]:
+        group = random.choice([number for number in range(cluster.groups) if number != cluster.group_of(vhost)])
+        cluster.move(vhost, group)
+
+
+def kill_leader_in_move(cluster, seconds):
+    """A node that has to do with a move is lost in the middle of it. The vhost is in one of the two groups then, whole."""
+    if cluster.groups > 1:
+        vhost = random.choice(cluster.vhosts()[1:])
+        group = random.choice([number for number in range(cluster.groups) if number != cluster.group_of(vhost)])
+        cluster.begin_move(vhost, group)
+        time.sleep(random.random() / 2)
+    kill_leader(cluster, seconds)
+
+
 ALL = [
     kill_leader,
     kill_follower,
@@ -215,3 +235,5 @@ ALL = [
     restart_one_by_one,
     exchange_member,
 ]
+# Where there are several groups.
+OF_GROUPS = [move_vhosts, kill_leader_in_move]

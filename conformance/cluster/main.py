@@ -65,7 +65,8 @@ def play(options, folder):
             )
         for client in [*publishers, *consumers]:
             client.start()
-        chosen = [getattr(faults, options.fault)] if options.fault else faults.ALL
+        everything = faults.ALL if options.groups == 1 else [*faults.OF_GROUPS, *faults.ALL]
+        chosen = [getattr(faults, options.fault)] if options.fault else everything
         for number in range(options.rounds):
             fault = chosen[number % len(chosen)]
             time.sleep(1)
@@ -120,15 +121,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binary", required=True, help="the broker")
     parser.add_argument("--go", help="the program of ../go/clusterload, to work beside pika")
-    parser.add_argument("--rounds", type=int, default=len(faults.ALL), help="faults, one after the other")
+    parser.add_argument("--rounds", type=int, help="faults, one after the other [default: each once]")
     parser.add_argument("--seconds", type=float, default=3, help="how long each lasts")
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--groups", type=int, default=1, help="groups of the cluster, with a vhost in each")
     parser.add_argument("--publishers", type=int, default=2, help="in each vhost")
-    parser.add_argument("--fault", choices=[one.__name__ for one in faults.ALL], help="only this one")
+    parser.add_argument("--fault", choices=[one.__name__ for one in faults.ALL + faults.OF_GROUPS], help="only this one")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     parser.add_argument("--keep", help="a folder for the nodes' folders and logs, which is kept")
     options = parser.parse_args()
+    if options.rounds is None:
+        options.rounds = len(faults.ALL) + (len(faults.OF_GROUPS) if options.groups > 1 else 0)
     random.seed(options.seed)
     groups = f"--groups {options.groups} " if options.groups > 1 else ""
     print(f"== cluster: {options.rounds} faults, {groups}--seed {options.seed}", flush=True)

@@ -334,6 +334,27 @@ class Cluster:
             everything = {"configure": ".*", "write": ".*", "read": ".*"}
             self.order("PUT", f"/api/permissions/{path}/guest", everything)
 
+    def group_of(self, vhost):
+        path = f"/api/vhosts/{urllib.parse.quote(vhost, safe='')}"
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until:
+            status, text = request(self.leader().data / "ctl.sock", "GET", path)
+            if status == 200:
+                return json.loads(text).get("group", 0)
+            time.sleep(0.2)
+        raise AssertionError(f"nobody says where vhost {vhost} is: {status} {text}")
+
+    def begin_move(self, vhost, group):
+        self.order("PUT", f"/api/cluster/moves/{urllib.parse.quote(vhost, safe='')}", {"group": group})
+
+    def move(self, vhost, group):
+        """Moves a vhost, and waits until it is there."""
+        self.begin_move(vhost, group)
+        until = time.monotonic() + PATIENCE_S
+        while self.group_of(vhost) != group:
+            assert time.monotonic() < until, f"vhost {vhost} is not in group {group} after {PATIENCE_S} s"
+            time.sleep(0.1)
+
     def silent(self, publishers, before):
         """The vhosts in which nothing was confirmed since then."""
         heard = {one.vhost for one, old in zip(publishers, before) if len(one.confirmed) > old}

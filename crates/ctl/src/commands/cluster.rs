@@ -27,10 +27,9 @@ pub(super) const COMMANDS: &[Spec] = &[Spec {
             "what",
             "For add, the node's address as host:port; for move, the vhost; otherwise the node's name. drain alone takes the node that it asks",
         ),
-        option("of", "transfer-leader: the number of the group whose lead goes [default: 0]"),
         option(
             "group",
-            "drain: connections to close at a time, 1 to 250 [default: 100]; move: the number of the group to move to",
+            "move: the number of the group to move the vhost to; transfer-leader: the group whose lead goes [default: 0]; drain: connections to close at a time, 1 to 250 [default: 100]",
         ),
         option("pause-ms", "drain: milliseconds between two groups, 0 to 60000 [default: 1000]"),
     ],
@@ -39,7 +38,7 @@ pub(super) const COMMANDS: &[Spec] = &[Spec {
         "cluster add 10.0.0.4:5680",
         "cluster remove c",
         "cluster transfer-leader b",
-        "cluster transfer-leader c --of 3",
+        "cluster transfer-leader c --group 3",
         "cluster move orders --group 2",
         "cluster drain a",
         "cluster drain a --group 20 --pause-ms 500",
@@ -133,9 +132,10 @@ fn remove(session: &mut Session, node: &str) -> Result<Output, Failure> {
 
 fn transfer(session: &mut Session, input: &Input, to: Option<&str>) -> Result<Output, Failure> {
     let mut sent = to.map_or_else(|| json!({}), |node| json!({ "node": node }));
-    if let Some(given) = input.find("of") {
+    if let Some(given) = input.find("group") {
         let group = given.parse::<u16>();
-        let wrong = |_| Failure::usage(format_args!("--of needs a group's number, not '{given}'"));
+        let wrong =
+            |_| Failure::usage(format_args!("--group needs a group's number, not '{given}'"));
         sent["group"] = group.map_err(wrong)?.into();
     }
     let answer = session.client.call(Method::PUT, "/api/cluster/leader", body(&sent))?;
