@@ -74,6 +74,16 @@ impl Scopes {
         Ok(Scopes { scopes: read, tags })
     }
 
+    /// They as a list, with no prefix and no claims, from which [`Scopes::new`] makes the same.
+    pub fn to_list(&self) -> Vec<String> {
+        let tags = self.tags.iter().map(|tag| format!("tag:{tag}"));
+        let rights = self.scopes.iter().map(|scope| {
+            let Scope { right, vhost, name, routing_key } = scope;
+            format!("{right}:{}/{}/{}", vhost.to_text(), name.to_text(), routing_key.to_text())
+        });
+        rights.chain(tags).collect()
+    }
+
     /// The tags that they give.
     pub fn tags(&self) -> &Tags {
         &self.tags
@@ -121,9 +131,31 @@ impl Scope {
     }
 }
 
+impl Piece {
+    fn to_text(&self) -> String {
+        let Piece::Bytes(bytes) = self else { return "{vhost}".to_owned() };
+        let mut text = String::with_capacity(bytes.len());
+        for byte in bytes {
+            // What would have a meaning, and what is no text.
+            match byte {
+                byte if byte.is_ascii_graphic() && !b"%*{}/:".contains(byte) => {
+                    text.push(char::from(*byte));
+                }
+                byte => text.push_str(&format!("%{byte:02X}")),
+            }
+        }
+        text
+    }
+}
+
 impl Wildcard {
     fn parse(text: &str, claims: &BTreeMap<String, String>) -> Option<Self> {
         text.split('*').map(|part| pieces(part, claims)).collect::<Option<_>>().map(Wildcard)
+    }
+
+    fn to_text(&self) -> String {
+        let part = |pieces: &Vec<Piece>| pieces.iter().map(Piece::to_text).collect::<String>();
+        self.0.iter().map(part).collect::<Vec<String>>().join("*")
     }
 
     /// Takes each part at its first place behind the one before, and the last at the end: no other choice would fit where

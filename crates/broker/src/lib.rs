@@ -37,6 +37,7 @@ mod shard;
 mod stream;
 mod timers;
 mod trace;
+mod transfer;
 mod vhost;
 mod wakes;
 

@@ -44,6 +44,9 @@ pub(crate) trait Timed: Send + Sync {
         store: &dyn Store,
         wakes: &mut Wakes,
     );
+
+    /// Whether it has to wait with what is due until [`Timers::let_go`].
+    fn is_still(&self) -> bool;
 }
 
 /// When something will be called, if it will. Belongs behind the lock of what is to be called.
@@ -82,6 +85,7 @@ pub(crate) struct Fired {
     pub deadline_ms: u64,
     /// The instance of the shard that it belongs to.
     pub shard: u64,
+    owner: u64,
     pub kind: TimerKind,
     pub target: Weak<dyn Timed>,
 }
@@ -93,6 +97,8 @@ struct All {
     /// Shards that have been open.
     shards: AtomicU64,
     armed: Mutex<BTreeMap<Key, Weak<dyn Timed>>>,
+    /// Those that were due while what they are for stood still.
+    held: Mutex<Vec<Fired>>,
     /// Called when something has become due earlier than everything else.
     on_earlier: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
@@ -112,6 +118,7 @@ impl Timers {
     /// Makes no timer of this shard fire any more.
     pub fn forget_shard(&self) {
         self.all.armed.lock().retain(|(_, shard, ..), _| *shard != self.shard);
+        self.all.held.lock().retain(|timer| timer.shard != self.shard);
     }
 
     /// The time, as it was last told.
@@ -172,8 +179,40 @@ impl Timers {
     pub fn pop_due(&self, now_ms: u64) -> Option<Fired> {
         let mut armed = self.all.armed.lock();
         let first = armed.first_entry().filter(|first| first.key().0 <= now_ms)?;
-        let ((deadline_ms, shard, _, kind), target) = first.remove_entry();
-        Some(Fired { deadline_ms, shard, kind, target })
+        let ((deadline_ms, shard, owner, kind), target) = first.remove_entry();
+        Some(Fired { deadline_ms, shard, owner, kind, target })
+    }
+
+    /// Puts a timer that was due aside if `target`, which is what it is for, stands still.
+    pub fn hold_if_still(&self, timer: Fired, target: &Arc<dyn Timed>) -> Option<Fired> {
+        // Locked while it is asked, so that whoever lets it go finds the timer here.
+        let mut held = self.all.held.lock();
+        if !target.is_still() {
+            return Some(timer);
+        }
+        held.push(timer);
+        None
+    }
+
+    /// Lets those go on that were put aside, and whose targets do not stand still any more.
+    pub fn let_go(&self) {
+        let mut go_on = Vec::new();
+        self.all.held.lock().retain(|timer| {
+            let Some(target) = timer.target.upgrade() else { return false };
+            let is_still = target.is_still();
+            if !is_still {
+                let key = (timer.deadline_ms, timer.shard, timer.owner, timer.kind);
+                go_on.push((key, Weak::clone(&timer.target)));
+            }
+            is_still
+        });
+        if go_on.is_empty() {
+            return;
+        }
+        self.all.armed.lock().extend(go_on);
+        if let Some(call) = self.all.on_earlier.get() {
+            call();
+        }
     }
 
     /// When the next timer, of any shard, is due.

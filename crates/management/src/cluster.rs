@@ -11,6 +11,17 @@ pub struct Drained {
     pub clients: Option<usize>,
 }
 
+/// How far a vhost is that goes to another group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VhostMove {
+    /// It is on its way.
+    Running,
+    /// It is there, with so many messages.
+    Done(u64),
+    /// It is where it was, and why.
+    Failed(String),
+}
+
 /// The cluster, as whoever runs the node knows it. Nothing here is asked on a thread that must not be blocked.
 pub trait Cluster: Send + Sync {
     /// Its members, who leads, and how far they are.
@@ -51,6 +62,18 @@ pub trait Cluster: Send + Sync {
     /// # Errors
     /// Why it can't.
     fn transfer_leader(&self, group: u16, to: Option<&str>) -> Result<String, ClusterError>;
+
+    /// Begins to move a vhost to another group: its clients are told to go, and find it there.
+    ///
+    /// # Errors
+    /// Why it can't be moved.
+    fn move_vhost(&self, vhost: &str, group: u16) -> Result<(), ClusterError>;
+
+    /// How far that is.
+    ///
+    /// # Errors
+    /// When this node has not begun to move it.
+    fn moved(&self, vhost: &str) -> Result<VhostMove, ClusterError>;
 
     /// Has a node take no new clients, and close the connections of those that it has, `group` at a time with pauses between.
     /// Returns how many there are, if another node leads already. What has begun is not begun anew.

@@ -13,9 +13,9 @@ mod cluster;
 mod cookies;
 mod definitions;
 mod fetches;
-mod groups;
 #[doc(hidden)]
 pub mod fuzzing;
+mod groups;
 mod http;
 mod json;
 mod list;
@@ -35,7 +35,7 @@ mod sessions;
 mod settings;
 mod slow;
 
-pub use cluster::{Cluster, ClusterError, ClusterNode, ClusterRole, Drained};
+pub use cluster::{Cluster, ClusterError, ClusterNode, ClusterRole, Drained, VhostMove};
 pub use definitions::{IMPORTED_HASH, ImportError, Imported, import};
 pub use groups::{Groups, HOME, Later};
 pub use http::relay::{OwnAnswer, Relay, RelayIo, RelayStream};
@@ -43,8 +43,8 @@ pub use log_lines::{LogLevel, LogLine, LogLines};
 pub use metrics::{EndpointFigures, Exporter, LoginCounts, ServerFigures};
 pub use oauth::{Asking, Endpoints, Issued, OAuthClient, ProviderError, TokenGrant, TokenProvider};
 pub use settings::{
-    Certificate, CertificateUse, ClientTls, ListenerFacts, LogIn, LoggingIn, NodeFacts,
-    Readmit, ServeWebSocket, Settings, Upgraded, Web, WebSocketEnds,
+    Certificate, CertificateUse, ClientTls, ListenerFacts, LogIn, LoggingIn, NodeFacts, Readmit,
+    ServeWebSocket, Settings, Upgraded, Web, WebSocketEnds,
 };
 
 use audit::Audit;

@@ -122,6 +122,7 @@ impl From<PolicyError> for Refusal {
             PolicyError::NotServed(fault) => fault.into(),
             PolicyError::NoVhost(_) => Refusal::missing("vhost_not_found"),
             PolicyError::Store(error) => Refusal::internal(error),
+            PolicyError::NotNow(fault) => fault.into(),
             error => Refusal::bad_request(format!("Validation failed\n\n{error}\n")),
         }
     }

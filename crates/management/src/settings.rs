@@ -2,9 +2,9 @@
 
 use crate::Cluster;
 use crate::LoginCounts;
+use crate::groups::Groups;
 use crate::log_lines::LogLines;
 use crate::oauth::OAuthClient;
-use crate::groups::Groups;
 use courser_auth::{Accounts, Authority, Login, LoginRefused};
 use hyper_util::rt::TokioIo;
 use std::fmt;

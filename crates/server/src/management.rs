@@ -1,12 +1,17 @@
 //! The HTTP API of this broker.
 
 use crate::VERSION;
+use crate::cluster::Apis;
 use crate::config::{ClientCertificates, Config};
 use crate::driver::Shared;
 use crate::log_lines;
+use crate::login::Elsewhere;
 use crate::service::Around;
 use crate::websocket;
-use courser_management::{Api, ListenerFacts, LogIn, LoginCounts, NodeFacts, Settings, Web};
+use courser_management::{
+    Api, HOME, ListenerFacts, LogIn, LoginCounts, NodeFacts, Readmit, Settings, Web,
+};
+use courser_oauth::TokenAuthority;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -66,8 +71,8 @@ pub(crate) fn api(
         now_ms: Arc::new(move || clock.now_ms()),
         node,
         cluster: around.cluster.clone(),
-        groups: None,
-        readmit: None,
+        groups: Apis::of(&around.front).filter(|_| shared.broker.group() == HOME),
+        readmit: Some(readmit(&around.elsewhere)),
         audit_log: config.management.audit_log_in(&config.data_dir),
         web: Web {
             page: config.management.page,
@@ -79,6 +84,17 @@ pub(crate) fn api(
         },
     };
     Api::new(shared.broker.admin(), settings)
+}
+
+/// Knows users again whom the node of home has let in, by what that says of them.
+fn readmit(elsewhere: &Elsewhere) -> Readmit {
+    let (program, takes_tokens) = (elsewhere.program.clone(), elsewhere.tokens.is_some());
+    Arc::new(move |passport| {
+        if takes_tokens && let Some(known) = TokenAuthority::readmitted(passport) {
+            return Some(Arc::new(known));
+        }
+        program.as_ref()?.readmitted(passport)
+    })
 }
 
 /// Has whoever asks over HTTP log in as AMQP clients do.

@@ -34,6 +34,34 @@ fn a_third_part_is_for_routing_keys_and_without_it_all_are_good() {
 }
 
 #[test]
+fn a_list_of_them_says_the_same() {
+    let claims = BTreeMap::from([("team".to_owned(), "a/b*%{c}".to_owned())]);
+    let list = [
+        "rabbitmq.read:prod-*/q-*/key.*.end",
+        "rabbitmq.write:%2F/exact%2A%ff",
+        "rabbitmq.configure:{vhost}-x/of-{team}-*",
+        "rabbitmq.read:*/{vhost}",
+        "rabbitmq.tag:monitoring",
+    ];
+    let given = Scopes::new(list, "rabbitmq.", &claims).expect("scopes");
+    let list = given.to_list();
+    let again = Scopes::new(list.iter().map(String::as_str), "", &BTreeMap::new());
+    let again = again.expect("scopes");
+    assert_eq!(again.to_list(), list);
+    assert!(again.permit("/", Right::Write, b"exact*\xff") && again.tags().has(Tag::Monitoring));
+    for (vhost, right, name) in [
+        ("prod-1", Right::Read, &b"q-1"[..]),
+        ("x-x", Right::Configure, b"of-a/b*%{c}-1"),
+        ("x-x", Right::Configure, b"of-a/b"),
+        ("own", Right::Read, b"own"),
+        ("own", Right::Read, b"other"),
+    ] {
+        assert_eq!(again.permit(vhost, right, name), given.permit(vhost, right, name), "{vhost}");
+    }
+    assert!(again.permit("x-x", Right::Configure, b"of-a/b*%{c}-1"));
+}
+
+#[test]
 fn tags_are_given_by_scopes_too() {
     let given = scopes(&["rabbitmq.tag:administrator", "rabbitmq.tag:x", "other.tag:monitoring"]);
     assert_eq!(given.tags().iter().collect::<Vec<_>>(), ["administrator", "x"]);

@@ -83,9 +83,7 @@ impl Admin {
         groups: u16,
         change: impl FnOnce(&mut VhostSettings),
     ) -> Result<bool, Fault> {
-        if name.is_empty() || name.len() > VHOST_NAME_BYTES_MAX {
-            return Err(Fault::precondition_failed("the name of a vhost has 1 to 255 bytes"));
-        }
+        check_vhost_name(name)?;
         let known = self.broker.vhost(name);
         if known.as_ref().is_some_and(|vhost| vhost.is_deleted()) {
             return Err(vhost_deleted(name));
@@ -139,6 +137,8 @@ impl Admin {
         if !vhost.label.begin_deletion() {
             return Err(vhost_deleted(name));
         }
+        // It may just be moved here.
+        self.broker.forget_arrival(name)?;
         for outbox in self.broker.monitor.registry.snapshot().starting_at(0) {
             if Arc::ptr_eq(&outbox.connection.vhost, &vhost.label) {
                 outbox.fail_connection(vhost_deleted(name));
@@ -148,17 +148,18 @@ impl Admin {
         let emptied = vhost.empty(&mut wakes);
         wakes.wake_all();
         emptied?;
-        self.forget_parameters(name)?;
+        self.broker.forget_parameters(name)?;
         // Before the vhost: who makes one of this name gives permissions of its own.
         let forgotten = self.broker.change_accounts(|all| Ok(all.forget_vhost(name)));
         forgotten.map_err(Fault::internal_error)?;
-        self.forget_vhost(vhost)?;
+        self.broker.forget_for_broker(&definition::held_key(name)).map_err(store_fault)?;
+        self.take_away(vhost)?;
         self.broker.check_alarms();
         Ok(())
     }
 
     /// Has the log of the broker's definitions forget a vhost, and where it was, and everybody else too.
-    fn forget_vhost(&self, vhost: &Arc<Vhost>) -> Result<(), Fault> {
+    fn take_away(&self, vhost: &Arc<Vhost>) -> Result<(), Fault> {
         let (vhost_key, placement_key) =
             (definition::vhost_key(&vhost.name), definition::placement_key(&vhost.name));
         let home = self.broker.home();
@@ -184,6 +185,7 @@ impl Admin {
         settings: &ExchangeSettings,
     ) -> Result<(), Fault> {
         let vhost = self.known_vhost(vhost)?;
+        let _change = vhost.begin_change()?;
         let entries = settings.arguments.to_entries();
         let declare = exchange::Declare {
             exchange: new_name(name)?,
@@ -205,6 +207,7 @@ impl Admin {
     /// As `exchange.delete`; and 404 when it is not there.
     pub fn delete_exchange(&self, vhost: &str, name: &[u8], if_unused: bool) -> Result<(), Fault> {
         let (vhost, exchange) = self.known_exchange(vhost, name)?;
+        let _change = vhost.begin_change()?;
         let shard = Arc::clone(vhost.shard());
         let _gate = shard.gate.read();
         vhost.delete_exchange(&exchange.name, if_unused).map(drop)
@@ -216,6 +219,7 @@ impl Admin {
     /// As `queue.declare`.
     pub fn declare_queue(&self, vhost: &str, name: &str, queue: NewQueue) -> Result<(), Fault> {
         let vhost = self.known_vhost(vhost)?;
+        let _change = vhost.begin_change()?;
         if name.is_empty() {
             return Err(Fault::precondition_failed("a queue needs a name"));
         }
@@ -245,6 +249,7 @@ impl Admin {
         if_empty: bool,
     ) -> Result<usize, Fault> {
         let vhost = self.known_vhost(vhost)?;
+        let _change = vhost.begin_change()?;
         let queue = vhost.queue_for(name, NO_CONNECTION)?;
         let (mut wakes, mut messages) = (Wakes::default(), 0);
         let deleted = {
@@ -263,6 +268,7 @@ impl Admin {
     /// As `queue.purge`.
     pub fn purge_queue(&self, vhost: &str, name: &[u8]) -> Result<usize, Fault> {
         let vhost = self.known_vhost(vhost)?;
+        let _change = vhost.begin_change()?;
         let queue = vhost.queue_for(name, NO_CONNECTION)?;
         super::messages::refuse_streams("queue.purge", &vhost, &queue)?;
         let purged = {
@@ -281,6 +287,7 @@ impl Admin {
     /// As `queue.bind` and `exchange.bind`.
     pub fn bind(&self, vhost: &str, binding: NewBinding) -> Result<(), Fault> {
         let vhost = self.known_vhost(vhost)?;
+        let _change = vhost.begin_change()?;
         refuse_line_breaks(binding.source.as_bytes())?;
         refuse_line_breaks(binding.destination.as_bytes())?;
         let mut wakes = Wakes::default();
@@ -301,6 +308,7 @@ impl Admin {
     /// As `queue.unbind` and `exchange.unbind`.
     pub fn unbind(&self, vhost: &str, binding: NewBinding) -> Result<(), Fault> {
         let vhost = self.known_vhost(vhost)?;
+        let _change = vhost.begin_change()?;
         let _gate = vhost.shard().gate.read();
         vhost.unbind(request(&binding), NO_CONNECTION).map(drop)
     }
@@ -338,7 +346,7 @@ impl Admin {
         Ok(cleared)
     }
 
-    fn tell(&self, kind: EventKind, vhost: &str, name: impl std::fmt::Display) {
+    pub(super) fn tell(&self, kind: EventKind, vhost: &str, name: impl std::fmt::Display) {
         self.broker.monitor.events.tell(|| Event::new(self.broker.now_ms(), kind, vhost, name));
     }
 }
@@ -346,7 +354,7 @@ impl Admin {
 impl Vhost {
     /// Removes everything from a vhost that has been marked as deleted, so that nothing is made in it
     /// any more. A crash before the vhost itself goes leaves the rest to be deleted once more.
-    fn empty(&self, wakes: &mut Wakes) -> Result<(), Fault> {
+    pub(crate) fn empty(&self, wakes: &mut Wakes) -> Result<(), Fault> {
         let shard = Arc::clone(self.shard());
         for queue in self.ordered_queues().starting_at(0) {
             // A section for each, so that checkpoints and others get their turns.
@@ -361,6 +369,13 @@ impl Vhost {
         }
         let _gate = shard.gate.read();
         self.forget_policies()
+    }
+}
+
+pub(super) fn check_vhost_name(name: &str) -> Result<(), Fault> {
+    match name.len() {
+        1..=VHOST_NAME_BYTES_MAX => Ok(()),
+        _ => Err(Fault::precondition_failed("the name of a vhost has 1 to 255 bytes")),
     }
 }
 

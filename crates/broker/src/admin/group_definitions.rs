@@ -161,6 +161,13 @@ impl Admin {
         there: Option<Arc<Vhost>>,
         settings: VhostSettings,
     ) -> Result<Arc<Vhost>, Fault> {
+        if there.is_none() && self.arrivals().iter().any(|one| one.name == name) {
+            if settings.has_moved {
+                return self.broker.accept_arrival(name, Some(settings));
+            }
+            // What was on its way here was another vhost of this name.
+            self.forget_arrival(name)?;
+        }
         let Some(vhost) = there else {
             let _write = self.broker.shards_write.lock();
             return self.broker.make_vhost(name, settings);

@@ -17,6 +17,7 @@ impl Admin {
     pub fn cancel_consumer(&self, connection: &str, channel: u16, tag: &[u8]) -> Result<(), Fault> {
         let outbox = self.known_connection(connection)?;
         let vhost = self.known_vhost(&outbox.connection.vhost.name)?;
+        let _change = vhost.begin_change()?;
         let found = {
             let mut state = outbox.lock();
             let channel_out = state.channel(channel);
@@ -82,6 +83,7 @@ impl Admin {
 
     fn set_paused(&self, vhost: &str, name: &[u8], on: bool) -> Result<bool, Fault> {
         let (vhost, queue) = self.known_queue(vhost, name)?;
+        let _change = vhost.begin_change()?;
         let (mut wakes, mut fed) = (Wakes::default(), Ok(()));
         let changed = {
             let shard = vhost.shard();

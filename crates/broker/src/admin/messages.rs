@@ -93,6 +93,7 @@ impl Admin {
         body_bytes_max: usize,
     ) -> Result<Vec<MessageView>, Fault> {
         let (vhost, queue) = self.own_queue(vhost, queue)?;
+        let _change = vhost.begin_change()?;
         refuse_streams("basic.get", &vhost, &queue)?;
         let mut shown = Shown { messages: Vec::new(), bytes: 0, body_bytes_max };
         let taken =
@@ -133,6 +134,7 @@ impl Admin {
         count: Option<usize>,
     ) -> Result<usize, Fault> {
         let (vhost, source) = self.own_queue(vhost, from)?;
+        let _change = vhost.begin_change()?;
         refuse_streams("move", &vhost, &source)?;
         let target = vhost.queue_for(to, 0)?;
         if Arc::ptr_eq(&source, &target) {
@@ -181,6 +183,7 @@ impl Admin {
     /// When the queue is not there, is another connection's own, is a stream, or the store fails.
     pub fn purge_some(&self, vhost: &str, name: &[u8], count: usize) -> Result<usize, Fault> {
         let (vhost, queue) = self.own_queue(vhost, name)?;
+        let _change = vhost.begin_change()?;
         refuse_streams("queue.purge", &vhost, &queue)?;
         // What comes in the meantime is not meant.
         let most = count.min(queue.status().ready);

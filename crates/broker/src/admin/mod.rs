@@ -25,6 +25,7 @@ mod queues;
 mod relocate;
 mod route_trace;
 mod streams;
+mod transfer;
 mod unacked;
 mod vhosts;
 
@@ -45,6 +46,7 @@ pub use queues::{QueueGlance, QueueView, StreamView};
 pub use relocate::{MoveTarget, MoveTo, Relocated, Selection};
 pub use route_trace::{RouteStep, RouteTrace, RoutedBinding, RoutedQueue};
 pub use streams::{StreamFollower, StreamPage};
+pub use transfer::{Arrival, Export, Import, LeftBehind};
 pub use unacked::UnackedView;
 pub use vhosts::{MessageTotals, VhostView};
 

@@ -165,14 +165,14 @@ impl<V: View<Item: Named>> Listing<V> {
         &self,
         request: &PageRequest<'_>,
         is_reversed: bool,
-        mut key: impl FnMut(&V::Group, &V::Item) -> Option<K>,
+        key: impl FnMut(&V::Group, &V::Item) -> Option<K>,
     ) -> Page<V> {
         let first = match request.start {
             Start::Rank(rank) => rank,
             Start::After { .. } => 0,
         };
         let end = first.saturating_add(request.limit.min(PAGE_MAX));
-        let (filtered, keys) = self.ranks_by_key(request.filter, end, is_reversed, &mut key);
+        let (filtered, keys) = self.ranks_by_key(request.filter, end, is_reversed, key);
         let items = keys.iter().skip(first).filter_map(|(_, rank)| self.nth(*rank)).collect();
         let next = (end < filtered).then_some(Start::Rank(end));
         Page { items, total: self.len, filtered, next }
@@ -184,7 +184,7 @@ impl<V: View<Item: Named>> Listing<V> {
         filter: Option<&dyn Fn(&str) -> bool>,
         most: usize,
         is_reversed: bool,
-        key: &mut dyn FnMut(&V::Group, &V::Item) -> Option<K>,
+        mut key: impl FnMut(&V::Group, &V::Item) -> Option<K>,
     ) -> (usize, Vec<(K, usize)>) {
         let mut keys: Vec<(K, usize)> = Vec::with_capacity(self.len);
         for (rank, (group, item)) in self.starting_at(0).enumerate() {

@@ -4,6 +4,7 @@
 //! are JSON texts, kept as they are: what they say concerns whoever reads them.
 
 use super::{Admin, Event, EventKind};
+use crate::broker::Broker;
 use crate::fault::{Fault, store_fault};
 use crate::persistence::definition;
 use std::fmt;
@@ -90,7 +91,7 @@ impl Admin {
     /// it can't be kept.
     pub fn set_parameter(&self, parameter: &Parameter) -> Result<bool, Fault> {
         let Parameter { vhost, component, name, value } = parameter;
-        self.known_vhost(vhost)?;
+        let _change = self.known_vhost(vhost)?.begin_change()?;
         check_name("component", component)?;
         check_name("parameter", name)?;
         let key = definition::parameter_key(vhost, component, name);
@@ -104,7 +105,7 @@ impl Admin {
     /// # Errors
     /// When there is no such vhost, or that can't be kept.
     pub fn clear_parameter(&self, vhost: &str, component: &str, name: &str) -> Result<bool, Fault> {
-        self.known_vhost(vhost)?;
+        let _change = self.known_vhost(vhost)?.begin_change()?;
         let key = definition::parameter_key(vhost, component, name);
         let cleared = self.broker.forget_for_broker(&key).map_err(store_fault)?;
         if cleared {
@@ -156,16 +157,6 @@ impl Admin {
         Ok(cleared)
     }
 
-    /// Removes the parameters of a vhost that goes.
-    pub(super) fn forget_parameters(&self, vhost: &str) -> Result<(), Fault> {
-        let prefix = definition::parameter_prefix(vhost);
-        for (rest, _) in self.broker.kept.beginning_with(&prefix) {
-            let key = [prefix.as_slice(), rest.as_slice()].concat();
-            self.broker.forget_for_broker(&key).map_err(store_fault)?;
-        }
-        Ok(())
-    }
-
     fn kept_value(&self, key: &[u8]) -> Option<String> {
         String::from_utf8(self.broker.kept.get(key)?).ok()
     }
@@ -193,6 +184,18 @@ impl Admin {
         let event =
             || Event::new(self.broker.now_ms(), kind, vhost, name).with("component", component);
         self.broker.monitor.events.tell(event);
+    }
+}
+
+impl Broker {
+    /// Removes the parameters of a vhost that goes.
+    pub(crate) fn forget_parameters(&self, vhost: &str) -> Result<(), Fault> {
+        let prefix = definition::parameter_prefix(vhost);
+        for (rest, _) in self.kept.beginning_with(&prefix) {
+            let key = [prefix.as_slice(), rest.as_slice()].concat();
+            self.forget_for_broker(&key).map_err(store_fault)?;
+        }
+        Ok(())
     }
 }
 

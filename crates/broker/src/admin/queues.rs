@@ -155,7 +155,7 @@ impl Listing<QueueView> {
         is_reversed: bool,
         mut key: impl FnMut(&QueueGlance<'_>) -> Option<K>,
     ) -> (usize, Vec<(K, usize)>) {
-        let key = &mut |vhost: &Arc<Vhost>, queue: &Queue| key(&QueueGlance { vhost, queue });
+        let key = |vhost: &Arc<Vhost>, queue: &Queue| key(&QueueGlance { vhost, queue });
         self.ranks_by_key(filter, most, is_reversed, key)
     }
 }

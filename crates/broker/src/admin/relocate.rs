@@ -112,6 +112,7 @@ impl Admin {
         is_trial: bool,
     ) -> Result<Relocated, Fault> {
         let (vhost, source) = self.own_queue(vhost, from)?;
+        let _change = vhost.begin_change()?;
         refuse_streams("move", &vhost, &source)?;
         match to {
             MoveTo::Queue(name) if Arc::ptr_eq(&source, &vhost.queue_for(name.as_bytes(), 0)?) => {

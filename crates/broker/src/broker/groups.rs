@@ -77,6 +77,7 @@ impl Broker {
         self.change_settings(vhost, |settings, end| {
             settings.group = group;
             settings.stay = stay_in(group, end);
+            settings.has_moved = group != 0;
             Ok(())
         })?;
         self.configure_vhost(vhost).map_err(Fault::precondition_failed)

@@ -17,6 +17,7 @@ use crate::persistence::scope::Kept;
 use crate::queue::ConnectionId;
 use crate::shard::Shard;
 use crate::timers::Timers;
+use crate::transfer::Arrivals;
 use crate::vhost::{Configured, Vhost};
 use crate::wakes::Wakes;
 use arc_swap::ArcSwap;
@@ -52,6 +53,8 @@ pub struct Broker {
     /// What clients make it hold besides waiting messages.
     pub(crate) memory: Arc<Memory>,
     vhosts: RwLock<FxHashMap<String, Arc<Vhost>>>,
+    /// Vhosts that are being moved here, which nobody finds yet.
+    pub(crate) arrivals: Arrivals,
     next_connection: AtomicU64,
     names: Mutex<fastrand::Rng>,
     memory_alarm: AtomicBool,
@@ -137,6 +140,7 @@ impl Broker {
             gauge,
             memory: Arc::clone(&memory),
             vhosts: RwLock::default(),
+            arrivals: Arrivals::default(),
             next_connection: AtomicU64::new(1),
             names: Mutex::new(fastrand::Rng::with_seed(seed)),
             memory_alarm: AtomicBool::new(false),
@@ -180,6 +184,11 @@ impl Broker {
         Arc::clone(vhost)
     }
 
+    /// Has everybody find a vhost that was made where nobody did.
+    pub(crate) fn show_vhost(&self, vhost: &Arc<Vhost>) {
+        self.vhosts.write().insert(vhost.name.clone(), Arc::clone(vhost));
+    }
+
     /// Has nobody find a vhost any more.
     pub(crate) fn hide_vhost(&self, vhost: &Arc<Vhost>) {
         let mut vhosts = self.vhosts.write();
@@ -220,6 +229,7 @@ impl Broker {
             let Some(target) = fired.target.upgrade() else { continue };
             let Some(shard) = self.shard_instance(fired.shard) else { continue };
             let _gate = shard.gate.read();
+            let Some(fired) = self.timers.hold_if_still(fired, &target) else { continue };
             target.fire(fired.kind, fired.deadline_ms, now_ms, &*shard.store, &mut wakes);
             if shard.post_dead_letters(&mut wakes) {
                 // They have to be written, which is enough for one call.
@@ -345,33 +355,6 @@ impl Broker {
         {
             call(&reason);
         }
-    }
-
-    /// The shard that is always there, with what is defined for the whole broker.
-    pub(crate) fn home(&self) -> Arc<Shard> {
-        // There is no way to take it away.
-        Arc::clone(&self.shards.load()[0])
-    }
-
-    /// Where everything is kept: one for each shard.
-    pub(crate) fn stores(&self) -> Vec<Arc<dyn Store>> {
-        self.shards.load().iter().map(|shard| Arc::clone(&shard.store)).collect()
-    }
-
-    /// The shard of this number.
-    pub(crate) fn shard(&self, id: ShardId) -> Option<Arc<Shard>> {
-        self.shards.load().iter().find(|shard| shard.id == id).cloned()
-    }
-
-    fn shard_instance(&self, instance: u64) -> Option<Arc<Shard>> {
-        self.shards.load().iter().find(|shard| shard.instance == instance).cloned()
-    }
-
-    /// Changes which shards there are. The caller holds `shards_write`.
-    pub(crate) fn change_shards(&self, change: impl FnOnce(&mut Vec<Arc<Shard>>)) {
-        let mut shards = Vec::clone(&self.shards.load());
-        change(&mut shards);
-        self.shards.store(Arc::new(shards));
     }
 
     /// A shard that takes no more messages, if there is one.

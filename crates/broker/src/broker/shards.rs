@@ -120,7 +120,7 @@ impl Broker {
         }
         let shard = self.shard(id).ok_or(ShardFault::NotOpen(id))?;
         let is_placed = self.shard_of_vhost(name) != ShardId::HOME;
-        if self.vhost(name).is_some() || is_placed {
+        if self.vhost(name).is_some() || is_placed || self.arrivals.get(name).is_some() {
             return Err(ShardFault::VhostExists(name.to_owned()));
         }
         if id != ShardId::HOME {
@@ -158,6 +158,33 @@ impl Broker {
             Some(vhost) => vhost.shard().id,
             None => self.placement(name).unwrap_or(ShardId::HOME),
         }
+    }
+
+    /// The shard that is always there, with what is defined for the whole broker.
+    pub(crate) fn home(&self) -> Arc<Shard> {
+        // There is no way to take it away.
+        Arc::clone(&self.shards.load()[0])
+    }
+
+    /// Where everything is kept: one for each shard.
+    pub(crate) fn stores(&self) -> Vec<Arc<dyn Store>> {
+        self.shards.load().iter().map(|shard| Arc::clone(&shard.store)).collect()
+    }
+
+    /// The shard of this number.
+    pub(crate) fn shard(&self, id: ShardId) -> Option<Arc<Shard>> {
+        self.shards.load().iter().find(|shard| shard.id == id).cloned()
+    }
+
+    pub(super) fn shard_instance(&self, instance: u64) -> Option<Arc<Shard>> {
+        self.shards.load().iter().find(|shard| shard.instance == instance).cloned()
+    }
+
+    /// Changes which shards there are. The caller holds `shards_write`.
+    pub(crate) fn change_shards(&self, change: impl FnOnce(&mut Vec<Arc<Shard>>)) {
+        let mut shards = Vec::clone(&self.shards.load());
+        change(&mut shards);
+        self.shards.store(Arc::new(shards));
     }
 
     /// Has nobody find a shard any more, nor its vhosts.

@@ -49,6 +49,7 @@ impl Broker {
         name: &str,
         settings: VhostSettings,
     ) -> Result<Arc<Vhost>, Fault> {
+        self.arrivals.refuse(name)?;
         let home = self.home();
         let mut defined = self.defined.lock();
         let _gate = home.gate.read();

@@ -69,7 +69,7 @@ impl History {
     }
 
     /// Remembers one more message, instead of the oldest one.
-    fn admit(&self, location: Location) {
+    pub fn admit(&self, location: Location) {
         let mut state = self.state.lock();
         if state.closed {
             self.store.release(location.position().as_slice());
@@ -135,6 +135,14 @@ impl History {
             }
         }
         Ok(())
+    }
+
+    /// The positions of the messages that survive a restart, oldest first, and how many messages there are.
+    pub fn surviving(&self) -> (Vec<Position>, usize) {
+        let state = self.state.lock();
+        let survives = |location: &&Location| location.marks() & SPILLED == 0;
+        let surviving = state.last.iter().filter(survives).filter_map(Location::position);
+        (surviving.collect(), state.last.len())
     }
 
     /// The ascending positions before `end` of the messages that are in the log: of all, or only of

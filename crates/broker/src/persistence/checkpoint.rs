@@ -24,7 +24,13 @@ impl Broker {
 impl StateOfShard {
     /// The vhosts on the shard; an error if it has been closed, and nobody knows them any more.
     fn vhosts(&self) -> io::Result<Vec<Arc<Vhost>>> {
-        let mut vhosts = self.broker.vhosts();
+        // Those that arrive first: one that has arrived meanwhile is among the others then.
+        let mut vhosts = self.broker.arrivals.all();
+        for vhost in self.broker.vhosts() {
+            if !vhosts.iter().any(|known| Arc::ptr_eq(known, &vhost)) {
+                vhosts.push(vhost);
+            }
+        }
         vhosts.retain(|vhost| Arc::ptr_eq(vhost.shard(), &self.shard));
         // Asked after they were listed: some of them may have gone before.
         match self.shard.is_closed() {

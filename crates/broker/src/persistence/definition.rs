@@ -11,14 +11,16 @@
 //!          'a' parameter: component (u16 length, bytes), name
 //!          'g' global parameter: the name alone, without a vhost
 //!          's' placement: the vhost's name alone, without its length
+//!          'm' arrival, 'l' a vhost that is held: its name alone, without its length
 //!          'h' what the broker of another group has adopted from that of group 0: nothing
 //!          'n' group of a cluster: its number (u16) alone
 //!          'u', 'r', 't': accounts, which have their own format (`courser_auth::Record`)
 //! value  'x': type byte, flags byte, u64 number for a delayed exchange and for a recent history that has
 //!             the flag for it, arguments
 //!        'q': u64 number of the queue, flags byte, arguments
-//!        'b': nothing
+//!        'b', 'l': nothing
 //!        's': u64 number of the shard that the vhost is on
+//!        'm': 1 if it has arrived as a whole, 0 before; then as 'v'
 //!        'v': u64 most connections, u64 most queues; all bits set where there is no limit; flags byte,
 //!             u16 group and u64 stay in it if a flag says that it is not group 0, default type of
 //!             queues or nothing, description, tags (u16 length before each)
@@ -37,6 +39,10 @@ use courser_store::ShardId;
 
 /// Where a vhost is; see [`crate::persistence::scope`] for these.
 pub(crate) const PLACEMENT: u8 = b's';
+/// A vhost that is being moved here from another broker, and nobody finds yet.
+pub(crate) const ARRIVAL: u8 = b'm';
+/// A vhost that has been read out, and stands still until it is known where it is.
+pub(crate) const HELD: u8 = b'l';
 /// A group of the cluster that this broker is the home of.
 pub(crate) const CLUSTER_GROUP: u8 = b'n';
 /// What an operator has said of a vhost.
@@ -60,6 +66,8 @@ const TRACING: u8 = 1;
 const PROTECTED: u8 = 2;
 /// The number of the group follows, which is not 0, and of the stay in it.
 const GROUPED: u8 = 4;
+/// It has come there from another group.
+const MOVED: u8 = 8;
 /// A recent history is in the log under the number that follows. Without the flag it has none yet.
 const NUMBERED: u8 = 4;
 
@@ -163,6 +171,24 @@ pub(crate) fn placement_key(vhost: &str) -> Vec<u8> {
     [&[PLACEMENT], vhost.as_bytes()].concat()
 }
 
+pub(crate) fn arrival_key(vhost: &str) -> Vec<u8> {
+    [&[ARRIVAL], vhost.as_bytes()].concat()
+}
+
+pub(crate) fn held_key(vhost: &str) -> Vec<u8> {
+    [&[HELD], vhost.as_bytes()].concat()
+}
+
+pub(crate) fn arrival_value(is_whole: bool, settings: &VhostSettings) -> Vec<u8> {
+    [vec![u8::from(is_whole)], vhost_value(settings)].concat()
+}
+
+/// Whether a vhost has arrived as a whole, and what an operator says of it.
+pub(crate) fn parse_arrival(value: &[u8]) -> Option<(bool, VhostSettings)> {
+    let (is_whole, settings) = value.split_first()?;
+    Some((*is_whole == 1, parse_settings(settings)?))
+}
+
 /// The shard that a placement names.
 pub(crate) fn placed_on(value: &[u8]) -> Option<ShardId> {
     Some(ShardId(u64::from_le_bytes(value.try_into().ok()?)))
@@ -178,7 +204,10 @@ pub(crate) fn vhost_value(settings: &VhostSettings) -> Vec<u8> {
     let mut value: Vec<u8> = limits.collect();
     let (tracing, protected) = (u8::from(settings.tracing), u8::from(settings.protected));
     let grouped = u8::from(settings.group != 0);
-    value.push((tracing * TRACING) | (protected * PROTECTED) | (grouped * GROUPED));
+    let moved = grouped & u8::from(settings.has_moved);
+    value.push(
+        (tracing * TRACING) | (protected * PROTECTED) | (grouped * GROUPED) | (moved * MOVED),
+    );
     if settings.group != 0 {
         value.extend_from_slice(&settings.group.to_le_bytes());
         value.extend_from_slice(&settings.stay.to_le_bytes());
@@ -278,6 +307,7 @@ fn parse_settings(value: &[u8]) -> Option<VhostSettings> {
         tags.push(take_text(&mut rest)?);
     }
     let (tracing, protected) = (flags & TRACING != 0, flags & PROTECTED != 0);
+    let has_moved = flags & MOVED != 0;
     Some(VhostSettings {
         limits,
         description,
@@ -287,6 +317,7 @@ fn parse_settings(value: &[u8]) -> Option<VhostSettings> {
         protected,
         group,
         stay,
+        has_moved,
     })
 }
 

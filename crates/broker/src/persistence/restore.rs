@@ -132,10 +132,23 @@ impl Broker {
             let Some(delay) = found.delays.get(&id) else { continue };
             messages += delay.restore(index.pairs());
         }
+        if shard.id == ShardId::HOME {
+            self.forget_halves();
+        }
         Ok(messages)
     }
 
     fn restore_of_broker(&self, kind: u8, key: &[u8], value: &[u8]) -> Result<(), RestoreError> {
+        if kind == definition::ARRIVAL {
+            let name = str::from_utf8(&key[1..]).ok();
+            let name = name.filter(|_| definition::parse_arrival(value).is_some());
+            self.expect_vhost(name.ok_or_else(|| RestoreError::Definition(key.to_vec()))?);
+        }
+        if kind == definition::HELD
+            && let Some(vhost) = str::from_utf8(&key[1..]).ok().and_then(|name| self.vhost(name))
+        {
+            vhost.stop();
+        }
         if kind != definition::VHOST {
             self.kept.insert(key.to_vec(), value.to_vec());
             return Ok(());
@@ -164,6 +177,7 @@ impl Broker {
         let definition = definition::parse(key, value).ok_or_else(malformed)?;
         let on_shard = |name: &str| {
             let vhost = match shard.id {
+                ShardId::HOME if let Some(arriving) = self.arrivals.get(name) => arriving,
                 // Those that were never defined by an operator are known by what is in them.
                 ShardId::HOME if self.shard_of_vhost(name) == ShardId::HOME => {
                     self.vhost_at_home(name)

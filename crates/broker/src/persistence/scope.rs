@@ -24,10 +24,12 @@ pub(crate) enum Scope {
 /// All kinds of definitions, in the order in which they are restored: what comes later needs what
 /// comes before. Vhosts come before what is in them and users before what they may do, policies before what follows them, bindings after
 /// what they bind.
-pub(crate) const RESTORED: [(u8, Scope); 14] = [
+pub(crate) const RESTORED: [(u8, Scope); 16] = [
     (definition::CLUSTER_GROUP, Scope::Broker),
     (definition::PLACEMENT, Scope::Broker),
+    (definition::ARRIVAL, Scope::Broker),
     (definition::VHOST, Scope::Broker),
+    (definition::HELD, Scope::Broker),
     (definition::PARAMETER, Scope::Broker),
     (definition::GLOBAL_PARAMETER, Scope::Broker),
     (definition::ADOPTED, Scope::Broker),
@@ -42,7 +44,7 @@ pub(crate) const RESTORED: [(u8, Scope); 14] = [
 ];
 
 /// Definitions of the whole broker that nothing else in it holds, by their keys: where vhosts are that
-/// are not on the home shard, and the limits of those that are not open.
+/// are not on the home shard, the limits of those that are not open, and which ones are being moved.
 #[derive(Debug, Default)]
 pub(crate) struct Kept(Mutex<BTreeMap<Vec<u8>, Vec<u8>>>);
 
@@ -127,6 +129,25 @@ impl Broker {
                 each(&definition::vhost_key(&vhost.name), &definition::vhost_value(&settings));
             }
         }
+    }
+
+    /// Makes the definition of `record` in place of `key`, both at once. Calls `then` before anybody else can change one.
+    pub(crate) fn exchange_for_broker(
+        &self,
+        key: &[u8],
+        record: Record<'_>,
+        then: impl FnOnce(),
+    ) -> Result<(), StoreError> {
+        let home = self.home();
+        let mut defined = self.defined.lock();
+        let _gate = home.gate.read();
+        let mut kept = self.kept.0.lock();
+        let records = [Record::Forgotten { key }, record];
+        home.store.append(&records, Sync::Wanted, &mut Vec::new())?;
+        kept.remove(key);
+        then();
+        *defined = home.store.end();
+        Ok(())
     }
 
     /// Takes out a definition that is kept for somebody who is there again.

@@ -82,6 +82,8 @@ pub enum PolicyError {
     },
     /// It can't be kept.
     Store(StoreError),
+    /// Nothing can be changed in the vhost for now.
+    NotNow(Fault),
 }
 
 impl fmt::Display for PolicyError {
@@ -94,6 +96,7 @@ impl fmt::Display for PolicyError {
             }
             PolicyError::Invalid { key, why } => write!(f, "{key} {why}"),
             PolicyError::Store(error) => error.fmt(f),
+            PolicyError::NotNow(fault) => f.write_str(&fault.explanation),
         }
     }
 }

@@ -235,6 +235,18 @@ pub(crate) struct Logged {
 }
 
 impl Logged {
+    /// Those in a line of their own.
+    pub fn line(of: &Backlog) -> Self {
+        let mut logged = Logged::default();
+        of.add_logged(&mut logged);
+        logged
+    }
+
+    /// All of them, in the queue's order; what is packed is unpacked piece by piece.
+    pub fn into_entries(self) -> Entries {
+        Entries { open: self.first.into_iter(), packed: self.packed, last: self.last }
+    }
+
     /// Calls `each` with runs of them, in the queue's order.
     pub fn for_each_run(self, each: &mut dyn FnMut(&[Entry])) {
         each(&self.first);
@@ -245,6 +257,36 @@ impl Logged {
             each(&run);
         }
         each(&self.last);
+    }
+}
+
+/// Messages of a queue that are in the log, one after the other.
+#[derive(Debug)]
+pub(crate) struct Entries {
+    open: std::vec::IntoIter<Entry>,
+    packed: VecDeque<Packed>,
+    last: Vec<Entry>,
+}
+
+impl Iterator for Entries {
+    type Item = Entry;
+
+    fn next(&mut self) -> Option<Entry> {
+        loop {
+            if let Some(entry) = self.open.next() {
+                return Some(entry);
+            }
+            let run = match self.packed.pop_front() {
+                Some(packed) => {
+                    let mut run = Vec::with_capacity(PAGE_LOCATIONS);
+                    packed.for_each_logged(&mut |position, marks| run.push((position, marks)));
+                    run
+                }
+                None if self.last.is_empty() => return None,
+                None => std::mem::take(&mut self.last),
+            };
+            self.open = run.into_iter();
+        }
     }
 }
 

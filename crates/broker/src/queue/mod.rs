@@ -6,6 +6,7 @@
 
 mod backlog;
 mod bounds;
+mod carry;
 mod consumers;
 mod counting;
 mod dead;
@@ -27,7 +28,7 @@ mod single_active;
 mod source;
 mod subscription;
 
-pub(crate) use backlog::SPILLED;
+pub(crate) use backlog::{Entries, Entry, SPILLED};
 pub use bounds::{Bounds, Overflow};
 pub(crate) use consumers::{Consumer, ConsumerStanding};
 pub(crate) use dead::Letter;

@@ -120,6 +120,10 @@ impl Levels {
         self.backlogs.iter().for_each(|(_, backlog)| backlog.for_each(each));
     }
 
+    pub fn lines(&self) -> Vec<Logged> {
+        self.backlogs.iter().map(|(_, backlog)| Logged::line(backlog)).collect()
+    }
+
     pub fn add_logged(&self, all: &mut Logged) {
         self.backlogs.iter().for_each(|(_, backlog)| backlog.add_logged(all));
     }

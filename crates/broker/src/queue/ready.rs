@@ -118,6 +118,14 @@ impl Ready {
         found
     }
 
+    /// The same, those of each priority by themselves.
+    pub fn lines(&self) -> Vec<Logged> {
+        match &self.levels {
+            None => vec![Logged::line(&self.backlog)],
+            Some(levels) => levels.lines(),
+        }
+    }
+
     /// Where the messages are that are in the log, to be looked at without the queue's lock.
     pub fn logged(&self) -> Logged {
         let mut logged = Logged::default();

@@ -81,6 +81,10 @@ impl Queue {
 }
 
 impl Timed for Queue {
+    fn is_still(&self) -> bool {
+        self.namespace().is_some_and(|vhost| vhost.is_still())
+    }
+
     fn fire(
         self: Arc<Self>,
         kind: TimerKind,

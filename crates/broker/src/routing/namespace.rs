@@ -13,6 +13,9 @@ pub(crate) trait Namespace: Send + Sync {
     /// Its name.
     fn name(&self) -> &str;
 
+    /// Whether nothing is to come of timers in it for now.
+    fn is_still(&self) -> bool;
+
     /// The shard that it is on.
     fn shard(&self) -> &Arc<Shard>;
 

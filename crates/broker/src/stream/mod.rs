@@ -12,6 +12,7 @@
 //! Lock order: the shard's gate, `order` of all streams of a route by their numbers, `state`.
 
 mod arguments;
+mod carry;
 mod content;
 mod read;
 mod reader;

@@ -63,7 +63,7 @@ impl Admission {
 /// Counts a connection whatever the limit says; it may do everything.
 impl From<Arc<Vhost>> for Admission {
     fn from(vhost: Arc<Vhost>) -> Self {
-        vhost.connections.fetch_add(1, Ordering::Relaxed);
+        vhost.connections.fetch_add(1, Ordering::SeqCst);
         let access = Access::unrestricted("", &vhost.name);
         Admission { vhost, access, member: None }
     }
@@ -71,15 +71,17 @@ impl From<Arc<Vhost>> for Admission {
 
 impl Drop for Admission {
     fn drop(&mut self) {
-        self.vhost.connections.fetch_sub(1, Ordering::Relaxed);
+        self.vhost.connections.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 impl Vhost {
-    /// Counts one more connection, or refuses it (530) when the vhost has as many as it may have.
+    /// Counts one more connection, or refuses it: when the vhost has as many as it may have (530), or
+    /// stands still (320).
     pub fn admit(self: &Arc<Self>, user: &str) -> Result<Admission, Fault> {
         // Counted first: of two that come at the same moment one finds the other there.
         let admission = Admission::from(Arc::clone(self));
+        self.refuse_if_still()?;
         let now = self.connections();
         match self.limits().and_then(|limits| limits.connections_max) {
             Some(most) if now > most => Err(Fault::not_allowed(format_args!(

@@ -107,7 +107,7 @@ impl Vhost {
     }
 
     /// The definition's key of a binding that survives: both its ends do.
-    fn durable_binding(
+    pub(super) fn durable_binding(
         &self,
         source: &Exchange,
         destination: &Destination,
@@ -125,7 +125,7 @@ impl Vhost {
         })
     }
 
-    fn append_definition(&self, key: &[u8], value: &[u8]) -> Result<Lsn, Fault> {
+    pub(super) fn append_definition(&self, key: &[u8], value: &[u8]) -> Result<Lsn, Fault> {
         self.append(&[Record::Defined { key, value }]).map_err(store_fault)
     }
 
@@ -211,23 +211,13 @@ impl Vhost {
 
     /// Calls `each` with the key and value of everything durable in this vhost: what its shard's log has of it.
     pub(crate) fn for_each_definition(&self, each: &mut dyn FnMut(&[u8], &[u8])) {
-        self.policies.read().for_each_kept(&mut |kind, policy| {
-            let key = definition::policy_key(&self.name, kind, &policy.name);
-            each(&key, &definition::policy_value(policy));
-        });
+        self.for_each_policy(each);
         for exchange in self.exchanges() {
-            let predefined = super::is_predefined(&exchange.name);
-            if exchange.settings.durable && !predefined {
+            if self.defines(&exchange) {
                 let key = definition::exchange_key(&self.name, &exchange.name);
                 each(&key, &definition::exchange_value(&exchange));
             }
-            exchange.for_each_binding(&mut |destination, routing_key, arguments| {
-                let key =
-                    BindingKey { routing_key: routing_key.clone(), arguments: arguments.clone() };
-                if let Some(key) = self.durable_binding(&exchange, destination, &key) {
-                    each(&key, &[]);
-                }
-            });
+            self.for_each_binding_of(&exchange, &mut |key| each(key, &[]));
         }
         for queue in self.queues() {
             if queue.settings.survives() {

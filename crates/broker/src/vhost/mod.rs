@@ -4,6 +4,7 @@
 //! under the write lock and raises the generation, which ends the life of every remembered route.
 
 mod bind;
+mod carry;
 mod declare;
 mod delete;
 mod limits;
@@ -13,6 +14,7 @@ mod policies;
 mod replies;
 mod route;
 mod settings;
+mod stillness;
 
 pub(crate) use bind::BindingRequest;
 pub(crate) use declare::{QueueRequest, owned_arguments, refuse_default_exchange};
@@ -20,6 +22,7 @@ pub use limits::{Admission, VhostLimits};
 pub(crate) use listed::is_predefined;
 pub(crate) use policies::Configured;
 pub use settings::VhostSettings;
+pub(crate) use stillness::stands_still;
 
 use crate::counts::VhostCounts;
 use crate::exchange::{Context, Destination, Exchange, ExchangeKind, ExchangeSettings};
@@ -68,6 +71,7 @@ pub struct Vhost {
     /// What an operator has said of it, if anything.
     settings: Mutex<Option<VhostSettings>>,
     connections: AtomicU64,
+    stillness: stillness::Stillness,
     policies: RwLock<Policies>,
     /// What is gone without the log knowing it, for want of room.
     unlogged: Mutex<log::Gone>,
@@ -145,6 +149,7 @@ impl Vhost {
             bindings_max: limits.bindings_max,
             settings: Mutex::new(None),
             connections: AtomicU64::new(0),
+            stillness: stillness::Stillness::default(),
             policies: RwLock::default(),
             unlogged: Mutex::default(),
             logged: AtomicU64::new(0),

@@ -28,6 +28,7 @@ impl Broker {
         let vhost = self.vhost_or_error(vhost)?;
         self.check_serves(&vhost).map_err(PolicyError::NotServed)?;
         policy.check(kind)?;
+        let _change = vhost.begin_change().map_err(PolicyError::NotNow)?;
         let key = definition::policy_key(&vhost.name, kind, &policy.name);
         let value = definition::policy_value(&policy);
         let record = Record::Defined { key: &key, value: &value };
@@ -48,6 +49,7 @@ impl Broker {
     ) -> Result<bool, PolicyError> {
         let vhost = self.vhost_or_error(vhost)?;
         self.check_serves(&vhost).map_err(PolicyError::NotServed)?;
+        let _change = vhost.begin_change().map_err(PolicyError::NotNow)?;
         let key = definition::policy_key(&vhost.name, kind, name);
         let mut cleared = false;
         self.change_policies(&vhost, |policies| {
@@ -96,8 +98,8 @@ impl Broker {
         self.change_policies(vhost, |policies| policies.configure(of_vhost))
     }
 
-    /// Changes the policies of a vhost, and lets everything in it follow.
-    fn change_policies(
+    /// Changes the policies of a vhost, and lets everything in it follow; if it stands still, then when it does not any more.
+    pub(crate) fn change_policies(
         &self,
         vhost: &Vhost,
         change: impl FnOnce(&mut Policies) -> Result<(), PolicyError>,
@@ -108,7 +110,9 @@ impl Broker {
             {
                 let _write = vhost.write.lock();
                 change(&mut vhost.policies.write())?;
-                vhost.follow_policies(&mut wakes);
+                if !vhost.is_still() {
+                    vhost.follow_policies(&mut wakes);
+                }
             }
             vhost.shard.post_dead_letters(&mut wakes);
         }

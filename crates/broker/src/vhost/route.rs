@@ -97,6 +97,10 @@ impl Namespace for Vhost {
         &self.name
     }
 
+    fn is_still(&self) -> bool {
+        Vhost::is_still(self)
+    }
+
     fn shard(&self) -> &Arc<Shard> {
         Vhost::shard(self)
     }

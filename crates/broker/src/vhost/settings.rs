@@ -36,6 +36,8 @@ pub struct VhostSettings {
     pub group: u16,
     /// Tells its stay in a group other than 0 from any other there, also of a vhost that had its name.
     pub(crate) stay: u64,
+    /// It has come to such a group with what was in it, and was not made there.
+    pub(crate) has_moved: bool,
 }
 
 impl VhostSettings {

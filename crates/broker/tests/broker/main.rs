@@ -35,6 +35,7 @@ mod headers;
 mod memory_alarm;
 mod memory_bounds;
 mod model;
+mod moving;
 mod outbox;
 mod overflow;
 mod permission_changes;

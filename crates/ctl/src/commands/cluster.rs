@@ -20,15 +20,18 @@ const FAILURES_MAX: u32 = 20;
 
 pub(super) const COMMANDS: &[Spec] = &[Spec {
     name: "cluster",
-    about: "The cluster: status, add ADDRESS, remove NODE, transfer-leader [NODE], drain [NODE], resume NODE",
+    about: "The cluster: status, add ADDRESS, remove NODE, transfer-leader [NODE], move VHOST, drain [NODE], resume NODE",
     arguments: &[
-        required("action", "status, add, remove, transfer-leader, drain or resume"),
+        required("action", "status, add, remove, transfer-leader, move, drain or resume"),
         optional(
             "what",
-            "For add, the node's address as host:port; otherwise its name. drain alone takes the node that it asks",
+            "For add, the node's address as host:port; for move, the vhost; otherwise the node's name. drain alone takes the node that it asks",
         ),
         option("of", "transfer-leader: the number of the group whose lead goes [default: 0]"),
-        option("group", "drain: connections to close at a time, 1 to 250 [default: 100]"),
+        option(
+            "group",
+            "drain: connections to close at a time, 1 to 250 [default: 100]; move: the number of the group to move to",
+        ),
         option("pause-ms", "drain: milliseconds between two groups, 0 to 60000 [default: 1000]"),
     ],
     examples: &[
@@ -37,6 +40,7 @@ pub(super) const COMMANDS: &[Spec] = &[Spec {
         "cluster remove c",
         "cluster transfer-leader b",
         "cluster transfer-leader c --of 3",
+        "cluster move orders --group 2",
         "cluster drain a",
         "cluster drain a --group 20 --pause-ms 500",
         "cluster resume a",
@@ -52,6 +56,8 @@ fn run(session: &mut Session, input: &Input) -> Result<Output, Failure> {
         ("add", Some(address)) => add(session, address),
         ("remove", Some(node)) => remove(session, node),
         ("transfer-leader", to) => transfer(session, input, to),
+        ("move", Some(vhost)) => move_vhost(session, input, vhost),
+        ("move", None) => Err(Failure::usage("move needs a vhost")),
         ("drain", Some(node)) => drain(session, input, node),
         ("drain", None) => {
             let status = session.client.get("/api/cluster")?;
@@ -62,7 +68,7 @@ fn run(session: &mut Session, input: &Input) -> Result<Output, Failure> {
         ("remove" | "resume", None) => Err(Failure::usage("remove and resume need a node's name")),
         ("status", Some(_)) => Err(Failure::usage("status takes no further argument")),
         (other, _) => Err(Failure::usage(format_args!(
-            "unknown action '{other}': use status, add, remove, transfer-leader, drain or resume"
+            "unknown action '{other}': use status, add, remove, transfer-leader, move, drain or resume"
         ))),
     }
 }
@@ -135,6 +141,48 @@ fn transfer(session: &mut Session, input: &Input, to: Option<&str>) -> Result<Ou
     let answer = session.client.call(Method::PUT, "/api/cluster/leader", body(&sent))?;
     let leader = good(answer)?.json()?;
     Ok(Output::Text(format!("Transferring leadership to node {}.", cell(&leader["leader"]))))
+}
+
+/// Moves a vhost to another group, and waits until it is there.
+fn move_vhost(session: &mut Session, input: &Input, vhost: &str) -> Result<Output, Failure> {
+    let given = input.find("group").ok_or_else(|| Failure::usage("move needs --group"))?;
+    let group: u16 = given.parse().map_err(|_| {
+        Failure::usage(format_args!("--group needs a group's number, not '{given}'"))
+    })?;
+    let path = format!("/api/cluster/moves/{}", segment(vhost));
+    send(session, Method::PUT, &path, body(&json!({ "group": group })))?;
+    let mut failures = 0;
+    loop {
+        thread::sleep(ASK_AGAIN);
+        // However long it takes: it does not stop with this command.
+        session.client.restart_clock();
+        let answer = session.client.call(Method::GET, &path, Bytes::new()).and_then(good);
+        let answer = match answer.and_then(|answer| answer.json()) {
+            Ok(answer) => answer,
+            Err(_) if failures < FAILURES_MAX => {
+                failures += 1;
+                continue;
+            }
+            Err(failure) => return Err(failure),
+        };
+        failures = 0;
+        match answer["state"].as_str() {
+            Some("running") => {}
+            Some("done") => {
+                let messages = cell(&answer["messages"]);
+                return Ok(Output::Text(format!(
+                    "Vhost {vhost} is in group {group} now, with {messages} messages."
+                )));
+            }
+            _ => {
+                let reason = cell(&answer["reason"]);
+                return Err(Failure::error(
+                    UNAVAILABLE,
+                    format_args!("vhost {vhost} is where it was: {reason}"),
+                ));
+            }
+        }
+    }
 }
 
 /// Sees to it that a node can be stopped: it does not lead, there is a majority without it, and it has no clients.

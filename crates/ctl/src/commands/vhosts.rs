@@ -14,8 +14,10 @@ const VHOST: Argument = required("name", "The vhost's name");
 const DESCRIPTION: Argument = option("description", "Its description");
 const TAGS: Argument = option("tags", "Its tags, separated by commas");
 const TYPE: Argument = option("default-queue-type", "classic, quorum or stream");
-const GROUP: Argument =
-    option("group", "In a cluster, the group to put it in [default: the one with the fewest vhosts]");
+const GROUP: Argument = option(
+    "group",
+    "In a cluster, the group to put it in [default: the one with the fewest vhosts]",
+);
 const GONE: Refused = refused(404, DATA, "Virtual host '{name}' does not exist");
 
 pub(super) const COMMANDS: &[Spec] = &[

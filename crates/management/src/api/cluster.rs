@@ -2,7 +2,7 @@
 
 use super::get;
 use crate::call::{Call, Members, Outcome};
-use crate::cluster::{Cluster, ClusterError, Drained};
+use crate::cluster::{Cluster, ClusterError, Drained, VhostMove};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Handler, Needs, Route, Verb};
@@ -27,6 +27,8 @@ pub(crate) const ROUTES: &[Route] = &[
         transfer,
         "Has another member lead, or lead the group of this number.",
     ),
+    change(Verb::Put, "/api/cluster/moves/{vhost}", move_vhost, "Moves a vhost to another group."),
+    get("/api/cluster/moves/{vhost}", Needs::Monitoring, moved, "How far the move of a vhost is."),
 ];
 
 /// Connections that a drained node closes at a time, and the pause between, where nobody says otherwise.
@@ -68,6 +70,23 @@ fn transfer(call: &Call) -> Outcome {
     };
     let leader = cluster(call)?.transfer_leader(group, to)?;
     Ok(Reply::json(&json!({ "leader": leader })))
+}
+
+fn move_vhost(call: &Call) -> Outcome {
+    let body = call.object()?;
+    body.only(&["group"])?;
+    let group = body.integer("group")?.and_then(|group| u16::try_from(group).ok());
+    let group = group.ok_or_else(|| Refusal::bad_request("group must be the number of a group"))?;
+    cluster(call)?.move_vhost(call.text("vhost")?, group)?;
+    Ok(Reply::json(&json!({ "state": "running" })).with_status(StatusCode::ACCEPTED))
+}
+
+fn moved(call: &Call) -> Outcome {
+    Ok(Reply::json(&match cluster(call)?.moved(call.text("vhost")?)? {
+        VhostMove::Running => json!({ "state": "running" }),
+        VhostMove::Done(messages) => json!({ "state": "done", "messages": messages }),
+        VhostMove::Failed(reason) => json!({ "state": "failed", "reason": reason }),
+    }))
 }
 
 fn drained(call: &Call) -> Outcome {

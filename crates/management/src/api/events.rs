@@ -2,11 +2,11 @@
 //! listens.
 
 use super::get;
-use crate::Api;
-use crate::groups::HOME;
 use super::live::{self, Source};
+use crate::Api;
 use crate::call::{Call, Outcome};
 use crate::caller::Caller;
+use crate::groups::HOME;
 use crate::routes::{Needs, Route};
 use courser_broker::admin::{Event, Followed, Follower};
 use serde_json::{Map, Value, json};

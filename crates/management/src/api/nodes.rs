@@ -76,9 +76,10 @@ const WITHOUT_MEANING: [&str; 11] = [
     "queue_index_write_count",
 ];
 
-/// What each broker on a node counts for itself, with the rates of these; everything else is of the process.
-pub(crate) const NODE_COUNTERS: [&str; 16] = [
+/// What each broker on a node has for itself, with the rates of what it counts; everything else is of the process.
+pub(crate) const NODE_COUNTERS: [&str; 17] = [
     "mem_used",
+    "mem_limit",
     "proc_used",
     "io_read_count",
     "io_read_bytes",

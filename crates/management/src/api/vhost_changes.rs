@@ -16,7 +16,7 @@ pub(crate) const ROUTES: &[Route] = &[
         pattern: "/api/vhosts/{vhost}",
         needs: Needs::Administrator,
         handler: put,
-        doc: "Makes a vhost, which the caller may then enter, or changes what is said of one.",
+        doc: "Makes a vhost, which the caller may then enter, or changes what is said of one; `group` says which group of the cluster a new one goes to.",
     },
     Route {
         method: Verb::Delete,

@@ -55,8 +55,7 @@ struct Shown {
 fn vhosts(call: &Call) -> Outcome {
     let caller = call.caller()?;
     let all = call.admin().vhosts().into_iter();
-    let visible =
-        all.filter(|vhost| caller.is_monitor() || caller.may_enter(&vhost.name));
+    let visible = all.filter(|vhost| caller.is_monitor() || caller.may_enter(&vhost.name));
     let visible = visible.filter(|vhost| call.is_here(&vhost.name)).collect();
     let shown = with_traffic(call, visible)?;
     let render = renderer(call)?;

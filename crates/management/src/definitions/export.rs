@@ -3,11 +3,11 @@
 //! Left out is what a start makes by itself, and what belongs to a connection: predefined exchanges,
 //! the bindings by name, exclusive queues and those that the broker has named.
 
-use crate::{API_VERSION, Api};
 use crate::api::{name_of_cluster, vhost_limits};
 use crate::json::{from_table, kept_value, name};
 use crate::refusal::Refusal;
 use crate::settings::NodeFacts;
+use crate::{API_VERSION, Api};
 use courser_auth::UserRow;
 use courser_broker::admin::{
     Admin, BindingView, ExchangeView, Policy, PolicyKind, QueueView, VhostLimits, VhostView,

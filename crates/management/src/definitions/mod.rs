@@ -7,5 +7,5 @@ mod import;
 pub(crate) use compare::compare;
 pub use export::IMPORTED_HASH;
 pub(crate) use export::{metadata, of_broker, of_vhost};
-pub use import::{ImportError, Imported, import};
 pub(crate) use import::import_into;
+pub use import::{ImportError, Imported, import};

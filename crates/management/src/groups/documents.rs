@@ -20,7 +20,8 @@ pub(super) fn merged(documents: Vec<Value>) -> Result<Value, Refusal> {
     let mut all = documents.next().ok_or_else(Refusal::not_found)?;
     for mut document in documents {
         for list in IN_VHOSTS {
-            if let (Some(all), Some(more)) = (all[list].as_array_mut(), document[list].as_array_mut())
+            if let (Some(all), Some(more)) =
+                (all[list].as_array_mut(), document[list].as_array_mut())
             {
                 all.append(more);
             }

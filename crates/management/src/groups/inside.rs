@@ -94,7 +94,8 @@ impl Inside {
     /// The user as it is here. One whom nothing is known of here yet has the tags that home says it has.
     fn kept(&self, accounts: &Accounts) -> Arc<User> {
         let directory = accounts.directory();
-        let has_tags = |user: &&Arc<User>| user.tags.iter().eq(self.tags.iter().map(String::as_str));
+        let has_tags =
+            |user: &&Arc<User>| user.tags.iter().eq(self.tags.iter().map(String::as_str));
         if let Some(user) = directory.user(&self.user).filter(has_tags) {
             return Arc::clone(user);
         }

@@ -75,8 +75,7 @@ impl Question {
         for name in NOT_PASSED_ON {
             headers.remove(name);
         }
-        let (method, target, body) =
-            (call.method.clone(), call.target.clone(), call.body.clone());
+        let (method, target, body) = (call.method.clone(), call.target.clone(), call.body.clone());
         Question { method, target, headers, body, rows: false }
     }
 
@@ -96,7 +95,8 @@ impl Question {
     pub fn without_columns(mut self, call: &Call) -> Self {
         let path = self.target.split('?').next().unwrap_or_default();
         let wanted = call.query.iter().filter(|(name, _)| name != "columns");
-        let pairs = wanted.map(|(name, value)| format!("{}={}", encode_form(name), encode_form(value)));
+        let pairs =
+            wanted.map(|(name, value)| format!("{}={}", encode_form(name), encode_form(value)));
         let query = pairs.collect::<Vec<String>>().join("&");
         self.target = if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") };
         self
@@ -204,12 +204,7 @@ impl Links {
         });
     }
 
-    async fn connect(
-        &self,
-        api: &Arc<Api>,
-        group: u16,
-        until: Instant,
-    ) -> Result<Sender, Refusal> {
+    async fn connect(&self, api: &Arc<Api>, group: u16, until: Instant) -> Result<Sender, Refusal> {
         match timeout_at(until, self.open(api, group)).await {
             Ok(Ok(sender)) => Ok(sender),
             Ok(Err(error)) if error.kind() != io::ErrorKind::NotConnected => {

@@ -36,7 +36,7 @@ pub(super) enum Scope {
 }
 
 use Scope::{
-    AllRows, Events, Home, Import, Parameter, Parts, Rows, Shared, VhostOfBody, WholeParts, Whoever,
+    AllRows, Events, Home, Import, Parameter, Parts, Rows, Shared, VhostOfBody, Whoever, WholeParts,
 };
 use Verb::{Delete, Get, Post, Put};
 

@@ -11,7 +11,8 @@ use crate::reply::{Body, Reply};
 use crate::routes::{Needs, Route, check_vhost};
 use bytes::Bytes;
 use hyper::header::{
-    CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPIRES, HeaderValue, PRAGMA, TRANSFER_ENCODING, WWW_AUTHENTICATE,
+    CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPIRES,
+    HeaderValue, PRAGMA, TRANSFER_ENCODING, WWW_AUTHENTICATE,
 };
 use hyper::{Method, Response, StatusCode};
 use std::sync::Arc;

@@ -30,7 +30,11 @@ pub(super) fn answer(
     prefix: &str,
     request: &mut Request<Incoming>,
 ) -> Option<Response<Outgoing>> {
-    let serve = api.settings.websocket.clone().filter(|_| !connected.is_operator && !connected.is_inside)?;
+    let serve = api
+        .settings
+        .websocket
+        .clone()
+        .filter(|_| !connected.is_operator && !connected.is_inside)?;
     let path = request.uri().path().strip_prefix(prefix)?.trim_end_matches('/');
     let is_asked = has_token(request.headers(), &UPGRADE, "websocket");
     // What is at the root is the page.

@@ -249,8 +249,11 @@ where
         Some(page) => {
             let chosen = chosen(call, &page, &source, &render)?;
             let columns = call.columns();
-            let items: Vec<String> =
-                chosen.items.iter().map(|item| object(item, &columns, &render).to_string()).collect();
+            let items: Vec<String> = chosen
+                .items
+                .iter()
+                .map(|item| object(item, &columns, &render).to_string())
+                .collect();
             Ok(Reply::written(page_text(&page, &items, chosen.filtered, chosen.total)))
         }
     }
@@ -349,11 +352,7 @@ fn sorted<T>(items: Vec<T>, order: &Order, render: &impl Fn(&T, &mut Fields)) ->
 }
 
 /// The same, each with what it is sorted by.
-fn with_keys<T>(
-    items: Vec<T>,
-    order: &Order,
-    render: &impl Fn(&T, &mut Fields),
-) -> Vec<(Key, T)> {
+fn with_keys<T>(items: Vec<T>, order: &Order, render: &impl Fn(&T, &mut Fields)) -> Vec<(Key, T)> {
     let columns = Columns::parse(&order.column);
     let with_keys = items
         .into_iter()

@@ -125,7 +125,10 @@ enum Coming<T> {
     Items(VecDeque<(Key, T)>),
 }
 
-fn natural<S: Source>(source: &S, page: Option<PageOf>) -> (usize, Coming<S::Item>) {
+/// How many there are in all, and they.
+type Counted<T> = (usize, Coming<T>);
+
+fn natural<S: Source>(source: &S, page: Option<PageOf>) -> Counted<S::Item> {
     let filtered = {
         let filter = page.as_ref().and_then(PageOf::filter);
         match &filter {
@@ -146,7 +149,7 @@ fn ordered<S: Source>(
     source: &S,
     render: &impl Fn(&S::Item, &mut Fields),
     page: Option<&PageOf>,
-) -> Result<Option<(usize, Coming<S::Item>)>, Refusal> {
+) -> Result<Option<Counted<S::Item>>, Refusal> {
     let order = Order::asked(call);
     let only = page.map_or_else(|| Ok(Only::default()), |_| Only::asked(call))?;
     if order.is_none() && only.is_everything() {

@@ -1,7 +1,7 @@
 //! What is read once for a page: numbers of the broker as a whole, and of its process.
 
-use super::{Exporter, Exporters};
 use super::families::channels::ChannelRow;
+use super::{Exporter, Exporters};
 use crate::process::{ProcessFigures, disk_free_bytes};
 use courser_broker::admin::{
     Admin, Alarms, Churn, LogFigures, MemoryUses, MessageCounts, PublishCounts, QueueCounts,
@@ -182,6 +182,7 @@ impl NodeFigures {
             (&mut memory.places, more.memory.places),
             (&mut memory.deduplication, more.memory.deduplication),
             (&mut self.memory_used_bytes, more.memory_used_bytes),
+            (&mut self.memory_limit_bytes, more.memory_limit_bytes),
             (&mut self.connections, more.connections),
             (&mut self.channels, more.channels),
             (&mut self.queues, more.queues),

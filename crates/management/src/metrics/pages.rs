@@ -1,12 +1,12 @@
 //! What is on each page, in which order.
 
-use super::{Exporter, Exporters};
 use super::families::{channels, cluster, exchanges, node, own, protocols, queues};
 use super::figures::{LoginCounts, NodeFigures, ServerFigures, Totals};
 use super::objects;
 use super::query::Query;
 use super::table::Page;
 use super::text::{Kind, Labels, Text};
+use super::{Exporter, Exporters};
 use crate::API_VERSION;
 use crate::api::{memory_parts, name_of_cluster};
 use courser_broker::admin::{Admin, ConnectionFigures};

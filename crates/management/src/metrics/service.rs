@@ -1,10 +1,10 @@
 //! Requests for pages, and the answers.
 
-use super::{Exporter, Exporters};
 use super::pages::{Endpoint, page};
 use super::query::Query;
 use super::table::Page;
 use super::text::{CONTENT_TYPE, Text};
+use super::{Exporter, Exporters};
 use crate::http::answer::{empty, refusal};
 use crate::http::body::Outgoing;
 use crate::http::connection::{self, Limits};
@@ -14,7 +14,9 @@ use crate::http::request::wants_gzip;
 use crate::refusal::Refusal;
 use crate::reply::Rows;
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE as CONTENT_TYPE_HEADER, HeaderValue};
+use hyper::header::{
+    ALLOW, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE as CONTENT_TYPE_HEADER, HeaderValue,
+};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use std::io;
 use std::net::SocketAddr;
@@ -62,7 +64,7 @@ impl Exporter {
             async move {
                 match exporters {
                     Some(exporters) => respond(exporters, peer, keeper, request).await,
-                    None => interrupted(),
+                    None => none_left(),
                 }
             }
         };
@@ -140,7 +142,8 @@ async fn scrape(
     if is_gzip {
         answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
-    *answer.body_mut() = if has_more { long.send(pages, PIECE_TIMEOUT) } else { Outgoing::whole(long.take()) };
+    *answer.body_mut() =
+        if has_more { long.send(pages, PIECE_TIMEOUT) } else { Outgoing::whole(long.take()) };
     answer
 }
 
@@ -172,6 +175,15 @@ fn plain(status: StatusCode, text: &str) -> Response<Outgoing> {
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");
     answer.headers_mut().insert(CONTENT_TYPE_HEADER, kind);
     *answer.body_mut() = Outgoing::whole(text.to_owned().into());
+    answer
+}
+
+/// The brokers have ended, and this connection does.
+fn none_left() -> Response<Outgoing> {
+    let reason = "this node does not lead any more";
+    let refused = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", reason);
+    let mut answer = refusal(&refused);
+    answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     answer
 }
 

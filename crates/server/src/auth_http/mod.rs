@@ -16,6 +16,7 @@ use client::Client;
 use courser_auth::{Authority, Origin, PasswordHash, Resource, Right, Tags, User};
 use parking_lot::Mutex;
 use questions::{Question, Verdict};
+use serde_json::{Value, json};
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ pub(crate) use client::ClientError;
 
 /// Questions that threads wait for at the same time: who asks one more is refused.
 const WAITING_MAX: usize = 64;
+/// What a passport of somebody whom the program knows is called.
+const PASSPORT: &str = "http";
 /// Beyond the time limit of a question, in which its end is noticed.
 const SLACK: Duration = Duration::from_millis(500);
 
@@ -89,6 +92,15 @@ impl HttpUsers {
         let question = Question::User { name, password };
         let verdict = self.ask(&question).await.map_err(|error| error.to_string())?;
         self.authority(name, verdict, from)
+    }
+
+    /// Whom [`Authority::passport`] has told of, on this node or on another one that asks the same program.
+    pub fn readmitted(self: &Arc<Self>, passport: &str) -> Option<Arc<dyn Authority>> {
+        let said: Value = serde_json::from_str(passport).ok()?;
+        let said = said.get(PASSPORT)?;
+        let text = |name: &str| said.get(name)?.as_str();
+        let from = text("from")?.parse().ok()?;
+        self.authority(text("user")?, Verdict::Allow(text("tags")?.to_owned()), from).ok()
     }
 
     fn authority(
@@ -205,6 +217,12 @@ impl Authority for HttpAuthority {
     ) -> bool {
         let user = &self.user;
         self.users.is_allowed(&Question::Topic { user, vhost, right, exchange, routing_key })
+    }
+
+    fn passport(&self) -> Option<String> {
+        let tags = self.user.tags.iter().collect::<Vec<&str>>().join(" ");
+        let said = json!({ "user": self.user.name, "tags": tags, "from": self.from.to_string() });
+        Some(json!({ PASSPORT: said }).to_string())
     }
 }
 

@@ -210,10 +210,6 @@ impl Front {
 
     /// Waits, for 2 s at most, until all groups that are served have what has been changed at home so far, if this node leads
     /// home. A group that nobody leads gets it before it serves again.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the API waits for it once it answers for several groups")
-    )]
     pub(crate) async fn spread_definitions(self: &Arc<Self>) {
         let Serves::Here(service) = self.serves() else { return };
         let version = service.shared.broker.admin().definitions_version();

@@ -6,6 +6,7 @@
 use super::drain::Clients;
 use super::group::Group;
 use super::groups::Groups;
+use super::moving::Moves;
 use super::redirect::Newcomer;
 use super::roster::Roster;
 use super::tunnel::{Note, SERVED, What, serve_note_http};
@@ -30,7 +31,7 @@ use tokio::time::Instant;
 /// How long an AMQP client waits for a node that leads.
 const AMQP_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a request over HTTP does.
-const HTTP_PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const HTTP_PATIENCE: Duration = Duration::from_secs(3);
 /// How long the node that leads may take to say that it serves a client.
 pub(super) const SERVED_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long to wait before the node that leads is tried again.
@@ -38,7 +39,7 @@ pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 /// Bytes of a client that are on their way, each direction.
 const TUNNEL_BYTES: usize = 64 << 10;
 /// Bytes of a pipe within the process.
-const PIPE_BYTES: usize = 64 << 10;
+pub(super) const PIPE_BYTES: usize = 64 << 10;
 /// Why a client is refused that can go to another node.
 const DRAINED: &str = "this node is drained";
 
@@ -70,11 +71,13 @@ pub(crate) struct Front {
     pub(super) groups: Arc<Groups>,
     /// Which group vhosts are in.
     pub(super) whereabouts: Whereabouts,
+    /// Vhosts that go from one group to another.
+    pub(super) moves: Moves,
     /// The version of home's definitions that all groups are known to have.
     pub(super) held_by_all: AtomicU64,
     /// Answers requests over HTTP that this node does not serve itself.
     relay: OnceLock<Arc<Relay>>,
-    metrics: OnceLock<Arc<Relay>>,
+    pub(super) metrics: OnceLock<Arc<Relay>>,
 }
 
 impl Front {
@@ -87,7 +90,8 @@ impl Front {
         let throttles = Arc::<Throttles>::default();
         let (relay, metrics) = (OnceLock::new(), OnceLock::new());
         let (clients, whereabouts) = (Clients::default(), Whereabouts::default());
-        Arc::new(Front {
+        Arc::new_cyclic(|me| Front {
+            moves: Moves::of(me),
             places,
             throttles,
             endpoint,
@@ -258,41 +262,19 @@ impl Front {
         }
     }
 
-    /// Serves metrics: those of the broker where it is, those of the node elsewhere.
-    pub async fn serve_metrics<S: ByteStream + 'static>(
-        self: Arc<Self>,
-        stream: S,
-        peer: SocketAddr,
-        stopping: watch::Receiver<bool>,
-    ) {
-        if let Serves::Here(service) = self.serves() {
-            let (exporter, stopping) = (Arc::clone(&service.exporter), service.stopping());
-            drop(service);
-            return exporter.serve(stream, peer, stopping).await;
-        }
-        if let Some(metrics) = self.metrics.get() {
-            let connect = || self.connect(Note::http(What::Http, peer, peer, None));
-            metrics.serve(stream, peer, false, connect, stopping).await;
-        }
-    }
-
     /// A connection to the HTTP API, wherever that is.
-    async fn connect(&self, note: Note) -> io::Result<RelayStream> {
+    pub(super) async fn connect(&self, note: Note) -> io::Result<RelayStream> {
         match self.way(self.groups.home(), &note, HTTP_PATIENCE).await {
             None => {
                 Err(io::Error::new(io::ErrorKind::NotConnected, "no node of the cluster leads"))
             }
             Some(Way::There(_, tunnel)) => Ok(Box::new(tunnel)),
-            Some(Way::Here(service)) => {
-                let (own, other) = tokio::io::duplex(PIPE_BYTES);
-                tokio::spawn(serve_note_http(service, own, note));
-                Ok(Box::new(other))
-            }
+            Some(Way::Here(service)) => Ok(pipe_to(service, note)),
         }
     }
 
     /// Finds who serves a client of a group, for as long as it waits.
-    async fn way(&self, group: &Group, note: &Note, patience: Duration) -> Option<Way> {
+    pub(super) async fn way(&self, group: &Group, note: &Note, patience: Duration) -> Option<Way> {
         let until = Instant::now() + patience;
         let mut serves = group.watch_serves();
         let note = serde_json::to_string(note).ok()?;
@@ -333,4 +315,11 @@ impl Front {
             _ => Err(io::ErrorKind::InvalidData.into()),
         }
     }
+}
+
+/// A connection to the HTTP API of a broker in this process.
+pub(super) fn pipe_to(service: Arc<Service>, note: Note) -> RelayStream {
+    let (own, other) = tokio::io::duplex(PIPE_BYTES);
+    tokio::spawn(serve_note_http(service, own, note));
+    Box::new(other)
 }

@@ -5,6 +5,7 @@ use super::founding::Told;
 use super::front::{Front, Serves};
 use super::group::Group;
 use super::groups::Groups;
+use super::moving::Progress;
 use super::questions::Question;
 use super::roster::Roster;
 use super::spread::Spread;
@@ -12,7 +13,7 @@ use courser_cluster::transport::{About, DialError, Endpoint, Formation, Node};
 use courser_cluster::{
     Change, Follower, GroupNumber, Leadership, Member, NodeId, ProposeError, Status,
 };
-use courser_management::{Cluster, ClusterError, ClusterNode, ClusterRole, Drained};
+use courser_management::{Cluster, ClusterError, ClusterNode, ClusterRole, Drained, VhostMove};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -82,6 +83,9 @@ impl Members {
             self.forget_strangers();
             self.found_groups();
             self.spread();
+            if let Some(front) = self.front.upgrade() {
+                self.runtime.block_on(front.settle_moves());
+            }
         } else {
             self.keep_members(&member);
         }
@@ -203,6 +207,10 @@ impl Members {
     /// Whether the disk of this node has room, as far as is known.
     pub(super) fn has_room(&self) -> bool {
         self.groups.all().iter().all(|group| group.member().is_none_or(|one| one.has_room()))
+    }
+
+    fn front_or_end(&self) -> Result<Arc<Front>, ClusterError> {
+        self.front.upgrade().ok_or_else(|| ClusterError::Unavailable("this node ends".into()))
     }
 
     /// The home group, if this node leads it.
@@ -355,6 +363,19 @@ impl Cluster for Members {
             )));
         }
         proposed(member.change_members(&[Change::Remove(node.id)]))
+    }
+
+    fn move_vhost(&self, vhost: &str, group: u16) -> Result<(), ClusterError> {
+        let _runtime = self.runtime.enter();
+        self.front_or_end()?.begin_move(vhost, group)
+    }
+
+    fn moved(&self, vhost: &str) -> Result<VhostMove, ClusterError> {
+        Ok(match self.front_or_end()?.moved(vhost)? {
+            Progress::Running => VhostMove::Running,
+            Progress::Done(messages) => VhostMove::Done(messages),
+            Progress::Failed(why) => VhostMove::Failed(why),
+        })
     }
 
     fn transfer_leader(&self, group: u16, to: Option<&str>) -> Result<String, ClusterError> {

@@ -15,6 +15,7 @@
 //! - [`tunnel`]: clients that come by way of another node.
 //! - [`incoming`]: what comes from other nodes.
 //! - [`copies`]: whole copies of the log, for a node that can't follow.
+//! - [`moving`], [`carrying`]: how a vhost goes to another group.
 //! - [`members`]: what an operator sees of the cluster and does to it.
 //! - [`questions`]: what nodes ask each other.
 //! - [`succession`]: who leads next.
@@ -24,6 +25,8 @@
 
 mod adopting;
 mod answers;
+mod apis;
+mod carrying;
 mod copies;
 mod definitions;
 mod drain;
@@ -35,6 +38,7 @@ mod groups;
 mod handshake;
 mod incoming;
 mod members;
+mod moving;
 mod node;
 mod part;
 mod questions;
@@ -50,6 +54,7 @@ mod tunnel;
 mod watched;
 mod whereabouts;
 
+pub(crate) use apis::Apis;
 pub(crate) use front::Front;
 pub(crate) use groups::GROUPS_MAX;
 pub use node::Node;

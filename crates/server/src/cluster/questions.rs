@@ -3,6 +3,7 @@
 use super::drain::Pace;
 use super::front::Serves;
 use super::members::Members;
+use super::moving::Request;
 use super::whereabouts;
 use courser_cluster::transport::{About, Formation, Node};
 use courser_cluster::{GroupNumber, NodeId, Status};
@@ -48,6 +49,8 @@ pub(super) enum Question {
     HandOver { group: GroupNumber, to: NodeId },
     /// Which group is this vhost in? To be asked of who leads home. The answer is a number, or null if there is no such vhost.
     Where { vhost: String },
+    /// Do something for the move of a vhost.
+    Move(Request),
     /// Which definitions of home has this group to adopt, which has adopted this version? To be asked of who leads home.
     /// The answer is empty if there is nothing new.
     Definitions { group: GroupNumber, have: u64 },
@@ -102,6 +105,9 @@ impl Members {
                 };
                 let group = whereabouts::group_of(&service.shared.broker, &vhost);
                 serde_json::to_string(&group).map_err(|error| error.to_string())
+            }
+            Ok(Question::Move(request)) => {
+                self.front.upgrade().ok_or("this node ends")?.answer_move(request)
             }
             Ok(Question::Definitions { group, have }) => {
                 let front = self.front.upgrade().ok_or("this node ends")?;

@@ -35,7 +35,12 @@ pub(super) struct Load {
 
 /// What was seen of the groups' work.
 #[derive(Default)]
-pub(super) struct Spread(Mutex<Seen>);
+pub(super) struct Spread {
+    seen: Mutex<Seen>,
+    /// Leads stay where a test has put them.
+    #[cfg(test)]
+    pub is_off: std::sync::atomic::AtomicBool,
+}
 
 #[derive(Default)]
 struct Seen {
@@ -48,7 +53,7 @@ struct Seen {
 impl Spread {
     /// Leaves the lead of a group where an operator has just put it, for a while.
     pub fn rests(&self, group: GroupNumber) {
-        self.0.lock().moved.insert(group, Instant::now());
+        self.seen.lock().moved.insert(group, Instant::now());
     }
 }
 
@@ -72,8 +77,12 @@ impl Members {
 
     /// Has a lead moved if the leads are not spread, if this node leads home and it is time to look. Blocks.
     pub(super) fn spread(&self) {
+        #[cfg(test)]
+        if self.spread.is_off.load(std::sync::atomic::Ordering::Relaxed) {
+            return;
+        }
         let is_home_here = matches!(self.groups.home().serves(), Serves::Here(_));
-        let mut seen = self.spread.0.lock();
+        let mut seen = self.spread.seen.lock();
         if !is_home_here || !self.groups.are_several() {
             *seen = Seen::default();
             return;

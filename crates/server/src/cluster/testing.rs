@@ -8,6 +8,7 @@ use courser_cluster::{GroupNumber, NodeId};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -74,7 +75,10 @@ impl Three {
             let config = config_in(&folder, name, *listen, &addresses);
             folders.push(folder);
             match Node::start_on(config, Inherited::default()).await {
-                Ok(node) => nodes.push(node),
+                Ok(node) => {
+                    node.inner.members.spread.is_off.store(true, Ordering::Relaxed);
+                    nodes.push(node);
+                }
                 Err(StartError::ClusterListen { error, .. })
                     if error.kind() == ErrorKind::AddrInUse =>
                 {

@@ -1,5 +1,6 @@
 //! Clients that have come to another node: what goes with their connections, and how they are served.
 
+use super::carrying::give;
 use super::front::{Front, Serves};
 use super::redirect::{Newcomer, serve_replayed};
 use crate::driver;
@@ -10,7 +11,7 @@ use courser_cluster::GroupNumber;
 use courser_cluster::transport::{ByteStream, Stream};
 use courser_management::ClientTls;
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
@@ -48,6 +49,10 @@ pub(super) enum What {
     Http,
     /// The HTTP API, for the operator of the machine: the other node has looked who it is.
     Operator,
+    /// The HTTP API, for that of home, which says with each request who asks.
+    Inside,
+    /// A vhost, which goes to the group of the node that asks for it.
+    Vhost,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -73,6 +78,19 @@ impl Note {
     pub fn http(what: What, peer: SocketAddr, local: SocketAddr, tls: Option<&ClientTls>) -> Self {
         let (local, tls) = (Some(local), tls.map(TlsNote::of));
         Note { what, group: GroupNumber::HOME, vhost: None, peer, local, name: String::new(), tls }
+    }
+
+    /// The note of a connection from the API of home to that of another group.
+    pub fn inside(group: GroupNumber) -> Self {
+        let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Note { group, ..Note::http(What::Inside, here, here, None) }
+    }
+
+    /// For a vhost that a node takes in.
+    pub fn vhost(vhost: &str, group: GroupNumber, node: &str) -> Self {
+        let peer = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        let (vhost, name) = (Some(vhost.to_owned()), node.to_owned());
+        Note { what: What::Vhost, group, vhost, peer, local: None, name, tls: None }
     }
 
     /// The client, as the broker knows it.
@@ -102,6 +120,11 @@ impl Front {
         }
         if stream.write_all(&[SERVED]).await.is_err() || stream.flush().await.is_err() {
             return;
+        }
+        if let (What::Vhost, Some(vhost)) = (note.what, &note.vhost) {
+            let (admin, stopping) = (service.shared.broker.admin(), service.stopping());
+            drop(service);
+            return give(admin, vhost.clone(), stream, stopping).await;
         }
         if note.what != What::Amqp {
             return serve_note_http(service, stream, note).await;
@@ -146,6 +169,7 @@ pub(super) async fn serve_note_http<S: ByteStream + 'static>(
     drop(service);
     match note.what {
         What::Operator => api.serve_operator(stream, stopping).await,
+        What::Inside => api.serve_inside(stream, stopping).await,
         _ => {
             let local = note.local.unwrap_or(note.peer);
             api.serve(stream, note.peer, local, note.peer().tls, stopping).await;

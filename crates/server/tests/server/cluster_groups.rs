@@ -7,6 +7,8 @@ use courser::{HttpListen, Inherited, Node};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 const GROUPS: u16 = 4;
 
@@ -99,5 +101,70 @@ async fn a_node_that_is_added_or_removed_is_so_in_all_groups() {
         voters(&three).iter().all(|voters| *voters == left)
     })
     .await;
+    three.stop().await;
+}
+
+/// As the administrator, in a request of its own.
+async fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> (u16, Value) {
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nhost: node\r\nconnection: close\r\n\
+         authorization: Basic Z3Vlc3Q6Z3Vlc3Q=\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).await.expect("it is taken");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("an answer");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let json = body.find(['{', '[']).zip(body.rfind(['}', ']']));
+    let body = json.and_then(|(first, last)| serde_json::from_str(&body[first..=last]).ok());
+    (status.expect("a status"), body.unwrap_or_default())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_api_of_any_node_answers_for_all_groups() {
+    let three = Three::start_with(|config| {
+        config.cluster.groups = GROUPS;
+        config.metrics.listen = HttpListen::At(vec![([127, 0, 0, 1], 0).into()]);
+    })
+    .await;
+    wait_until("leads on all three nodes", async || {
+        leaders(&three).is_some_and(|all| all.into_iter().collect::<BTreeSet<_>>().len() == 3)
+    })
+    .await;
+    let http = |node: usize| three.node(node).addresses().http[0];
+    for group in 0..GROUPS {
+        let (vhost, body) = (format!("/api/vhosts/v{group}"), format!("{{\"group\":{group}}}"));
+        wait_until("the vhost is there", async || {
+            matches!(ask(http(0), "PUT", &vhost, &body).await.0, 201 | 204)
+        })
+        .await;
+        for node in 0..3 {
+            let queue = format!("/api/queues/v{group}/q{node}");
+            let made = ask(http(node), "PUT", &queue, r#"{"durable":true}"#).await;
+            assert_eq!(made.0, 201, "{queue}: {made:?}");
+            let message = r#"{"routing_key":"ROUTED","properties":{},"payload":"x","payload_encoding":"string"}"#;
+            let message = message.replace("ROUTED", &format!("q{node}"));
+            let publish = format!("/api/exchanges/v{group}//publish");
+            let routed = ask(http((node + 1) % 3), "POST", &publish, &message).await;
+            assert_eq!(routed.1["routed"], true, "{publish}: {routed:?}");
+        }
+    }
+    for node in 0..3 {
+        let (status, page) =
+            ask(http(node), "GET", "/api/queues?page=2&page_size=5&sort=name", "").await;
+        assert_eq!((status, &page["total_count"]), (200, &12.into()), "{page}");
+        let overview = ask(http(node), "GET", "/api/overview", "").await.1;
+        assert_eq!(overview["queue_totals"]["messages"], 12, "{overview}");
+    }
+    let mut counted = 0;
+    for node in three.running() {
+        let (_, page) = get(node.addresses().metrics[0], "/metrics").await;
+        let row = page.lines().find_map(|line| line.strip_prefix("rabbitmq_queues "));
+        counted += row.expect("a node that leads").parse::<usize>().expect("a number");
+    }
+    assert_eq!(counted, 12, "each queue is counted on one node");
     three.stop().await;
 }

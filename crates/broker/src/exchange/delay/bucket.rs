@@ -38,7 +38,8 @@ impl Bucket {
 
     /// What is in the log of it: packed as it is, and the position, time and marks of the others.
     pub fn logged(&self, packed: &mut Vec<PackedPairs>, open: &mut Vec<(Position, u64, u16)>) {
-        packed.push(PackedPairs { bytes: self.packed[self.read..].into(), before: self.reader });
+        let bytes = self.packed[self.read..].into();
+        packed.push(PackedPairs { bytes, read: 0, before: self.reader });
         open.extend(self.plain.iter().filter_map(|(due_ms, location)| {
             location.position().map(|position| (position, *due_ms, location.marks()))
         }));
@@ -49,12 +50,25 @@ impl Bucket {
 #[derive(Debug)]
 pub(super) struct PackedPairs {
     bytes: Box<[u8]>,
+    /// Bytes that have been read.
+    read: usize,
     before: PairCoder,
+}
+
+impl Iterator for PackedPairs {
+    type Item = (Position, u64);
+
+    fn next(&mut self) -> Option<(Position, u64)> {
+        let mut rest = &self.bytes[self.read..];
+        let pair = self.before.take(&mut rest)?;
+        self.read = self.bytes.len() - rest.len();
+        Some(pair)
+    }
 }
 
 impl PackedPairs {
     /// The position of each message, and when it is due.
     pub fn iter(&self) -> impl Iterator<Item = (Position, u64)> {
-        pairs(self.before, &self.bytes)
+        pairs(self.before, &self.bytes[self.read..])
     }
 }

@@ -133,6 +133,22 @@ impl Delay {
         state.wheel.len()
     }
 
+    /// Takes in what waited in another broker.
+    pub fn take_in(&self, due_ms: u64, location: Location) {
+        let mut state = self.state.lock();
+        state.wheel.insert(due_ms, location, self.context.timers.now_ms());
+        self.rearm(&mut state);
+    }
+
+    /// The positions and the times of the messages that survive a restart, and how many messages there
+    /// are. Those that are due at the same time are in the order in which they will go.
+    pub fn surviving(&self) -> (impl Iterator<Item = (Position, u64)> + Send + use<>, usize) {
+        let state = self.state.lock();
+        let all = state.wheel.logged().into_pairs();
+        let surviving = all.filter(|(.., marks)| marks & SPILLED == 0);
+        (surviving.map(|(position, due_ms, _)| (position, due_ms)), state.wheel.len())
+    }
+
     /// Calls `each` with the positions below `end` and the times of the messages in the log: of all,
     /// or only of those that survive a restart.
     pub fn for_each_run_below(&self, end: Lsn, only_surviving: bool, each: EachRun<'_>) {
@@ -227,6 +243,10 @@ impl Delay {
 }
 
 impl Timed for Delay {
+    fn is_still(&self) -> bool {
+        self.context.namespace.upgrade().is_some_and(|vhost| vhost.is_still())
+    }
+
     fn fire(
         self: Arc<Self>,
         _: TimerKind,

@@ -144,6 +144,12 @@ impl Logged {
         self.open.extend(position.map(|position| (position, due_ms, location.marks())));
     }
 
+    /// The same as [`Logged::iter`].
+    pub fn into_pairs(self) -> impl Iterator<Item = (Position, u64, u16)> + Send {
+        let packed = self.packed.into_iter().flatten();
+        packed.map(|(position, due_ms)| (position, due_ms, 0)).chain(self.open)
+    }
+
     /// The position, time and marks of every message.
     pub fn iter(&self) -> impl Iterator<Item = (Position, u64, u16)> {
         let packed = self.packed.iter().flat_map(PackedPairs::iter);

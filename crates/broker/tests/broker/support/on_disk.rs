@@ -2,7 +2,7 @@
 
 use super::World;
 use courser_broker::{Broker, Limits};
-use courser_journal::testing::FakeDisk;
+use courser_journal::testing::{FakeDisk, Faults};
 use courser_journal::{JournalStore, Options};
 use courser_store::{Log, MemoryGauge, Record, Recovered, ShardId, Store, Sync};
 use std::ops::Deref;
@@ -57,6 +57,18 @@ impl WorldOnDisk {
         self.start();
     }
 
+    /// What a restart would find. Stops the broker in order and starts it again.
+    pub fn found_by_restart(&mut self) -> Recovered {
+        let (world, store) = self.running.take().expect("it runs");
+        store.journal().close().expect("nothing fails");
+        drop((world, store));
+        let (store, recovered, _) = self.open();
+        store.journal().close().expect("nothing fails");
+        drop(store);
+        self.start();
+        recovered
+    }
+
     /// Leaves the disk no room for more than what is there.
     pub fn fill_disk(&self) {
         self.disk.set_capacity(self.disk.used_bytes());
@@ -98,6 +110,19 @@ impl WorldOnDisk {
     pub fn lose_power(&mut self) {
         let (world, store) = self.running.take().expect("it runs");
         self.disk.lose_power();
+        drop((world, store));
+        self.start();
+    }
+
+    /// Kills the broker while it writes, and starts it again: of what was not durable, the beginning may
+    /// be there, up to any of its changes. Clients are gone with it.
+    pub fn crash_while_writing(&mut self) {
+        let (world, store) = self.running.take().expect("it runs");
+        let faults =
+            Faults { short_write_one_in: 1, fail_write_after: Some(1), ..Faults::default() };
+        self.disk.set_faults(faults);
+        store.journal().flush_once();
+        self.disk.kill();
         drop((world, store));
         self.start();
     }

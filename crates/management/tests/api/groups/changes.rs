@@ -1,6 +1,7 @@
 //! Changes in a cluster with several groups: each is made where it belongs.
 
 use super::support::World;
+use super::told::OF_TOKEN;
 use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -64,6 +65,24 @@ async fn who_may_not_is_told_so_as_by_one_broker() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_whom_somebody_else_knows_may_do_the_same_in_every_group() {
+    let world = World::start().await;
+    for vhost in ["a", "b", "c"] {
+        for name in [OF_TOKEN, "other"] {
+            let path = format!("/api/queues/{vhost}/{name}");
+            world.both_as("PUT", &path, OF_TOKEN, &[], "{}").await;
+            world.both_as("GET", &path, OF_TOKEN, &[], "").await;
+            let get = json!({ "count": 1, "ackmode": "ack_requeue_true", "encoding": "auto" });
+            let get = get.to_string();
+            world.both_as("POST", &format!("{path}/get"), OF_TOKEN, &[], &get).await;
+        }
+    }
+    let mine = world.both_as("GET", "/api/queues?columns=name,vhost", OF_TOKEN, &[], "").await;
+    assert_eq!(mine.json(), json!([{ "name": OF_TOKEN, "vhost": "b" }]));
+    world.both_as("GET", "/api/vhosts", OF_TOKEN, &[], "").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_speaks_for_others_from_outside() {
     let world = World::start().await;
     let said = json!({
@@ -102,7 +121,10 @@ async fn a_new_vhost_goes_where_it_is_wanted_or_where_there_are_fewest() {
     assert_eq!(made("two", r#"{"description":"x","group":2}"#).await.status, 204);
     let moved = made("two", r#"{"group":1}"#).await;
     assert_eq!(moved.status, 400);
-    assert!(moved.refusal().1.as_str().is_some_and(|why| why.contains("is in group 2")), "{moved:?}");
+    assert!(
+        moved.refusal().1.as_str().is_some_and(|why| why.contains("is in group 2")),
+        "{moved:?}"
+    );
     assert_eq!(made("bad", r#"{"group":7}"#).await.status, 400);
     assert_eq!(made("bad", r#"{"group":"x"}"#).await.status, 400);
     let two = world.home("GET", "/api/vhosts/two", "").await.json();
@@ -137,8 +159,14 @@ async fn connections_are_found_and_closed_wherever_they_are() {
         world.both_as("GET", &channel, "nobody", &[], "").await;
         world.both("DELETE", &channel, "").await;
     }
-    assert_eq!(world.both("DELETE", &format!("/api/connections/{}", name(2)), "").await.status, 204);
-    assert_eq!(world.both("DELETE", &format!("/api/connections/{}", name(9)), "").await.status, 404);
+    assert_eq!(
+        world.both("DELETE", &format!("/api/connections/{}", name(2)), "").await.status,
+        204
+    );
+    assert_eq!(
+        world.both("DELETE", &format!("/api/connections/{}", name(9)), "").await.status,
+        404
+    );
     assert_eq!(world.both("DELETE", "/api/connections/username/me", "").await.status, 204);
     let faults = clients.iter_mut().flatten().filter(|one| !one.outbox().take_faults().is_empty());
     assert_eq!(faults.count(), 6, "all clients are told");
@@ -171,7 +199,8 @@ fn definitions() -> Value {
             "vhost": vhost, "name": "p", "pattern": "^x", "apply-to": "queues",
             "definition": { "max-length": nth }, "priority": nth,
         }));
-        parameters.push(json!({ "vhost": vhost, "component": "c", "name": "n", "value": { "x": nth } }));
+        parameters
+            .push(json!({ "vhost": vhost, "component": "c", "name": "n", "value": { "x": nth } }));
     }
     json!({
         "users": [{ "name": "of-file", "password_hash": "", "tags": ["management"], "limits": {} }],
@@ -188,7 +217,8 @@ async fn definitions_go_to_where_they_belong_and_come_back_as_one() {
     let world = World::start().await;
     let json = [("content-type", "application/json")];
     let file = definitions().to_string();
-    let planned = world.both_as("POST", "/api/definitions?dry_run=true", "guest", &json, &file).await;
+    let planned =
+        world.both_as("POST", "/api/definitions?dry_run=true", "guest", &json, &file).await;
     assert_eq!(planned.json()["create_count"], 48, "{}", planned.json());
     let done = world.both_as("POST", "/api/definitions", "guest", &json, &file).await;
     assert_eq!(done.status, 204);
@@ -197,7 +227,8 @@ async fn definitions_go_to_where_they_belong_and_come_back_as_one() {
         let admin = world.admin_of(world.group_of(vhost).expect("it is there"));
         assert_eq!(admin.vhost(vhost).map(|one| one.queues), Some(2), "{vhost}");
     }
-    let planned = world.both_as("POST", "/api/definitions?dry_run=true", "guest", &json, &file).await;
+    let planned =
+        world.both_as("POST", "/api/definitions?dry_run=true", "guest", &json, &file).await;
     assert_eq!(planned.json()["create_count"], 0, "{}", planned.json());
     let all = world.both("GET", "/api/definitions", "").await;
     assert_eq!(all.headers["content-type"], "application/json");

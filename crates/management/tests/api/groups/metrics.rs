@@ -10,7 +10,9 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 /// What is of the process, which both are in, or has nothing to do with what brokers have.
-const OTHER: [&str; 7] = [
+const OTHER: [&str; 9] = [
+    "courser_memory_limit_bytes",
+    "rabbitmq_resident_memory_limit_bytes",
     "courser_process_",
     "courser_runtime_",
     "process_",
@@ -21,7 +23,8 @@ const OTHER: [&str; 7] = [
 ];
 
 async fn page(apis: &[Arc<Api>], path: &str) -> String {
-    let exporters = apis.iter().map(|api| Exporter::new(Arc::clone(api), ServerFigures::default, false));
+    let exporters =
+        apis.iter().map(|api| Exporter::new(Arc::clone(api), ServerFigures::default, false));
     let exporters: Vec<Arc<Exporter>> = exporters.collect();
     let (ours, theirs) = tokio::io::duplex(64 << 10);
     let stop = watch::Sender::new(false);
@@ -58,7 +61,9 @@ async fn a_page_of_several_brokers_is_that_of_one_with_all_of_it() {
     let world = World::start().await;
     for vhost in ["%2F", "a", "b", "c", "d"] {
         for queue in 0..3 {
-            world.both("PUT", &format!("/api/queues/{vhost}/q{queue}"), r#"{"durable":true}"#).await;
+            world
+                .both("PUT", &format!("/api/queues/{vhost}/q{queue}"), r#"{"durable":true}"#)
+                .await;
             let body = json!({
                 "routing_key": format!("q{queue}"), "properties": {}, "payload": "x".repeat(500),
                 "payload_encoding": "string",

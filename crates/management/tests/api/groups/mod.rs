@@ -5,3 +5,4 @@ mod lists;
 mod metrics;
 mod sums;
 mod support;
+mod told;

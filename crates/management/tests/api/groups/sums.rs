@@ -64,7 +64,8 @@ async fn a_node_with_several_brokers_is_one_node() {
         assert!(memory["memory"]["binary"].is_u64(), "{path}: {memory}");
     }
     let attempts = world.home("GET", "/api/auth/attempts/courser@one", "").await.json();
-    let amqp = attempts.as_array().and_then(|all| all.iter().find(|one| one["protocol"] == "amqp091"));
+    let amqp =
+        attempts.as_array().and_then(|all| all.iter().find(|one| one["protocol"] == "amqp091"));
     assert_eq!(amqp.map(|one| &one["auth_attempts"]), Some(&json!(3 * GROUPS)));
 }
 
@@ -109,7 +110,10 @@ async fn a_group_that_can_not_be_reached_is_named_and_nothing_is_shown_in_part()
         assert_eq!(answer.status, 503, "{path}: {answer:?}");
         let (error, reason) = answer.refusal();
         assert_eq!(error, "service_unavailable");
-        assert!(reason.as_str().is_some_and(|why| why.starts_with("group 2 has no leader")), "{reason}");
+        assert!(
+            reason.as_str().is_some_and(|why| why.starts_with("group 2 has no leader")),
+            "{reason}"
+        );
     }
     for path in ["/api/queues/a/q", "/api/queues/%2F/q", "/api/users", "/api/whoami"] {
         assert_eq!(world.home("GET", path, "").await.status, 200, "{path}");

@@ -1,0 +1,109 @@
+//! Moving a vhost to another broker, which has a log of its own.
+//!
+//! Whoever does that has the vhost stand still, reads it out, and hands the pieces to the other broker, where it arrives and is
+//! accepted. Then it is dropped where it was; or, if anything went wrong, forgotten there and let go on here.
+
+use super::{Admin, EventKind};
+use crate::fault::Fault;
+use crate::vhost::{VhostSettings, stands_still};
+use std::sync::Arc;
+
+pub use crate::transfer::{Arrival, Export, Import, LeftBehind};
+
+impl Admin {
+    /// Has a vhost stand still: its clients are told to go (320), nobody gets in, nothing in it is changed
+    /// and nothing comes of its timers; what is there can be looked at. A restart ends that, unless [`Export::hold`]
+    /// was called. Returns how many connections and requests are still in it: to be called again until there are none.
+    ///
+    /// # Errors
+    /// When there is no such vhost, or it is just being deleted.
+    pub fn stop_vhost(&self, name: &str) -> Result<u64, Fault> {
+        let vhost = self.known_vhost(name)?;
+        if vhost.is_deleted() {
+            return Err(crate::monitor::vhost_deleted(name));
+        }
+        vhost.stop();
+        for outbox in self.broker.monitor.registry.snapshot().starting_at(0) {
+            if Arc::ptr_eq(&outbox.connection.vhost, &vhost.label) {
+                outbox.fail_connection(stands_still(name));
+            }
+        }
+        Ok(vhost.in_motion())
+    }
+
+    /// Lets a vhost go on. Returns whether it stood still.
+    ///
+    /// # Errors
+    /// When there is no such vhost, or that can't be kept.
+    pub fn start_vhost(&self, name: &str) -> Result<bool, Fault> {
+        self.broker.start_vhost(&*self.known_vhost(name)?)
+    }
+
+    /// Begins to read out a vhost that stands still.
+    ///
+    /// # Errors
+    /// When there is no such vhost, it does not stand still, or something in it can't be carried.
+    pub fn export_vhost(&self, name: &str) -> Result<Export, Fault> {
+        Export::begin(&self.broker, &self.known_vhost(name)?)
+    }
+
+    /// Begins to take in a vhost that another broker reads out. Nobody finds it before it is accepted.
+    ///
+    /// # Errors
+    /// When there is a vhost of this name, one is arriving, or that can't be kept.
+    pub fn import_vhost(&self, name: &str, settings: &VhostSettings) -> Result<Import, Fault> {
+        super::commands::check_vhost_name(name)?;
+        Import::begin(&self.broker, name, settings)
+    }
+
+    /// The vhosts that are being moved here, by name.
+    pub fn arrivals(&self) -> Vec<Arrival> {
+        self.broker.arriving()
+    }
+
+    /// The vhosts that stand still also after a restart, by name.
+    pub fn held_vhosts(&self) -> Vec<String> {
+        self.broker.held()
+    }
+
+    /// Lets clients into a vhost that has arrived as a whole, which is in this group from now on. It survives
+    /// a restart. The broker of another group than 0 does that when it adopts that the vhost is here.
+    ///
+    /// # Errors
+    /// When this is not the broker of group 0, the vhost is not arriving, or not as a whole, or that can't be
+    /// kept.
+    pub fn accept_vhost(&self, name: &str) -> Result<(), Fault> {
+        self.broker.check_is_home("where a vhost is")?;
+        let known = self.broker.vhost(name).and_then(|vhost| vhost.settings());
+        let settings = known.map(|settings| VhostSettings { group: 0, stay: 0, ..settings });
+        self.broker.accept_arrival(name, settings)?;
+        self.tell(EventKind::VhostChanged, name, name);
+        Ok(())
+    }
+
+    /// Throws away a vhost that is arriving, or has arrived and was not accepted. Returns whether there is
+    /// one.
+    ///
+    /// # Errors
+    /// When that can't be kept.
+    pub fn forget_arrival(&self, name: &str) -> Result<bool, Fault> {
+        let forgotten = self.broker.forget_arrival(name)?;
+        self.broker.check_alarms();
+        Ok(forgotten)
+    }
+
+    /// Removes everything from a vhost that was in group 0 and is in another now. The broker of another group
+    /// does that when it adopts that the vhost is elsewhere.
+    ///
+    /// # Errors
+    /// When there is no such vhost, it is still here, or that can't be kept.
+    pub fn clear_moved_vhost(&self, name: &str) -> Result<(), Fault> {
+        let vhost = self.vhost_of_any_group(name)?;
+        if self.broker.serves(&vhost) {
+            return Err(Fault::precondition_failed(format_args!(
+                "vhost '{name}' is in this group: what is in it stays"
+            )));
+        }
+        self.broker.clear_moved(&vhost)
+    }
+}

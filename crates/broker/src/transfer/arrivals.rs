@@ -1,0 +1,210 @@
+//! Vhosts that are being moved to this broker. Nobody finds one of them until it is accepted.
+
+use crate::broker::Broker;
+use crate::fault::{Fault, store_fault};
+use crate::persistence::definition;
+use crate::vhost::{Vhost, VhostSettings};
+use crate::wakes::Wakes;
+use courser_store::Record;
+use parking_lot::RwLock;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// A vhost that is being moved here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Its name.
+    pub name: String,
+    /// It is here with everything in it, also after a restart, and can be accepted.
+    pub is_whole: bool,
+}
+
+/// The vhosts that are being moved here, by name.
+#[derive(Default)]
+pub(crate) struct Arrivals(RwLock<FxHashMap<String, Arc<Vhost>>>);
+
+impl Arrivals {
+    pub fn get(&self, name: &str) -> Option<Arc<Vhost>> {
+        self.0.read().get(name).cloned()
+    }
+
+    /// All of them, in no particular order.
+    pub fn all(&self) -> Vec<Arc<Vhost>> {
+        self.0.read().values().cloned().collect()
+    }
+
+    /// Refuses to make a vhost of the name of one of them.
+    pub fn refuse(&self, name: &str) -> Result<(), Fault> {
+        match self.get(name) {
+            Some(_) => Err(Fault::precondition_failed(format_args!(
+                "vhost '{name}' is just being moved here: wait until it has arrived"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn remove(&self, name: &str) {
+        self.0.write().remove(name);
+    }
+}
+
+impl Broker {
+    /// A vhost that nobody finds, and that stands still, made for one that is being moved here.
+    pub(crate) fn expect_vhost(&self, name: &str) -> Arc<Vhost> {
+        let vhost = Vhost::new(name, &self.limits, &self.home(), &self.monitor);
+        vhost.stop();
+        self.arrivals.0.write().insert(name.to_owned(), Arc::clone(&vhost));
+        vhost
+    }
+
+    /// Begins an arrival.
+    pub(super) fn begin_arrival(
+        &self,
+        name: &str,
+        settings: &VhostSettings,
+    ) -> Result<Arc<Vhost>, Fault> {
+        settings.check()?;
+        let _write = self.shards_write.lock();
+        self.arrivals.refuse(name)?;
+        // Home knows the vhosts of other groups too, and has nothing of them.
+        let is_here = self.vhost(name).is_some_and(|vhost| self.serves(&vhost));
+        if is_here || self.placement(name).is_some() {
+            return Err(Fault::precondition_failed(format_args!("vhost '{name}' exists already")));
+        }
+        let vhost = self.expect_vhost(name);
+        let value = definition::arrival_value(false, settings);
+        match self.define_for_broker(definition::arrival_key(name), &value) {
+            Ok(_) => Ok(vhost),
+            Err(error) => {
+                self.arrivals.remove(name);
+                Err(store_fault(error))
+            }
+        }
+    }
+
+    /// Everything of a vhost is here: from now on it stays, also through a restart.
+    pub(super) fn end_arrival(&self, vhost: &Vhost) -> Result<(), Fault> {
+        let _write = self.shards_write.lock();
+        let (_, settings) = self.arrival(&vhost.name)?;
+        vhost.queues().iter().for_each(|queue| queue.has_arrived());
+        let value = definition::arrival_value(true, &settings);
+        let key = definition::arrival_key(&vhost.name);
+        self.define_for_broker(key, &value).map(drop).map_err(store_fault)
+    }
+
+    /// Lets everybody into a vhost that has arrived. What is said of it is what it came with, unless
+    /// `settings` say it anew.
+    pub(crate) fn accept_arrival(
+        &self,
+        name: &str,
+        settings: Option<VhostSettings>,
+    ) -> Result<Arc<Vhost>, Fault> {
+        let _write = self.shards_write.lock();
+        let (is_whole, came_with) = self.arrival(name)?;
+        let Some(vhost) = self.arrivals.get(name).filter(|_| is_whole) else {
+            return Err(Fault::precondition_failed(format_args!(
+                "vhost '{name}' has not arrived as a whole"
+            )));
+        };
+        let settings = settings.unwrap_or(came_with);
+        let (key, value) = (definition::vhost_key(name), definition::vhost_value(&settings));
+        let record = Record::Defined { key: &key, value: &value };
+        let accepted = self.exchange_for_broker(&definition::arrival_key(name), record, || {
+            vhost.restore_settings(settings);
+            self.show_vhost(&vhost);
+            self.arrivals.remove(name);
+        });
+        accepted.map_err(store_fault)?;
+        vhost.start();
+        self.configure_vhost(&vhost).map_err(Fault::precondition_failed)?;
+        self.timers.let_go();
+        Ok(vhost)
+    }
+
+    /// Throws away what has come of a vhost. Returns whether there was anything.
+    pub(crate) fn forget_arrival(&self, name: &str) -> Result<bool, Fault> {
+        let _write = self.shards_write.lock();
+        let Some(vhost) = self.arrivals.get(name) else { return Ok(false) };
+        vhost.label.begin_deletion();
+        let mut wakes = Wakes::default();
+        let emptied = vhost.empty(&mut wakes);
+        wakes.wake_all();
+        emptied?;
+        self.forget_parameters(name)?;
+        self.forget_for_broker(&definition::arrival_key(name)).map_err(store_fault)?;
+        self.arrivals.remove(name);
+        Ok(true)
+    }
+
+    /// Throws away what a restart has left of vhosts that were just being moved here, and of those that were moved away.
+    pub(crate) fn forget_halves(&self) {
+        for vhost in self.vhosts() {
+            if !self.serves(&vhost) && self.arrivals.get(&vhost.name).is_none() {
+                drop(self.clear_moved(&vhost));
+            }
+        }
+        for arrival in self.arriving() {
+            if !arrival.is_whole {
+                // If the store has failed, it is found once more at the next start.
+                drop(self.forget_arrival(&arrival.name));
+            }
+        }
+    }
+
+    /// The vhosts that are being moved here, by name.
+    pub(crate) fn arriving(&self) -> Vec<Arrival> {
+        let all = self.kept.of_kind(definition::ARRIVAL).into_iter();
+        let read = |(key, value): (Vec<u8>, Vec<u8>)| {
+            let name = String::from_utf8(key).ok()?;
+            Some(Arrival { name, is_whole: definition::parse_arrival(&value)?.0 })
+        };
+        all.filter_map(read).collect()
+    }
+
+    fn arrival(&self, name: &str) -> Result<(bool, VhostSettings), Fault> {
+        let kept = self.kept.get(&definition::arrival_key(name));
+        kept.and_then(|value| definition::parse_arrival(&value))
+            .ok_or_else(|| Fault::not_found(format_args!("vhost '{name}' is not being moved here")))
+    }
+
+    /// Has a vhost stand still also after a restart, if it has done so since `turn` began.
+    pub(super) fn hold_vhost(&self, vhost: &Vhost, turn: u64) -> Result<bool, Fault> {
+        let _write = self.shards_write.lock();
+        if vhost.still_turn() != Some(turn) || vhost.is_deleted() {
+            return Ok(false);
+        }
+        let defined = self.define_for_broker(definition::held_key(&vhost.name), &[]);
+        defined.map(|_| true).map_err(store_fault)
+    }
+
+    /// The vhosts that stand still also after a restart, by name.
+    pub(crate) fn held(&self) -> Vec<String> {
+        let all = self.kept.of_kind(definition::HELD).into_iter();
+        all.filter_map(|(name, _)| String::from_utf8(name).ok()).collect()
+    }
+
+    /// Lets a vhost go on that stood still. Returns whether it did.
+    pub(crate) fn start_vhost(&self, vhost: &Vhost) -> Result<bool, Fault> {
+        let _write = self.shards_write.lock();
+        self.forget_for_broker(&definition::held_key(&vhost.name)).map_err(store_fault)?;
+        let stood_still = vhost.start();
+        if stood_still {
+            // What has changed meanwhile is followed now; nothing does that could be refused.
+            drop(self.change_policies(vhost, |_| Ok(())));
+            self.timers.let_go();
+        }
+        Ok(stood_still)
+    }
+
+    /// Removes everything from a vhost that is in another group now. What is said of it stays.
+    pub(crate) fn clear_moved(&self, vhost: &Arc<Vhost>) -> Result<(), Fault> {
+        let mut wakes = Wakes::default();
+        let emptied = vhost.empty(&mut wakes);
+        wakes.wake_all();
+        emptied?;
+        self.forget_parameters(&vhost.name)?;
+        self.forget_for_broker(&definition::held_key(&vhost.name)).map_err(store_fault)?;
+        self.check_alarms();
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! The items of which a vhost on its way consists: written, and read.
+
+use bytes::BytesMut;
+use courser_store::change::{Replayed, message_of};
+use courser_store::{MessageRef, Record, StoreError};
+
+/// Raised when older brokers can't read it.
+const VERSION: u32 = 1;
+
+const BEGIN: u8 = 0xf0;
+const END: u8 = 0xf1;
+
+/// Bytes of an item's length.
+const LENGTH_BYTES: usize = 4;
+
+/// How much there is of a vhost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Totals {
+    pub definitions: u64,
+    pub messages: u64,
+}
+
+/// An item that has been read.
+pub(super) enum Item<'a> {
+    /// What follows is this vhost.
+    Begin(&'a str),
+    /// A record, and its message if it has one.
+    Record(Replayed<'a>, Option<MessageRef<'a>>),
+    End(Totals),
+}
+
+fn put(out: &mut BytesMut, parts: &[&[u8]]) -> Result<(), StoreError> {
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    let length = u32::try_from(length).map_err(|_| StoreError::TooLarge(length as u64))?;
+    out.extend_from_slice(&length.to_le_bytes());
+    parts.iter().for_each(|part| out.extend_from_slice(part));
+    Ok(())
+}
+
+pub(super) fn put_begin(out: &mut BytesMut, vhost: &str) -> Result<(), StoreError> {
+    put(out, &[&[BEGIN], &VERSION.to_le_bytes(), vhost.as_bytes()])
+}
+
+pub(super) fn put_end(out: &mut BytesMut, totals: Totals) -> Result<(), StoreError> {
+    put(out, &[&[END], &totals.definitions.to_le_bytes(), &totals.messages.to_le_bytes()])
+}
+
+pub(super) fn put_record(out: &mut BytesMut, record: &Record<'_>) -> Result<(), StoreError> {
+    let mut head = Vec::new();
+    record.encode_head(&mut head);
+    match record.message() {
+        Some(message) => {
+            let (prefix, [address, header, body]) = message.record_parts()?;
+            put(out, &[&head, &prefix, address, header, body])
+        }
+        None => put(out, &[&head]),
+    }
+}
+
+/// How many of the first `bytes` are whole items.
+pub(super) fn whole(bytes: &[u8]) -> usize {
+    let mut whole = 0;
+    while let Some(length) = bytes[whole..].first_chunk::<LENGTH_BYTES>() {
+        let end = whole + LENGTH_BYTES + u32::from_le_bytes(*length) as usize;
+        if end > bytes.len() {
+            break;
+        }
+        whole = end;
+    }
+    whole
+}
+
+/// Takes the bytes of a whole item off the front; none if there are none.
+pub(super) fn take<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (length, rest) = bytes.split_first_chunk::<LENGTH_BYTES>()?;
+    let (item, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    *bytes = rest;
+    Some(item)
+}
+
+impl<'a> Item<'a> {
+    /// Reads an item; what is wrong if that is none.
+    pub fn parse(item: &'a [u8]) -> Result<Self, String> {
+        let malformed = || format!("an item of {} bytes is malformed", item.len());
+        match item.split_first().ok_or_else(malformed)? {
+            (&BEGIN, rest) => {
+                let (version, name) = rest.split_first_chunk::<4>().ok_or_else(malformed)?;
+                match u32::from_le_bytes(*version) {
+                    VERSION => str::from_utf8(name).map(Item::Begin).map_err(|_| malformed()),
+                    other => {
+                        Err(format!("it is in version {other}, and this node knows {VERSION}"))
+                    }
+                }
+            }
+            (&END, rest) => {
+                let (definitions, rest) = rest.split_first_chunk::<8>().ok_or_else(malformed)?;
+                let messages = rest.try_into().map_err(|_| malformed())?;
+                Ok(Item::End(Totals {
+                    definitions: u64::from_le_bytes(*definitions),
+                    messages: u64::from_le_bytes(messages),
+                }))
+            }
+            _ => {
+                let record = Replayed::parse(item).ok_or_else(malformed)?;
+                Ok(Item::Record(record, message_of(item)))
+            }
+        }
+    }
+}

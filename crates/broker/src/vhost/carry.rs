@@ -1,0 +1,84 @@
+//! What is defined in a vhost, one by one, for another broker, and making it there as it was.
+
+use super::{Vhost, is_predefined};
+use crate::exchange::{BindingKey, Destination, Exchange, ExchangeSettings};
+use crate::fault::{Fault, store_fault};
+use crate::persistence::definition::{self, DefinedBinding};
+use crate::policy::{Policy, PolicyKind};
+use crate::queue::{Queue, QueueSettings};
+use courser_codec::ShortString;
+use courser_store::Sync;
+use std::sync::Arc;
+
+impl Vhost {
+    /// Calls `each` with the key and the value of every policy.
+    pub(crate) fn for_each_policy(&self, each: &mut dyn FnMut(&[u8], &[u8])) {
+        self.policies.read().for_each_kept(&mut |kind, policy| {
+            let key = definition::policy_key(&self.name, kind, &policy.name);
+            each(&key, &definition::policy_value(policy));
+        });
+    }
+
+    /// Whether an exchange has to be made where the vhost is made.
+    pub(crate) fn defines(&self, exchange: &Exchange) -> bool {
+        exchange.settings.durable && !is_predefined(&exchange.name)
+    }
+
+    /// Calls `each` with the key of every binding of an exchange that survives a restart.
+    pub(crate) fn for_each_binding_of(&self, exchange: &Exchange, each: &mut dyn FnMut(&[u8])) {
+        exchange.for_each_binding(&mut |destination, routing_key, arguments| {
+            let key = BindingKey { routing_key: routing_key.clone(), arguments: arguments.clone() };
+            if let Some(key) = self.durable_binding(exchange, destination, &key) {
+                each(&key);
+            }
+        });
+    }
+
+    /// Makes a policy as it was elsewhere. So do the others here with what they are for; all of them with
+    /// the gate held.
+    pub(crate) fn bring_policy(&self, kind: PolicyKind, policy: Policy) -> Result<(), Fault> {
+        let key = definition::policy_key(&self.name, kind, &policy.name);
+        self.append_definition(&key, &definition::policy_value(&policy))?;
+        self.restore_policy(kind, policy).map_err(Fault::internal_error)
+    }
+
+    pub(crate) fn bring_exchange(
+        &self,
+        name: ShortString,
+        settings: ExchangeSettings,
+    ) -> Result<Arc<Exchange>, Fault> {
+        let exchange = self.make_exchange(self.shard.next_id(), name, settings);
+        self.define_exchange(&exchange)?;
+        self.restore(Destination::Exchange(Arc::clone(&exchange)));
+        Ok(exchange)
+    }
+
+    pub(crate) fn bring_queue(
+        &self,
+        name: ShortString,
+        settings: QueueSettings,
+        is_paused: bool,
+    ) -> Result<Arc<Queue>, Fault> {
+        let queue = self.make_queue(self.shard.next_id(), name, settings);
+        queue.set_paused(is_paused);
+        self.define_queue(&queue)?;
+        self.restore(Destination::Queue(Arc::clone(&queue)));
+        Ok(queue)
+    }
+
+    /// Has a stream that was just made begin at an offset. Returns whether it is one.
+    pub(crate) fn begin_stream(&self, queue: &Queue, first_offset: u64) -> Result<bool, Fault> {
+        let Some(stream) = queue.stream() else { return Ok(false) };
+        stream.begin_at(first_offset);
+        let record = [stream.record()];
+        let appended = self.shard.store.append(&record, Sync::Later, &mut Vec::new());
+        appended.map_err(store_fault)?;
+        Ok(true)
+    }
+
+    /// Returns whether the ends of the binding are there.
+    pub(crate) fn bring_binding(&self, key: &[u8], binding: DefinedBinding) -> Result<bool, Fault> {
+        self.append_definition(key, &[])?;
+        Ok(self.restore_binding(binding))
+    }
+}

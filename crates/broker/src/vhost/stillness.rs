@@ -1,0 +1,85 @@
+//! A vhost that stands still, as all that is in it is carried to another broker.
+//!
+//! Nobody gets in, no operator changes anything in it, and nothing comes of its timers; what is there can be looked at.
+//! Whoever is in it when that begins is told to go, and until all have gone it is only about to stand still. Kept in memory
+//! only: a restart ends it.
+
+use super::Vhost;
+use crate::fault::Fault;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Whether a vhost stands still, and who still moves in it.
+#[derive(Debug, Default)]
+pub(super) struct Stillness {
+    /// Odd while it stands still; rises whenever that changes.
+    turn: AtomicU64,
+    /// Operators who are about to change something.
+    changes: AtomicU64,
+}
+
+/// A change that an operator makes in a vhost: it does not stand still before this is dropped.
+#[must_use = "the change goes on as long as this lives"]
+pub(crate) struct Change(Arc<Vhost>);
+
+impl Drop for Change {
+    fn drop(&mut self) {
+        self.0.stillness.changes.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Vhost {
+    /// Whether it stands still, or is about to.
+    pub(crate) fn is_still(&self) -> bool {
+        self.still_turn().is_some()
+    }
+
+    /// Which time it is that it stands still, if it does.
+    pub(crate) fn still_turn(&self) -> Option<u64> {
+        // Whoever comes in is counted first and looks here then; whoever stops it looks at the counts
+        // after this. So of two that do so at the same moment one sees the other.
+        Some(self.stillness.turn.load(Ordering::SeqCst)).filter(|turn| turn % 2 == 1)
+    }
+
+    /// Lets nothing begin in it any more. What has begun is waited for by [`Vhost::in_motion`].
+    pub(crate) fn stop(&self) {
+        let stopped = |turn: u64| turn.is_multiple_of(2).then_some(turn + 1);
+        // It may stand still already.
+        let _ = self.stillness.turn.fetch_update(Ordering::SeqCst, Ordering::SeqCst, stopped);
+        // What was due before this has been done once the gate has been shut.
+        drop(self.shard.gate.write());
+    }
+
+    /// Ends that. Returns whether it stood still.
+    pub(crate) fn start(&self) -> bool {
+        let started = |turn: u64| (!turn.is_multiple_of(2)).then_some(turn + 1);
+        self.stillness.turn.fetch_update(Ordering::SeqCst, Ordering::SeqCst, started).is_ok()
+    }
+
+    /// How many are still in it who may change something: connections, and operators with what they do
+    /// just now.
+    pub(crate) fn in_motion(&self) -> u64 {
+        self.connections.load(Ordering::SeqCst) + self.stillness.changes.load(Ordering::SeqCst)
+    }
+
+    /// An operator is about to change something in it.
+    pub(crate) fn begin_change(self: &Arc<Self>) -> Result<Change, Fault> {
+        self.stillness.changes.fetch_add(1, Ordering::SeqCst);
+        let change = Change(Arc::clone(self));
+        self.refuse_if_still()?;
+        Ok(change)
+    }
+
+    /// Refuses what can't be done while it stands still.
+    pub(crate) fn refuse_if_still(&self) -> Result<(), Fault> {
+        if self.is_still() { Err(stands_still(&self.name)) } else { Ok(()) }
+    }
+}
+
+/// What those hear who are in a vhost that is to stand still, and those who want to come in or to change something.
+pub(crate) fn stands_still(name: &str) -> Fault {
+    Fault::new(
+        320,
+        format_args!("vhost '{name}' is being moved to another group; try again in a moment"),
+    )
+}

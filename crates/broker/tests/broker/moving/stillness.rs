@@ -1,0 +1,156 @@
+//! A vhost that stands still.
+
+use super::contents::{assert_same, contents};
+use super::{START_MS, V, enter, found, persistent, sync};
+use crate::delayed::run_until;
+use crate::support::{Heard, WorldOnDisk, owned};
+use courser_broker::admin::{GetMode, MoveTo, NewQueue, Parameter, Selection};
+use courser_broker::{Fault, PolicyKind};
+use courser_codec::FieldTable;
+
+const HOUR_MS: u64 = 3_600_000;
+
+/// A vhost in which something is due soon, of every kind of timer.
+fn world() -> WorldOnDisk {
+    let world = WorldOnDisk::new();
+    found(&world);
+    let mut client = enter(&world);
+    client.send(persistent("all", "x", "for all").expiration("500"));
+    let headers = FieldTable::new().with("x-delay", 1000);
+    client.send(persistent("later", "a.b", "later").headers(headers));
+    client.disconnect();
+    sync(&world);
+    world
+}
+
+#[test]
+fn clients_are_told_to_go_and_nobody_gets_in() {
+    let world = world();
+    let admin = world.broker.admin();
+    let (mut inside, mut other) = (enter(&world), world.connect());
+    assert_eq!(admin.stop_vhost(V).expect("it is there"), 1);
+    let told = inside.heard();
+    let [Heard::ConnectionClosed(text)] = &told[..] else { panic!("not told: {told:?}") };
+    assert!(text.starts_with("320 CONNECTION_FORCED - vhost 'v' is being moved"), "{text}");
+    assert_eq!(other.heard(), []);
+    assert_eq!(admin.stop_vhost(V).expect("it is there"), 0);
+    let vhost = world.broker.vhost(V).expect("it is there");
+    assert_eq!(vhost.admit("guest").err().expect("refused").code, 320);
+    assert!(admin.start_vhost(V).expect("it is there"));
+    assert!(!admin.start_vhost(V).expect("it is there"), "it goes on already");
+    drop(vhost.admit("guest").expect("let in"));
+}
+
+#[test]
+fn what_somebody_had_is_back_before_it_is_read_out() {
+    let world = world();
+    let admin = world.broker.admin();
+    let mut client = enter(&world);
+    let delivery = client.get("plain").expect("a message");
+    assert_eq!(admin.stop_vhost(V).expect("it is there"), 1);
+    let refused = admin.export_vhost(V).expect_err("somebody is in it");
+    assert!(refused.explanation.contains("1 connections"), "{refused}");
+    client.disconnect();
+    assert!(delivery.text() == "for all");
+    admin.export_vhost(V).expect("nobody is in it");
+}
+
+#[test]
+fn nothing_comes_of_its_timers_until_it_goes_on() {
+    let world = world();
+    let admin = world.broker.admin();
+    let before = contents(&world);
+    admin.stop_vhost(V).expect("it is there");
+    run_until(&world, START_MS + HOUR_MS);
+    assert_same(&contents(&world), &before);
+    assert!(admin.start_vhost(V).expect("it is there"));
+    run_until(&world, START_MS + HOUR_MS);
+    let after = contents(&world);
+    let bodies = |queue: &str| after.get(queue).map_or(0, Vec::len);
+    // What has expired is gone, or dead, and what was due is there.
+    assert_eq!((bodies("plain"), bodies("ranked"), bodies("held")), (1, 1, 0));
+    assert!(bodies("dead") > 0);
+}
+
+#[test]
+fn operators_can_look_and_change_nothing() {
+    let world = world();
+    let admin = world.broker.admin();
+    admin.stop_vhost(V).expect("it is there");
+    let before = contents(&world);
+    let queue = NewQueue { durable: true, ..NewQueue::default() };
+    let (vhost, component, name) = (V.to_owned(), "c".to_owned(), "n".to_owned());
+    let parameter = Parameter { vhost, component, name, value: "1".to_owned() };
+    let selection = Selection::default();
+    let to = MoveTo::Queue(owned("other"));
+    let refused: [Option<Fault>; 11] = [
+        admin.declare_queue(V, "new", queue).err(),
+        admin.delete_queue(V, b"plain", false, false).err(),
+        admin.delete_exchange(V, b"all", false).err(),
+        admin.purge_queue(V, b"plain").err(),
+        admin.purge_some(V, b"plain", 1).err(),
+        admin.get(V, b"plain", 1, GetMode::Acknowledge, 100).err(),
+        admin.move_messages(V, b"plain", b"other", None).err(),
+        admin.relocate(V, b"plain", &selection, &to, &|_| true, false).err(),
+        admin.resume_queue(V, b"held").err(),
+        admin.set_parameter(&parameter).err(),
+        admin.clear_parameter(V, "shovel", "one").err(),
+    ];
+    for (nth, fault) in refused.into_iter().enumerate() {
+        assert_eq!(fault.map(|fault| fault.code), Some(320), "{nth}");
+    }
+    assert!(admin.clear_policy(V, PolicyKind::User, "alternate").is_err());
+    assert_same(&contents(&world), &before);
+}
+
+#[test]
+fn an_export_ends_when_the_vhost_goes_on() {
+    let world = world();
+    let admin = world.broker.admin();
+    assert!(admin.export_vhost(V).is_err(), "it does not stand still");
+    let mut export = super::export(&world);
+    admin.start_vhost(V).expect("it is there");
+    admin.stop_vhost(V).expect("it is there");
+    let refused = export.next_piece().expect_err("it may have changed");
+    assert!(refused.explanation.contains("begin again"), "{refused}");
+}
+
+#[test]
+fn what_is_held_stands_still_through_restarts_until_it_goes_on() {
+    let mut world = world();
+    let mut export = super::export(&world);
+    let admin = world.broker.admin();
+    assert!(super::export(&world).hold().is_err(), "it has not been read out");
+    while export.next_piece().expect("it can be read").is_some() {}
+    export.hold().expect("it stands still");
+    assert_eq!(admin.held_vhosts(), [V]);
+    drop(admin);
+    sync(&world);
+    for round in 0..3 {
+        match round {
+            0 => world.lose_power(),
+            1 => world.restart_from_checkpoint(),
+            _ => {}
+        }
+        let vhost = world.broker.vhost(V).expect("it is there");
+        assert_eq!(vhost.admit("guest").err().expect("refused").code, 320, "{round}");
+    }
+    assert!(world.broker.admin().start_vhost(V).expect("it is there"));
+    sync(&world);
+    world.lose_power();
+    world.broker.set_time(START_MS);
+    assert_eq!(world.broker.admin().held_vhosts(), [""; 0]);
+    drop(enter(&world));
+}
+
+#[test]
+fn one_that_went_on_meanwhile_is_not_held() {
+    let world = world();
+    let mut export = super::export(&world);
+    while export.next_piece().expect("it can be read").is_some() {}
+    let admin = world.broker.admin();
+    admin.start_vhost(V).expect("it is there");
+    admin.stop_vhost(V).expect("it is there");
+    assert!(export.hold().is_err(), "it may have changed");
+    assert_eq!(admin.held_vhosts(), [""; 0]);
+}

@@ -1,0 +1,99 @@
+//! The groups of the cluster as the HTTP API of home knows them: how it reaches the brokers of the others.
+
+use super::front::{Front, HTTP_PATIENCE, PIPE_BYTES, Serves, Way, pipe_to};
+use super::tunnel::{Note, What};
+use crate::service::Service;
+use courser_cluster::GroupNumber;
+use courser_cluster::transport::ByteStream;
+use courser_management::{Groups, Later, RelayStream};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Weak};
+use tokio::io::copy_bidirectional;
+use tokio::sync::watch;
+
+/// The groups of the node that a front belongs to.
+pub(crate) struct Apis(Weak<Front>);
+
+impl Apis {
+    /// `None` for a broker by itself.
+    pub fn of(front: &Weak<Front>) -> Option<Arc<dyn Groups>> {
+        front.upgrade().map(|_| Arc::new(Apis(Weak::clone(front))) as _)
+    }
+}
+
+impl Groups for Apis {
+    fn others(&self) -> Vec<u16> {
+        let Some(front) = self.0.upgrade() else { return Vec::new() };
+        let all = front.groups.all().into_iter();
+        all.filter(|group| !group.is_home()).map(|group| group.number.0).collect()
+    }
+
+    fn connect(&self, group: u16) -> Later<io::Result<RelayStream>> {
+        let front = self.0.upgrade();
+        Box::pin(async move {
+            let front = front.ok_or(io::ErrorKind::NotConnected)?;
+            front.connect_inside(GroupNumber(group)).await
+        })
+    }
+
+    fn changed(&self) -> Later<()> {
+        let front = self.0.upgrade();
+        Box::pin(async move {
+            if let Some(front) = front {
+                front.spread_definitions().await;
+            }
+        })
+    }
+}
+
+impl Front {
+    /// A connection to the HTTP API of a group, for that of home.
+    pub(super) async fn connect_inside(&self, number: GroupNumber) -> io::Result<RelayStream> {
+        let group = self.groups.get(number).ok_or(io::ErrorKind::NotConnected)?;
+        let note = Note::inside(number);
+        match self.way(&group, &note, HTTP_PATIENCE).await {
+            None => Err(io::ErrorKind::NotConnected.into()),
+            Some(Way::Here(service)) => Ok(pipe_to(service, note)),
+            Some(Way::There(node, mut tunnel)) => {
+                let (ours, mut theirs) = tokio::io::duplex(PIPE_BYTES);
+                // It is used for many requests, and a node that is gone may never say so.
+                tokio::spawn(async move {
+                    tokio::select! {
+                        _ = copy_bidirectional(&mut theirs, &mut tunnel) => {}
+                        () = group.serves_no_more(node) => {}
+                    }
+                });
+                Ok(Box::new(ours))
+            }
+        }
+    }
+
+    /// Serves metrics: those of the brokers on this node together, those of the node itself if there is none.
+    pub async fn serve_metrics<S: ByteStream + 'static>(
+        self: Arc<Self>,
+        stream: S,
+        peer: SocketAddr,
+        stopping: watch::Receiver<bool>,
+    ) {
+        // It ends with the first of them, which it must not keep.
+        if let Some(first) = self.services().next() {
+            let (exporter, stopping) = (Arc::clone(&first.exporter), first.stopping());
+            drop(first);
+            let all = || self.services().map(|one| Arc::clone(&one.exporter)).collect();
+            return exporter.serve_with(all, stream, peer, stopping).await;
+        }
+        if let Some(metrics) = self.metrics.get() {
+            let connect = || self.connect(Note::http(What::Http, peer, peer, None));
+            metrics.serve(stream, peer, false, connect, stopping).await;
+        }
+    }
+
+    /// The brokers that serve on this node, that of home first.
+    fn services(&self) -> impl Iterator<Item = Arc<Service>> {
+        self.groups.all().into_iter().filter_map(|group| match group.serves() {
+            Serves::Here(service) => Some(service),
+            _ => None,
+        })
+    }
+}

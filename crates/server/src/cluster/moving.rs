@@ -1,0 +1,368 @@
+//! A vhost goes to another group.
+//!
+//! The node that leads home has the node that leads the other group take it in ([`super::carrying`]), and says then, in home's log, that it
+//! is there: that is the one point at which it has moved. Before, what has arrived is forgotten, and the vhost goes on
+//! where it was; after, it is accepted where it is, and removed where it was, as soon as these groups hear of it.
+//!
+//! A vhost that was held, or has arrived, when the lead of home changed, is found by the next node that leads home: as no move is
+//! going on then, what home says of it decides.
+
+use super::carrying::{blocking, give, take};
+use super::front::{Front, Serves, Way};
+use super::questions::Question;
+use super::tunnel::Note;
+use courser_broker::admin::Admin;
+use courser_cluster::GroupNumber;
+use courser_management::ClusterError;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+/// How long the node that takes a vhost in looks for the one that has it.
+const GIVER_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a group may take to remove what is left of a vhost that was in it before.
+const REMOVED_TIMEOUT: Duration = Duration::from_secs(60);
+/// How often it is asked how far it is.
+const ASK_INTERVAL: Duration = Duration::from_millis(200);
+/// Answers in a row that it may owe.
+const SILENCES_MAX: u32 = 10;
+/// How long home may take to have on a majority of disks where the vhost is.
+const SAID_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often it is looked whether an earlier node that led home has left a move in the middle.
+const SETTLE_INTERVAL: Duration = Duration::from_secs(5);
+/// Moves that are remembered.
+const MOVES_MAX: usize = 64;
+/// Bytes of a pipe within the process.
+const PIPE_BYTES: usize = 256 << 10;
+
+/// What the nodes that lead groups ask each other for a move.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Request {
+    /// Take this vhost in, from the group that has it.
+    Take { vhost: String, from: GroupNumber, to: GroupNumber },
+    /// How far is that? The answer is [`Progress`].
+    Taking { vhost: String },
+    /// Which vhosts have arrived, or are held? The answer is [`Open`].
+    Open { group: GroupNumber },
+    /// It is not moved: let it go on where it was, and forget what has arrived of it.
+    GiveUp { vhost: String, group: GroupNumber },
+}
+
+/// How far a vhost is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Progress {
+    Running,
+    /// It has arrived, with so many messages.
+    Done(u64),
+    Failed(String),
+}
+
+/// Vhosts of which is not known yet where they are.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Open {
+    held: Vec<String>,
+    arrived: Vec<String>,
+}
+
+/// The moves that this node has to do with.
+#[derive(Default)]
+pub(super) struct Moves {
+    front: Weak<Front>,
+    /// As home: how far they are.
+    own: Mutex<BTreeMap<String, Progress>>,
+    /// As the node that takes them in.
+    taking: Mutex<BTreeMap<String, Progress>>,
+    /// One is going on, or it is looked for those that stopped in the middle: only one of all this at a time.
+    is_busy: AtomicBool,
+    settled: Mutex<Option<Instant>>,
+}
+
+/// The turn of whoever moves vhosts.
+struct Turn<'a>(&'a AtomicBool);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+impl Moves {
+    pub fn of(front: &Weak<Front>) -> Self {
+        Moves { front: Weak::clone(front), ..Moves::default() }
+    }
+
+    fn turn(&self) -> Option<Turn<'_>> {
+        (!self.is_busy.swap(true, Ordering::AcqRel)).then_some(Turn(&self.is_busy))
+    }
+}
+
+fn note(of: &Mutex<BTreeMap<String, Progress>>, vhost: &str, progress: Progress) {
+    let mut all = of.lock();
+    if all.len() >= MOVES_MAX && !all.contains_key(vhost) {
+        all.retain(|_, progress| *progress == Progress::Running);
+    }
+    all.insert(vhost.to_owned(), progress);
+}
+
+impl Front {
+    /// Begins to move a vhost, if this node leads home.
+    ///
+    /// # Errors
+    /// Why it can't be moved, or not now.
+    pub(super) fn begin_move(self: &Arc<Self>, vhost: &str, to: u16) -> Result<(), ClusterError> {
+        let home = self.home_admin()?;
+        let view = home.vhost(vhost);
+        let view = view.ok_or_else(|| ClusterError::NotFound(format!("no vhost '{vhost}'")))?;
+        let (from, to) = (GroupNumber(view.group), GroupNumber(to));
+        if from == to {
+            return Err(ClusterError::Refused(format!("vhost '{vhost}' is in group {to} already")));
+        }
+        if self.groups.get(to).is_none() {
+            return Err(ClusterError::NotFound(format!("no group {to} of the cluster")));
+        }
+        let running =
+            self.moves.own.lock().iter().find_map(|(name, progress)| {
+                (*progress == Progress::Running).then(|| name.clone())
+            });
+        if let Some(name) = running {
+            return Err(ClusterError::Unavailable(format!(
+                "vhost '{name}' is just being moved: wait until it has arrived"
+            )));
+        }
+        note(&self.moves.own, vhost, Progress::Running);
+        let (front, vhost) = (Arc::clone(self), vhost.to_owned());
+        tokio::spawn(async move {
+            let progress = match front.run_move(&home, &vhost, from, to).await {
+                Ok(messages) => {
+                    tracing::info!(vhost, %from, %to, messages, "the vhost has moved to another group");
+                    Progress::Done(messages)
+                }
+                Err(why) => {
+                    tracing::warn!(vhost, %from, %to, why, "the vhost could not be moved");
+                    Progress::Failed(why)
+                }
+            };
+            note(&front.moves.own, &vhost, progress);
+        });
+        Ok(())
+    }
+
+    /// How far a move is that this node has begun.
+    ///
+    /// # Errors
+    /// When it has begun none.
+    pub(super) fn moved(&self, vhost: &str) -> Result<Progress, ClusterError> {
+        let progress = self.moves.own.lock().get(vhost).cloned();
+        progress.ok_or_else(|| {
+            ClusterError::NotFound(format!("vhost '{vhost}' is not being moved by this node"))
+        })
+    }
+
+    fn home_admin(&self) -> Result<Admin, ClusterError> {
+        match self.serves() {
+            Serves::Here(service) => Ok(service.shared.broker.admin()),
+            _ => Err(ClusterError::Unavailable("this node does not lead the cluster".into())),
+        }
+    }
+
+    async fn run_move(
+        self: &Arc<Self>,
+        home: &Admin,
+        vhost: &str,
+        from: GroupNumber,
+        to: GroupNumber,
+    ) -> Result<u64, String> {
+        let busy = "the move before is just being settled: try again in a few seconds";
+        let _turn = self.moves.turn().ok_or(busy)?;
+        let messages = match self.have_it_taken(vhost, from, to).await {
+            Ok(messages) => messages,
+            Err(why) => {
+                for group in [to, from] {
+                    let vhost = vhost.to_owned();
+                    // If the node is away, this is done once it is back.
+                    drop(self.ask_leader(group, Request::GiveUp { vhost, group }).await);
+                }
+                return Err(why);
+            }
+        };
+        let (admin, name) = (home.clone(), vhost.to_owned());
+        let said = blocking(move || match to {
+            GroupNumber::HOME => admin.accept_vhost(&name),
+            to => admin.set_vhost_group(&name, to.0),
+        });
+        said.await?;
+        // If this is on no majority, the next leader of home decides by what it has.
+        match tokio::time::timeout(SAID_TIMEOUT, home.durable()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(fault)) => return Err(fault.explanation),
+            Err(_) => return Err("home has no majority of disks that says where it is".into()),
+        }
+        self.spread_definitions().await;
+        if from == GroupNumber::HOME {
+            let (admin, name) = (home.clone(), vhost.to_owned());
+            blocking(move || admin.clear_moved_vhost(&name)).await?;
+        }
+        Ok(messages)
+    }
+
+    /// Has the node that leads the other group take a vhost in.
+    async fn have_it_taken(
+        &self,
+        vhost: &str,
+        from: GroupNumber,
+        to: GroupNumber,
+    ) -> Result<u64, String> {
+        let name = || vhost.to_owned();
+        self.ask_leader(to, Request::Take { vhost: name(), from, to }).await?;
+        let mut silences = 0;
+        loop {
+            tokio::time::sleep(ASK_INTERVAL).await;
+            let answer = self.ask_leader(to, Request::Taking { vhost: name() }).await;
+            let progress = answer.and_then(|answer| {
+                serde_json::from_str::<Progress>(&answer).map_err(|error| error.to_string())
+            });
+            match progress {
+                Ok(Progress::Running) => silences = 0,
+                Ok(Progress::Done(messages)) => return Ok(messages),
+                Ok(Progress::Failed(why)) => return Err(why),
+                Err(_) if silences < SILENCES_MAX => silences += 1,
+                Err(why) => return Err(why),
+            }
+        }
+    }
+
+    /// Asks the node that leads a group, which may be this one.
+    async fn ask_leader(&self, group: GroupNumber, request: Request) -> Result<String, String> {
+        let own = self.endpoint.about().node;
+        let leader = self.groups.get(group).and_then(|group| group.leader(own));
+        let leader = leader.ok_or_else(|| format!("no node leads group {group} now"))?;
+        if leader == own {
+            return self.answer_move(request);
+        }
+        self.ask(leader, &Question::Move(request)).await.map_err(|error| error.to_string())
+    }
+
+    /// Answers the node that leads home.
+    pub(super) fn answer_move(&self, request: Request) -> Result<String, String> {
+        match request {
+            Request::Take { vhost, from, to } => {
+                let admin = self.admin_of(to)?;
+                note(&self.moves.taking, &vhost, Progress::Running);
+                let front = self.moves.front.upgrade().ok_or("this node ends")?;
+                tokio::spawn(async move {
+                    let taken = front.take_vhost(admin, &vhost, (from, to)).await;
+                    let progress = taken.map_or_else(Progress::Failed, Progress::Done);
+                    note(&front.moves.taking, &vhost, progress);
+                });
+                Ok(String::new())
+            }
+            Request::Taking { vhost } => {
+                let progress = self.moves.taking.lock().get(&vhost).cloned();
+                let unknown = || Progress::Failed("another node leads the group now".into());
+                let progress = progress.unwrap_or_else(unknown);
+                serde_json::to_string(&progress).map_err(|error| error.to_string())
+            }
+            Request::Open { group } => {
+                let admin = self.admin_of(group)?;
+                let arrived = admin.arrivals().into_iter().map(|arrival| arrival.name).collect();
+                let open = Open { held: admin.held_vhosts(), arrived };
+                serde_json::to_string(&open).map_err(|error| error.to_string())
+            }
+            Request::GiveUp { vhost, group } => {
+                let admin = self.admin_of(group)?;
+                tokio::spawn(async move {
+                    let name = vhost.clone();
+                    let given_up = blocking(move || {
+                        admin.forget_arrival(&name)?;
+                        match admin.held_vhosts().contains(&name) {
+                            true => admin.start_vhost(&name).map(drop),
+                            false => Ok(()),
+                        }
+                    });
+                    if let Err(why) = given_up.await {
+                        tracing::warn!(vhost, why, "a move can't be given up yet");
+                    }
+                });
+                Ok(String::new())
+            }
+        }
+    }
+
+    /// The broker of a group, if this node leads it.
+    fn admin_of(&self, group: GroupNumber) -> Result<Admin, String> {
+        match self.groups.get(group).map(|group| group.serves()) {
+            Some(Serves::Here(service)) => Ok(service.shared.broker.admin()),
+            _ => Err(format!("this node does not lead group {group}")),
+        }
+    }
+
+    /// Takes a vhost in from the node that leads the group that has it, which may be this one.
+    async fn take_vhost(
+        &self,
+        admin: Admin,
+        vhost: &str,
+        (from, to): (GroupNumber, GroupNumber),
+    ) -> Result<u64, String> {
+        let group = self.groups.get(from).ok_or_else(|| format!("there is no group {from}"))?;
+        // It may have been here, and be about to be removed.
+        let until = Instant::now() + REMOVED_TIMEOUT;
+        while to != GroupNumber::HOME && admin.vhost(vhost).is_some() && Instant::now() < until {
+            tokio::time::sleep(ASK_INTERVAL).await;
+        }
+        let note = Note::vhost(vhost, from, &self.endpoint.about().name);
+        match self.way(&group, &note, GIVER_PATIENCE).await {
+            None => Err(format!("no node leads group {from} now")),
+            Some(Way::There(_, tunnel)) => take(admin, vhost, tunnel).await,
+            Some(Way::Here(service)) => {
+                let (own, other) = tokio::io::duplex(PIPE_BYTES);
+                let (giver, stopping) = (service.shared.broker.admin(), service.stopping());
+                drop(service);
+                tokio::spawn(give(giver, vhost.to_owned(), own, stopping));
+                take(admin, vhost, other).await
+            }
+        }
+    }
+
+    /// Ends moves that an earlier node that led home has left in the middle, if this one leads home and it is time to look.
+    pub(super) async fn settle_moves(&self) {
+        let Ok(home) = self.home_admin() else { return };
+        let is_time = {
+            let mut settled = self.moves.settled.lock();
+            let is_time = settled.is_none_or(|at| at.elapsed() >= SETTLE_INTERVAL);
+            if is_time {
+                *settled = Some(Instant::now());
+            }
+            is_time
+        };
+        if !is_time || !self.groups.are_several() {
+            return;
+        }
+        let Some(_turn) = self.moves.turn() else { return };
+        for group in self.groups.all() {
+            let group = group.number;
+            // A node that is away is asked again.
+            let Ok(answer) = self.ask_leader(group, Request::Open { group }).await else {
+                continue;
+            };
+            let Ok(Open { held, arrived }) = serde_json::from_str(&answer) else { continue };
+            let is_in = |vhost: &String| home.vhost(vhost).map(|view| view.group) == Some(group.0);
+            // The others are as home says, and the group is about to hear of it.
+            let given_up = held
+                .into_iter()
+                .filter(is_in)
+                .chain(arrived.into_iter().filter(|vhost| !is_in(vhost)));
+            for vhost in given_up {
+                tracing::info!(vhost, %group, "a move that was left in the middle is given up");
+                drop(self.ask_leader(group, Request::GiveUp { vhost, group }).await);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

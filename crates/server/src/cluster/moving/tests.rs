@@ -1,0 +1,262 @@
+//! Three nodes in this process with three groups, and a vhost that goes through all of them while clients use it.
+
+use super::*;
+use crate::accounts::let_guest_into;
+use crate::{Cluster, Config, HttpListen, Inherited, Management, Metrics, Node, StartError};
+use courser_client::{Connection, Options, Outgoing, QueueOptions};
+use courser_connection::Credentials;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::AtomicBool;
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+
+/// Longer than anything takes, also on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+const V: &str = "orders";
+const GROUPS: u16 = 3;
+
+struct Three {
+    nodes: Vec<Node>,
+    _folders: Vec<TempDir>,
+}
+
+async fn wait_until(what: &str, mut done: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !done().await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("in vain: {what}"));
+}
+
+fn config_in(folder: &TempDir, name: &str, listen: SocketAddr, join: &[SocketAddr]) -> Config {
+    let mut config = Config {
+        listen: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
+        data_dir: folder.path().join("data"),
+        management: Management { listen: HttpListen::none(), ..Management::default() },
+        metrics: Metrics { listen: HttpListen::none(), ..Metrics::default() },
+        cluster: Cluster {
+            name: "test".into(),
+            node_name: name.into(),
+            listen: listen.to_string(),
+            join: join.iter().map(SocketAddr::to_string).collect(),
+            secret: "what all nodes of this test know".into(),
+            groups: GROUPS,
+            ..Cluster::default()
+        },
+        ..Config::default()
+    };
+    config.journal.segment_bytes = 4 << 20;
+    config
+}
+
+impl Three {
+    /// With the vhost in home.
+    async fn start() -> Arc<Self> {
+        let three = loop {
+            if let Some(three) = Self::try_start().await {
+                break Arc::new(three);
+            }
+        };
+        for group in 0..GROUPS {
+            three.leader(GroupNumber(group)).await;
+        }
+        let home = three.home().await;
+        let Serves::Here(service) = home.serves() else { panic!("it leads home") };
+        service.shared.broker.admin().change_vhost(V, |_| {}).expect("a vhost");
+        let_guest_into(&service.shared.broker, V).expect("a permission");
+        three
+    }
+
+    /// Nothing if an address that was free is somebody else's by now.
+    async fn try_start() -> Option<Self> {
+        let bound: Vec<_> =
+            (0..3).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
+        let addresses: Vec<_> =
+            bound.iter().map(|one| one.local_addr().expect("an address")).collect();
+        drop(bound);
+        let (mut nodes, mut folders) = (Vec::new(), Vec::new());
+        for (name, listen) in ["a", "b", "c"].iter().zip(&addresses) {
+            let folder = tempfile::tempdir().expect("a folder");
+            let config = config_in(&folder, name, *listen, &addresses);
+            folders.push(folder);
+            match Node::start_on(config, Inherited::default()).await {
+                Ok(node) => nodes.push(node),
+                Err(StartError::ClusterListen { error, .. })
+                    if error.kind() == ErrorKind::AddrInUse =>
+                {
+                    return None;
+                }
+                Err(error) => panic!("no node: {error}"),
+            }
+        }
+        Some(Three { nodes, _folders: folders })
+    }
+
+    /// The node that leads a group.
+    async fn leader(&self, number: GroupNumber) -> usize {
+        let mut found = None;
+        wait_until("a group that is served", async || {
+            let is_here = |node: &Node| {
+                let group = node.inner.groups.get(number);
+                group.is_some_and(|group| matches!(group.serves(), Serves::Here(_)))
+            };
+            found = self.nodes.iter().position(is_here);
+            found.is_some()
+        })
+        .await;
+        found.expect("found above")
+    }
+
+    async fn home(&self) -> Arc<Front> {
+        Arc::clone(&self.nodes[self.leader(GroupNumber::HOME).await].inner.front)
+    }
+
+    /// Moves the vhost, and waits until it is there.
+    async fn move_to(&self, group: u16) {
+        let home = self.home().await;
+        home.begin_move(V, group).expect("begun");
+        wait_until("the move", async || match home.moved(V).expect("begun") {
+            Progress::Running => false,
+            Progress::Done(_) => true,
+            Progress::Failed(why) => panic!("not moved to {group}: {why}"),
+        })
+        .await;
+    }
+
+    /// A connection through any node, as soon as there is one.
+    async fn connect(&self, nth: usize) -> Connection {
+        let mut opened = None;
+        wait_until("a connection", async || {
+            let address = self.nodes[nth % 3].addresses().amqp[0];
+            let Ok(stream) = TcpStream::connect(address).await else { return false };
+            let options = Options {
+                virtual_host: V.try_into().expect("a short name"),
+                credentials: Credentials::Plain { user: b"guest".into(), password: "guest".into() },
+                ..Options::default()
+            };
+            let opening = tokio::time::timeout(PATIENCE, Connection::open_on(stream, options));
+            opened = opening.await.ok().and_then(Result::ok);
+            opened.is_some()
+        })
+        .await;
+        opened.expect("opened above")
+    }
+
+    /// Publishes numbers as long as it may, and again what was not confirmed. Returns the numbers that were.
+    async fn publish(&self, goes_on: &AtomicBool) -> u64 {
+        let mut next = 0;
+        let mut nth = 0;
+        while goes_on.load(Ordering::Relaxed) {
+            nth += 1;
+            let connection = self.connect(nth).await;
+            let Ok(channel) = connection.open_channel().await else { continue };
+            if channel.queue_declare("q", QueueOptions::durable()).await.is_err()
+                || channel.confirm_select().await.is_err()
+            {
+                continue;
+            }
+            while goes_on.load(Ordering::Relaxed) {
+                let body = next.to_string();
+                let message = Outgoing::new(body.as_bytes()).persistent();
+                let Ok(confirm) = channel.publish("", "q", message).await else { break };
+                match confirm.await {
+                    Ok(confirm) if confirm.is_ack() => next += 1,
+                    _ => break,
+                }
+            }
+        }
+        next
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_that_was_confirmed_is_lost_while_a_vhost_goes_through_all_groups() {
+    let three = Three::start().await;
+    let goes_on = AtomicBool::new(true);
+    let moving = async {
+        for to in [1, 2, 0, 2, 1] {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            three.move_to(to).await;
+            let home = three.home().await;
+            let view = home.home_admin().expect("it leads").vhost(V).expect("it is there");
+            assert_eq!(view.group, to);
+        }
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        goes_on.store(false, Ordering::Relaxed);
+    };
+    let (confirmed, ()) = tokio::join!(three.publish(&goes_on), moving);
+    assert!(confirmed > 0);
+    let connection = three.connect(0).await;
+    let channel = connection.open_channel().await.expect("a channel");
+    let mut next = 0;
+    while let Some(message) = channel.get("q", true).await.expect("the queue") {
+        let number: u64 = String::from_utf8_lossy(message.body()).parse().expect("a number");
+        // One whose confirm was lost with a connection comes twice.
+        assert!(number == next || number + 1 == next, "{number} after {next}");
+        next = next.max(number + 1);
+    }
+    assert!(next >= confirmed, "{next} of {confirmed}");
+    connection.close().await.expect("a good end");
+    // Nobody else has anything of it any more.
+    wait_until("the groups that had it", async || {
+        let mut all = Vec::new();
+        for group in 0..GROUPS {
+            let front = &three.nodes[three.leader(GroupNumber(group)).await].inner.front;
+            let Ok(admin) = front.admin_of(GroupNumber(group)) else { return false };
+            let is_clean = admin.arrivals().is_empty() && admin.held_vhosts().is_empty();
+            all.push(is_clean && admin.queue(V, b"q").is_ok() == (group == 1));
+        }
+        all.into_iter().all(|is_right| is_right)
+    })
+    .await;
+    stop(three).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_can_not_be_moved_is_refused_and_stays() {
+    let three = Three::start().await;
+    let home = three.home().await;
+    let refused =
+        |vhost: &str, to: u16| home.begin_move(vhost, to).expect_err("refused").to_string();
+    assert_eq!(refused("none", 1), "no vhost 'none'");
+    assert_eq!(refused(V, 0), "vhost 'orders' is in group 0 already");
+    assert_eq!(refused(V, 9), "no group 9 of the cluster");
+    let other = (three.leader(GroupNumber::HOME).await + 1) % 3;
+    let elsewhere = three.nodes[other].inner.front.begin_move(V, 1).expect_err("not home");
+    assert!(matches!(elsewhere, ClusterError::Unavailable(_)), "{elsewhere}");
+    drop(home);
+    stop(three).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_leader_has_left_in_the_middle_is_given_up_by_the_next() {
+    let three = Three::start().await;
+    let home = three.home().await;
+    // As if the leader had gone before it said where the vhost is.
+    let turn = home.moves.turn().expect("nobody else moves");
+    let taken = home.have_it_taken(V, GroupNumber::HOME, GroupNumber(1)).await;
+    assert_eq!(taken, Ok(0));
+    let admin = home.home_admin().expect("it leads");
+    assert_eq!(admin.held_vhosts(), [V]);
+    drop(turn);
+    wait_until("the vhost goes on", async || {
+        let group = GroupNumber(1);
+        let front = &three.nodes[three.leader(group).await].inner.front;
+        let arrived = front.admin_of(group).map(|admin| admin.arrivals());
+        admin.held_vhosts().is_empty() && arrived.is_ok_and(|all| all.is_empty())
+    })
+    .await;
+    let connection = three.connect(1).await;
+    connection.close().await.expect("a good end");
+    drop((admin, home));
+    stop(three).await;
+}
+
+async fn stop(three: Arc<Three>) {
+    let three = Arc::into_inner(three).expect("nobody uses it");
+    for node in three.nodes {
+        node.stop().await.expect("a clean stop");
+    }
+}
