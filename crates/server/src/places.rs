@@ -45,6 +45,13 @@ impl Places {
         self.most
     }
 
+    /// How many are taken.
+    #[cfg(test)]
+    pub fn taken(&self) -> usize {
+        let taken = self.taken.lock();
+        taken.open + taken.unfinished.len()
+    }
+
     /// Gives a place to a connection, which `serve` starts a task for.
     pub fn admit(self: &Arc<Self>, serve: impl FnOnce(Place) -> AbortHandle) -> Admission {
         let mut taken = self.taken.lock();

@@ -67,13 +67,17 @@ impl Front {
         mut stopping: watch::Receiver<bool>,
     ) {
         let decides = self.decides(&client.peer, &client.name);
-        let (mut watched, redirected) = Watched::new(stream, decides);
+        let (mut watched, mut redirected) = Watched::new(stream, decides);
         let home = (&**self.groups.home(), node);
         let carrying = self.carry(&mut watched, &mut tunnel, home, &mut client, &mut stopping);
         let redirected = tokio::select! {
             biased;
-            Ok(redirected) = redirected => redirected,
-            () = carrying => return,
+            Ok(client) = &mut redirected => client,
+            // Home may see the end of the stream, and end as well, before it is looked here where the client has gone.
+            () = carrying => match redirected.try_recv() {
+                Ok(client) => client,
+                Err(_) => return,
+            },
         };
         drop((watched, tunnel));
         self.serve_redirected(redirected, client, stopping).await;

@@ -3,7 +3,6 @@
 use super::super::drain::Pace;
 use super::super::testing::{HOME, ONE, PATIENCE, Three, wait_until};
 use super::*;
-use crate::Config;
 use crate::accounts::let_guest_into;
 use courser_client::{Connection, Error, Options, Outgoing, QueueOptions};
 use courser_connection::Credentials;
@@ -19,16 +18,12 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 const VHOSTS: [(&str, GroupNumber); 2] = [("at-home", HOME), ("away", ONE)];
 
 /// With a vhost in each group.
-async fn start_with(change: impl Fn(&mut Config)) -> Three {
-    let three = Three::start_with(change).await;
+async fn start() -> Three {
+    let three = Three::start().await;
     for (vhost, group) in VHOSTS {
         place(&three, vhost, group).await;
     }
     three
-}
-
-async fn start() -> Three {
-    start_with(|_| {}).await
 }
 
 /// Has a vhost be in a group.
@@ -187,7 +182,7 @@ async fn a_vhost_that_has_moved_is_found_by_nodes_that_remember_where_it_was() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_is_passed_on_is_counted_once_and_gives_its_places_back() {
-    let three = start_with(|config| config.limits.connections_max = 3).await;
+    let three = start().await;
     let (home, home_service) = (three.leader(HOME).await, three.service(HOME).await);
     let mut count = 0;
     for leader in [home, (home + 1) % 3] {
@@ -195,11 +190,14 @@ async fn whoever_is_passed_on_is_counted_once_and_gives_its_places_back() {
         let service = three.service(ONE).await;
         let connections = || service.shared.broker.admin().connections(None).expect("all").len();
         for index in (0..3).chain(0..3).chain(0..3) {
-            let connection = open(&three, index, "away", "guest").await.expect("a place");
+            let connection = open(&three, index, "away", "guest").await.expect("a connection");
             count += 1;
             assert_eq!(connections(), 1);
             connection.close().await.expect("a good end");
-            wait_until("it is gone", async || connections() == 0).await;
+            wait_until("it is gone everywhere", async || {
+                connections() == 0 && (0..3).all(|node| three.front(node).places.taken() == 0)
+            })
+            .await;
         }
         assert_eq!(home_service.shared.logins.counts(), (count, 0));
         assert!(leader == home || service.shared.logins.counts() == (0, 0));
