@@ -28,10 +28,8 @@ pub(super) const COMMANDS: &[Spec] = &[Spec {
             "For add, the node's address as host:port; for move, the vhost; otherwise the node's name. drain alone takes the node that it asks",
         ),
         option("of", "transfer-leader: the number of the group whose lead goes [default: 0]"),
-        option(
-            "group",
-            "drain: connections to close at a time, 1 to 250 [default: 100]; move: the number of the group to move to",
-        ),
+        option("group", "drain: connections to close at a time, 1 to 250 [default: 100]"),
+        option("to", "move: the number of the group to move to"),
         option("pause-ms", "drain: milliseconds between two groups, 0 to 60000 [default: 1000]"),
     ],
     examples: &[
@@ -40,7 +38,7 @@ pub(super) const COMMANDS: &[Spec] = &[Spec {
         "cluster remove c",
         "cluster transfer-leader b",
         "cluster transfer-leader c --of 3",
-        "cluster move orders --group 2",
+        "cluster move orders --to 2",
         "cluster drain a",
         "cluster drain a --group 20 --pause-ms 500",
         "cluster resume a",
@@ -145,10 +143,11 @@ fn transfer(session: &mut Session, input: &Input, to: Option<&str>) -> Result<Ou
 
 /// Moves a vhost to another group, and waits until it is there.
 fn move_vhost(session: &mut Session, input: &Input, vhost: &str) -> Result<Output, Failure> {
-    let given = input.find("group").ok_or_else(|| Failure::usage("move needs --group"))?;
-    let group: u16 = given.parse().map_err(|_| {
-        Failure::usage(format_args!("--group needs a group's number, not '{given}'"))
-    })?;
+    let given =
+        input.find("to").ok_or_else(|| Failure::usage("move needs --to, the number of a group"))?;
+    let group: u16 = given
+        .parse()
+        .map_err(|_| Failure::usage(format_args!("--to needs a group's number, not '{given}'")))?;
     let path = format!("/api/cluster/moves/{}", segment(vhost));
     send(session, Method::PUT, &path, body(&json!({ "group": group })))?;
     let mut failures = 0;
