@@ -88,6 +88,8 @@ const SCOPES: &[(Verb, &str, Scope)] = &[
     (Get, "/api/cluster/drain/{node}", Home),
     (Delete, "/api/cluster/drain/{node}", Home),
     (Put, "/api/cluster/leader", Home),
+    (Put, "/api/cluster/moves/{vhost}", Home),
+    (Get, "/api/cluster/moves/{vhost}", Home),
     (Get, "/api/nodes", WholeParts(nodes::all)),
     (Get, "/api/nodes/{node}", WholeParts(nodes::one)),
     (Get, "/api/nodes/{node}/memory", Parts(nodes::memory)),
