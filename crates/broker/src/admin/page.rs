@@ -23,6 +23,9 @@ pub enum Start {
     },
 }
 
+/// Items by their ranks, each with what they are ordered by.
+type Keyed<K> = Vec<(K, usize)>;
+
 /// Which part of a list is wanted.
 pub struct PageRequest<'a> {
     /// Where it begins. With a filter, ranks are those of the items that it lets through.
@@ -185,8 +188,8 @@ impl<V: View<Item: Named>> Listing<V> {
         most: usize,
         is_reversed: bool,
         mut key: impl FnMut(&V::Group, &V::Item) -> Option<K>,
-    ) -> (usize, Vec<(K, usize)>) {
-        let mut keys: Vec<(K, usize)> = Vec::with_capacity(self.len);
+    ) -> (usize, Keyed<K>) {
+        let mut keys: Keyed<K> = Vec::with_capacity(self.len);
         for (rank, (group, item)) in self.starting_at(0).enumerate() {
             let is_wanted =
                 |filter: &dyn Fn(&str) -> bool| filter(&String::from_utf8_lossy(item.name()));
