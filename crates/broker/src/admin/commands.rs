@@ -351,27 +351,6 @@ impl Admin {
     }
 }
 
-impl Vhost {
-    /// Removes everything from a vhost that has been marked as deleted, so that nothing is made in it
-    /// any more. A crash before the vhost itself goes leaves the rest to be deleted once more.
-    pub(crate) fn empty(&self, wakes: &mut Wakes) -> Result<(), Fault> {
-        let shard = Arc::clone(self.shard());
-        for queue in self.ordered_queues().starting_at(0) {
-            // A section for each, so that checkpoints and others get their turns.
-            let _gate = shard.gate.read();
-            self.delete_queue(queue, |_| Ok(()), |_, _| {}, wakes)?;
-        }
-        for exchange in self.ordered_exchanges().starting_at(0) {
-            if !crate::vhost::is_predefined(&exchange.name) {
-                let _gate = shard.gate.read();
-                self.delete_exchange(&exchange.name, false)?;
-            }
-        }
-        let _gate = shard.gate.read();
-        self.forget_policies()
-    }
-}
-
 pub(super) fn check_vhost_name(name: &str) -> Result<(), Fault> {
     match name.len() {
         1..=VHOST_NAME_BYTES_MAX => Ok(()),

@@ -139,6 +139,25 @@ impl Vhost {
         drop(self.delete_queue(queue, is_unused, |_, _| {}, wakes));
     }
 
+    /// Removes everything from a vhost that has been marked as deleted, so that nothing is made in it
+    /// any more. A crash before the vhost itself goes leaves the rest to be deleted once more.
+    pub(crate) fn empty(&self, wakes: &mut Wakes) -> Result<(), Fault> {
+        let shard = Arc::clone(self.shard());
+        for queue in self.ordered_queues().starting_at(0) {
+            // A section for each, so that checkpoints and others get their turns.
+            let _gate = shard.gate.read();
+            self.delete_queue(queue, |_| Ok(()), |_, _| {}, wakes)?;
+        }
+        for exchange in self.ordered_exchanges().starting_at(0) {
+            if !super::is_predefined(&exchange.name) {
+                let _gate = shard.gate.read();
+                self.delete_exchange(&exchange.name, false)?;
+            }
+        }
+        let _gate = shard.gate.read();
+        self.forget_policies()
+    }
+
     /// How many bindings lead to a queue.
     pub(crate) fn bindings_to(&self, queue: &Queue) -> usize {
         let sources = queue.sources.all();
