@@ -1,6 +1,6 @@
 //! The accounts of the broker: asked at `connection.open`, changed by an operator, kept in the log.
 
-use crate::broker::{Broker, InGroup};
+use crate::broker::Broker;
 use crate::fault::Fault;
 use crate::vhost::Admission;
 use courser_auth::{
@@ -68,16 +68,14 @@ impl Broker {
     }
 
     fn admit_with(&self, user: &str, vhost: &str, mut access: Access) -> Result<Admission, Fault> {
-        let Some(found) = self.vhost(vhost) else {
-            return Err(Fault::not_allowed(format_args!("vhost {vhost} not found")));
+        let found = match self.vhost(vhost) {
+            Some(found) if self.serves(&found) => found,
+            None if self.group == 0 => {
+                return Err(Fault::not_allowed(format_args!("vhost {vhost} not found")));
+            }
+            // Home has let the client pass, or it was on its way here: that vhost has just moved.
+            _ => return Err(moves(vhost)),
         };
-        if !self.serves(&found) {
-            return Err(Fault::not_allowed(format_args!(
-                "access to vhost '{vhost}' refused for user '{user}': vhost '{vhost}' is down at this \
-                 broker, as {}",
-                InGroup(&found)
-            )));
-        }
         let admission = found.admit(user)?;
         let limits = self.limits_of(user);
         let member = self.members.join(user, limits)?;
@@ -174,6 +172,12 @@ impl Broker {
 }
 
 /// Writes changes to the log: what is set and what is taken away, each together or not at all.
+/// What a client hears that was on its way to a vhost when that went to another group: no mistake of its own, so it comes again.
+fn moves(vhost: &str) -> Fault {
+    let text = format_args!("vhost '{vhost}' is in another group of the cluster now; try again");
+    Fault::new(320, text)
+}
+
 fn keep(store: &dyn Store, records: &[AccountRecord]) -> Result<(), StoreError> {
     let kept: Vec<_> = records.iter().map(|record| (record.key(), record.value())).collect();
     let (set, gone): (Vec<_>, Vec<_>) = kept.iter().partition(|(_, value)| value.is_some());

@@ -8,17 +8,7 @@ use super::Broker;
 use crate::fault::Fault;
 use crate::vhost::{Vhost, VhostSettings};
 use courser_store::Lsn;
-use std::fmt;
 use std::sync::Arc;
-
-/// Says which group a vhost is in.
-pub(crate) struct InGroup<'a>(pub &'a Vhost);
-
-impl fmt::Display for InGroup<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "it is in group {} of the cluster", self.0.group())
-    }
-}
 
 /// The number of a stay in a group that begins when the log of group 0 ends there.
 pub(super) fn stay_in(group: u16, end: Lsn) -> u64 {
@@ -41,10 +31,11 @@ impl Broker {
         match self.serves(vhost) {
             true => Ok(()),
             false => Err(Fault::not_allowed(format_args!(
-                "vhost '{}' is not served by this broker, which is that of group {}: {}",
+                "vhost '{}' is not served by this broker, which is that of group {}: it is in group {} of \
+                 the cluster",
                 vhost.name,
                 self.group,
-                InGroup(vhost)
+                vhost.group()
             ))),
         }
     }

@@ -4,7 +4,6 @@ mod groups;
 mod shards;
 mod vhosts;
 
-pub(crate) use groups::InGroup;
 pub use shards::ShardFault;
 
 use crate::counts::MessageCounts;

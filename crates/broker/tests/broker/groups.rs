@@ -99,9 +99,12 @@ fn nobody_enters_a_vhost_of_another_group() {
     let Err(refused) = world.broker.admit("u", "v") else { panic!("it is not served here") };
     assert_eq!(
         refused.to_string(),
-        "530 NOT_ALLOWED - access to vhost 'v' refused for user 'u': vhost 'v' is down at this \
-         broker, as it is in group 1 of the cluster"
+        "320 CONNECTION_FORCED - vhost 'v' is in another group of the cluster now; try again"
     );
+    // Home has let whoever comes to another group pass.
+    let other = World::of_group(1);
+    let Err(refused) = other.broker.admit("u", "v") else { panic!("it is not there") };
+    assert_eq!(refused.code, 320);
     assert_eq!(admin.vhost("v").expect("the vhost").connections, 0);
 }
 

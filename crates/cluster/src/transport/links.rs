@@ -189,14 +189,16 @@ async fn keep(
                 queue.set_open(true);
                 let ended = carry(dialled.stream, &queue).await;
                 queue.set_open(false);
-                tracing::info!(node = dialled.about.name, address, error = %ended, "connection to a node lost");
+                let (node, group) = (dialled.about.name, group.0);
+                tracing::info!(node, address, group, error = %ended, "connection to a node lost");
                 continue_after(&mut addresses, BACKOFF.0).await;
                 continue;
             }
             Err(error) => error.to_string(),
         };
         if said.as_ref() != Some(&failed) {
-            tracing::warn!(node = %node, address, error = failed, "no connection to a node of the cluster");
+            let (node, group) = (format_args!("{:016x}", node.0), group.0);
+            tracing::warn!(%node, address, group, error = failed, "no connection to a node of the cluster");
             said = Some(failed);
         }
         continue_after(&mut addresses, backoff).await;

@@ -80,7 +80,10 @@ fn status(session: &mut Session) -> Result<Output, Failure> {
     if status["draining"].as_bool() == Some(true) {
         let _ = write!(text, ", node {} is drained", of("node"));
     }
-    let _ = write!(text, ", leader {}, term {}", of("leader"), of("term"));
+    let _ = match status["leader"].is_string() {
+        true => write!(text, ", leader {}, term {}", of("leader"), of("term")),
+        false => write!(text, ", term {}", of("term")),
+    };
     let _ = write!(text, ", committed {} of {}", of("committed"), of("last"));
     for member in status["members"].as_array().into_iter().flatten() {
         let connected = match member["connected"].as_bool() {
@@ -108,6 +111,9 @@ fn status(session: &mut Session) -> Result<Output, Failure> {
         };
         let _ = write!(text, "\ngroup {}\t{leader}\tterm {}", of("group"), of("term"));
         let _ = write!(text, "\tcommitted {} of {}", of("committed"), of("last"));
+        for (member, lag) in group["lag_entries"].as_object().into_iter().flatten() {
+            let _ = write!(text, ", lag of {member} {}", cell(lag));
+        }
     }
     Ok(Output::Both(text, status))
 }
@@ -156,8 +162,12 @@ fn move_vhost(session: &mut Session, input: &Input, vhost: &str) -> Result<Outpu
         thread::sleep(ASK_AGAIN);
         // However long it takes: it does not stop with this command.
         session.client.restart_clock();
-        let answer = session.client.call(Method::GET, &path, Bytes::new()).and_then(good);
-        let answer = match answer.and_then(|answer| answer.json()) {
+        let answer = match session.client.call(Method::GET, &path, Bytes::new()) {
+            // Another node leads home since: it ends what the one before has left.
+            Ok(answer) if answer.status == 404 => return broken_off(session, vhost, group),
+            answer => answer.and_then(good).and_then(|answer| answer.json()),
+        };
+        let answer = match answer {
             Ok(answer) => answer,
             Err(_) if failures < FAILURES_MAX => {
                 failures += 1;
@@ -181,6 +191,26 @@ fn move_vhost(session: &mut Session, input: &Input, vhost: &str) -> Result<Outpu
                     format_args!("vhost {vhost} is where it was: {reason}"),
                 ));
             }
+        }
+    }
+}
+
+/// Says where a vhost is whose move was going on when the node that led home was lost.
+fn broken_off(session: &mut Session, vhost: &str, group: u16) -> Result<Output, Failure> {
+    let known = session.client.get(&format!("/api/vhosts/{}", segment(vhost)))?;
+    match known["group"].as_u64() {
+        Some(now) if now == u64::from(group) => {
+            Ok(Output::Text(format!("Vhost {vhost} is in group {group} now.")))
+        }
+        now => {
+            let now = now.unwrap_or_default();
+            Err(Failure::error(
+                UNAVAILABLE,
+                format_args!(
+                    "the move was broken off, as another node leads the cluster now: vhost {vhost} is in group {now} as \
+                     before; run this again to move it"
+                ),
+            ))
         }
     }
 }

@@ -115,6 +115,7 @@ pub(super) const VHOST: &[(&str, From)] = members![
     "tracing",
     "protected_from_deletion",
     "metadata",
+    "group",
     "messages",
     "messages_ready",
     "messages_unacknowledged",

@@ -8,11 +8,9 @@ use super::groups::Groups;
 use super::moving::Progress;
 use super::questions::Question;
 use super::roster::Roster;
-use super::spread::Spread;
+use super::spread::{Spread, lags};
 use courser_cluster::transport::{About, DialError, Endpoint, Formation, Node};
-use courser_cluster::{
-    Change, Follower, GroupNumber, Leadership, Member, NodeId, ProposeError, Status,
-};
+use courser_cluster::{Change, GroupNumber, Leadership, Member, NodeId, ProposeError, Status};
 use courser_management::{Cluster, ClusterError, ClusterNode, ClusterRole, Drained, VhostMove};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -149,21 +147,24 @@ impl Members {
     /// One of the groups besides home.
     fn group(&self, group: &Group) -> Value {
         let own = self.endpoint.about().node;
-        let leader = group.leader(own).map(|leader| self.name(leader));
-        let number = group.number.0;
+        let (leader, number) = (group.leader(own), group.number.0);
+        let led_by = leader.map(|leader| self.name(leader));
         let Some(status) = group.status() else {
-            return json!({ "group": number, "leader": leader, "state": "waits for a copy of the log" });
+            return json!({ "group": number, "leader": led_by, "state": "waits for a copy of the log" });
         };
-        let lag = |follower: &Follower| {
-            (self.name(follower.node), status.last.saturating_sub(follower.matched))
+        // Those of the groups that others lead are only known where home is led.
+        let lags = match leader {
+            Some(leader) if leader == own => Some(lags(&status)),
+            _ => self.spread.lags(group.number),
         };
-        let lags: BTreeMap<String, u64> = status.followers.iter().map(lag).collect();
+        let named = |(id, lag)| (self.name(id), lag);
+        let lags = lags.map(|all| all.into_iter().map(named).collect::<BTreeMap<_, u64>>());
         let (needed, there) = self.majority(&status);
         let voters: Vec<String> = status.members.voters.iter().map(|id| self.name(*id)).collect();
         json!({
             "group": number,
             "state": if there < needed { "no majority" } else { "running" },
-            "leader": leader,
+            "leader": led_by,
             "term": status.term,
             "committed": status.committed,
             "last": status.last,
@@ -273,7 +274,11 @@ impl Cluster for Members {
             "name": own.cluster,
             "node": own.name,
             "groups": groups,
-            "state": if there < needed { "no majority" } else { "running" },
+            "state": match status.leader {
+                _ if there < needed => "no majority",
+                None => "no leader",
+                Some(_) => "running",
+            },
             "leader": status.leader.map(|id| self.name(id)),
             "term": status.term,
             "committed": status.committed,

@@ -7,7 +7,7 @@
 use super::front::Serves;
 use super::members::{Members, proposed};
 use super::questions::Question;
-use courser_cluster::{GroupNumber, Member, NodeId};
+use courser_cluster::{Follower, GroupNumber, Member, NodeId, Status};
 use courser_management::ClusterError;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -26,17 +26,21 @@ const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 const GAIN_MIN: f64 = 0.5;
 
 /// What a group has done since its leader began to lead it.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Load {
     group: GroupNumber,
     /// Messages published and delivered.
     messages: u64,
+    /// Entries that the other members lack.
+    lags: BTreeMap<NodeId, u64>,
 }
 
 /// What was seen of the groups' work.
 #[derive(Default)]
 pub(super) struct Spread {
     seen: Mutex<Seen>,
+    /// What the members lacked of each group when it was looked last.
+    lags: Mutex<BTreeMap<GroupNumber, BTreeMap<NodeId, u64>>>,
     /// Leads stay where a test has put them.
     #[cfg(test)]
     pub is_off: std::sync::atomic::AtomicBool,
@@ -51,6 +55,11 @@ struct Seen {
 }
 
 impl Spread {
+    /// What the members lacked of a group some seconds ago, if this node leads home.
+    pub fn lags(&self, group: GroupNumber) -> Option<BTreeMap<NodeId, u64>> {
+        self.lags.lock().get(&group).cloned()
+    }
+
     /// Leaves the lead of a group where an operator has just put it, for a while.
     pub fn rests(&self, group: GroupNumber) {
         self.seen.lock().moved.insert(group, Instant::now());
@@ -68,7 +77,8 @@ impl Members {
             Serves::Here(service) => {
                 let counts = service.shared.broker.admin().message_counts();
                 let messages = counts.publishes.published + counts.deliveries().handed_out();
-                Some(Load { group: group.number, messages })
+                let lags = group.status().map(|status| lags(&status)).unwrap_or_default();
+                Some(Load { group: group.number, messages, lags })
             }
             _ => None,
         });
@@ -85,12 +95,15 @@ impl Members {
         let mut seen = self.spread.seen.lock();
         if !is_home_here || !self.groups.are_several() {
             *seen = Seen::default();
+            self.spread.lags.lock().clear();
             return;
         }
         if seen.at.is_some_and(|at| at.elapsed() < INTERVAL) {
             return;
         }
         let loads = self.runtime.block_on(self.loads());
+        let all = loads.values().flatten();
+        *self.spread.lags.lock() = all.map(|load| (load.group, load.lags.clone())).collect();
         let Some(leads) = self.leads(&mut seen, &loads) else { return };
         seen.moved.retain(|_, since| since.elapsed() < REST);
         let may_move =
@@ -207,6 +220,12 @@ impl Members {
         }
         proposed(member.transfer_to(to))
     }
+}
+
+/// Entries that the other members lack of a group that this node leads.
+pub(super) fn lags(status: &Status) -> BTreeMap<NodeId, u64> {
+    let lag = |one: &Follower| (one.node, status.last.saturating_sub(one.matched));
+    status.followers.iter().map(lag).collect()
 }
 
 /// The lead that is better moved, and where to: from the node with the most to do to the one with the least.

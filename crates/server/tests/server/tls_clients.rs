@@ -178,10 +178,6 @@ async fn a_certificate_logs_in_at_any_node_of_a_cluster_also_over_a_websocket() 
         put_as_alice(http, "/api/vhosts/away", r#"{"group":1}"#).await / 100 == 2
     })
     .await;
-    let http = three.node(0).addresses().http[0];
-    let all = r#"{"configure":".*","write":".*","read":".*"}"#;
-    let status = put_as_alice(http, "/api/permissions/away/alice", all).await;
-    assert_eq!(status / 100, 2, "{status}");
     let issue = |name| authority.issue(&[], &[(DnType::CommonName, name)], 30);
     let (alice, mallory) = (issue("alice"), issue("mallory"));
     for node in three.running() {
