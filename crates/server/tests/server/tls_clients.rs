@@ -1,7 +1,7 @@
 //! Certificates of clients: who gets in, and as whom.
 
 use crate::cluster::Three;
-use crate::support::{Authority, Client, Heard, Issued, PATIENCE};
+use crate::support::{Authority, Client, Heard, Issued, PATIENCE, wait_until};
 use crate::tls::{World, connect_to};
 use crate::websocket::pipe;
 use courser::{ClientCertificates, ExternalName};
@@ -41,26 +41,32 @@ async fn gets_in(world: &World, shown: Option<&Issued>) -> bool {
 
 /// What a client hears that logs in with its certificate.
 async fn log_in(world: &World, shown: Option<&Issued>) -> Heard {
-    log_in_on(world.connect("localhost", shown).await.expect("a handshake")).await
+    log_in_on(world.connect("localhost", shown).await.expect("a handshake"), "/").await
 }
 
-async fn log_in_on(stream: TlsStream<TcpStream>) -> Heard {
-    let config = ClientConfig { credentials: Credentials::External, ..ClientConfig::default() };
-    Client::begin_on(stream, config).await.next().await
+fn with_certificate(vhost: &str) -> ClientConfig {
+    ClientConfig {
+        credentials: Credentials::External,
+        virtual_host: vhost.try_into().expect("a short name"),
+        ..ClientConfig::default()
+    }
+}
+
+async fn log_in_on(stream: TlsStream<TcpStream>, vhost: &str) -> Heard {
+    Client::begin_on(stream, with_certificate(vhost)).await.next().await
 }
 
 /// The same over a WebSocket.
 async fn log_in_over_websocket(world: &World, shown: Option<&Issued>) -> Heard {
     let address = world.server.https_addresses()[0];
     let stream = world.connect_to(address, "localhost", shown).await.expect("a handshake");
-    log_in_over_websocket_on(stream).await
+    log_in_over_websocket_on(stream, "/").await
 }
 
-async fn log_in_over_websocket_on(stream: TlsStream<TcpStream>) -> Heard {
+async fn log_in_over_websocket_on(stream: TlsStream<TcpStream>, vhost: &str) -> Heard {
     let opening = tokio_tungstenite::client_async("wss://localhost/ws/amqp", stream);
     let (socket, _) = opening.await.expect("a socket");
-    let config = ClientConfig { credentials: Credentials::External, ..ClientConfig::default() };
-    Client::begin_on(pipe(socket, 1024), config).await.next().await
+    Client::begin_on(pipe(socket, 1024), with_certificate(vhost)).await.next().await
 }
 
 #[tokio::test]
@@ -134,6 +140,21 @@ async fn a_certificate_logs_in_over_a_websocket_too() {
     world.server.stop().await;
 }
 
+/// The status that a request of alice's is answered with.
+async fn put_as_alice(address: SocketAddr, path: &str, body: &str) -> u16 {
+    let mut stream = TcpStream::connect(address).await.expect("a listener");
+    // alice:guest
+    let request = format!(
+        "PUT {path} HTTP/1.1\r\nHost: test\r\nAuthorization: Basic YWxpY2U6Z3Vlc3Q=\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).await.expect("a listener");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("an answer");
+    answer.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status")
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_certificate_logs_in_at_any_node_of_a_cluster_also_over_a_websocket() {
     let (authority, files) = (Authority::new("test authority"), TempDir::new().expect("a folder"));
@@ -148,18 +169,26 @@ async fn a_certificate_logs_in_at_any_node_of_a_cluster_also_over_a_websocket() 
         config.tls.external_name = ExternalName::CommonName;
         config.auth.user = "alice".to_owned();
         config.management.tls_listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
+        config.cluster.groups = 2;
+    })
+    .await;
+    // In the other group.
+    wait_until("a group that takes a vhost", async || {
+        let http = three.node(0).addresses().http[0];
+        put_as_alice(http, "/api/vhosts/away", r#"{"group":1}"#).await / 100 == 2
     })
     .await;
     let issue = |name| authority.issue(&[], &[(DnType::CommonName, name)], 30);
     let (alice, mallory) = (issue("alice"), issue("mallory"));
     for node in three.running() {
         let (amqps, https) = (node.addresses().amqp_tls[0], node.addresses().https[0]);
-        for shown in [Some(&alice), Some(&mallory), None] {
+        let all = [Some(&alice), Some(&mallory), None];
+        for (shown, vhost) in all.into_iter().flat_map(|one| [(one, "/"), (one, "away")]) {
             let connect = |address| connect_to(&authority, address, "localhost", shown);
             let stream = connect(amqps).await.expect("a handshake");
-            let plain = log_in_on(stream).await;
+            let plain = log_in_on(stream, vhost).await;
             let stream = connect(https).await.expect("a handshake");
-            let over_websocket = log_in_over_websocket_on(stream).await;
+            let over_websocket = log_in_over_websocket_on(stream, vhost).await;
             for heard in [plain, over_websocket] {
                 match shown.is_some_and(|shown| std::ptr::eq(shown, &alice)) {
                     true => assert_eq!(heard, Heard::Opened),
