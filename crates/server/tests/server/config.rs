@@ -294,6 +294,10 @@ fn settings_for_tokens_that_would_do_nothing_are_refused() {
             ", client_id: page, authorization_params: ['state=1'] }",
             "oauth.authorization_params must not have state: the broker sets it",
         ),
+        (
+            ", client_id: page, token_params: ['code=1'] }",
+            "oauth.token_params must not have code: the broker sets it",
+        ),
         (", algorithms: [] }", "HS256, HS384, HS512"),
         (", algorithms: [none] }", "HS256, HS384, HS512"),
         (", signing_keys: [{ id: a, file: '' }] }", "oauth.signing_keys must each name a file"),

@@ -165,6 +165,7 @@ fn a_page_that_logs_people_in_with_tokens_goes_on_to() {
                 management.oauth_scopes = openid mq.tag:management\n\
                 management.oauth_provider_url = https://id.example/realms/mq\n\
                 management.oauth_authorization_endpoint_params.resource = mq\n\
+                management.oauth_token_endpoint_params.audience = mq\n\
                 management.oauth_initiated_logon_type = sp_initiated\n";
     let (config, said, is_good) = translated(text);
     assert!(is_good && !said.contains("NOT SUPPORTED"), "{said}");
@@ -174,6 +175,7 @@ fn a_page_that_logs_people_in_with_tokens_goes_on_to() {
     assert_eq!(oauth.issuer, "https://id.example/realms/mq");
     assert_eq!(oauth.end_session_endpoint, "https://id.example/out");
     assert_eq!(oauth.authorization_params, ["resource=mq"]);
+    assert_eq!(oauth.token_params, ["audience=mq"]);
     assert!(
         oauth.disable_basic_auth,
         "there, names and passwords are refused unless the file says no"
