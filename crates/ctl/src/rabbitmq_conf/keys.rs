@@ -7,7 +7,7 @@ use super::tokens::{
     scope_alias, signing_key, username_claim, words,
 };
 use super::values::{
-    authorities, backend, http_method, level, limit, login_from, loopback, management,
+    anonymous, authorities, backend, http_method, level, limit, login_from, loopback, management,
     management_tls, mechanism, number, origin, peer_cert, proxies, queue_type, size, ssl, tcp,
     text, verify, version, vhost, whole_seconds,
 };
@@ -82,8 +82,8 @@ pub(super) const KEYS: &[Key] = &[
     ),
     key("loopback_users", Made(loopback)),
     key("loopback_users.*", Made(loopback)),
-    key("anonymous_login_user", NotNeeded("nobody logs in without credentials")),
-    key("anonymous_login_pass", NotNeeded("nobody logs in without credentials")),
+    key("anonymous_login_user", Made(anonymous)),
+    key("anonymous_login_pass", NotNeeded("who logs in without credentials needs no password")),
     key("auth_mechanisms.*", Made(mechanism)),
     key("auth_backends.*", Made(backend)),
     key(

@@ -155,6 +155,15 @@ fn lines_that_can_not_be_read_are_a_failure() {
 }
 
 #[test]
+fn who_comes_without_credentials_is_whom_the_file_names() {
+    let (config, said, _) = translated("anonymous_login_user = web\nanonymous_login_pass = x\n");
+    assert_eq!(config.auth.anonymous_user, "web");
+    assert!(said.contains("becomes auth.anonymous_user"), "{said}");
+    let (config, _, _) = translated("anonymous_login_user = none\n");
+    assert_eq!(config.auth.anonymous_user, "");
+}
+
+#[test]
 fn a_page_that_logs_people_in_with_tokens_goes_on_to() {
     let text = "auth_oauth2.resource_server_id = mq\n\
                 auth_oauth2.jwks_uri = https://id.example/keys\n\
