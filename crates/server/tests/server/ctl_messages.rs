@@ -146,3 +146,21 @@ async fn queues_are_deleted_by_a_pattern_after_a_look() {
     assert_eq!(names(&left), ["atmp.", "orders", "tmp.b", "tmp.full"]);
     broker.refused(64, &["delete_queues", "("]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_is_tried_before_it_is_made() {
+    let (broker, mut client) = with_orders().await;
+    let file = broker.folder.path().join("definitions.json");
+    let definitions = json!({
+        "exchanges": [{ "name": "odd", "vhost": "/", "type": "x-nothing" }],
+        "queues": [{ "name": "new", "vhost": "/", "durable": true }],
+    });
+    std::fs::write(&file, definitions.to_string()).expect("a file");
+    let path = file.to_str().expect("a path");
+    let plan = broker.json(&["import_definitions", path, "--dry-run"]);
+    assert_eq!(plan.as_array().map(Vec::len), Some(2), "{plan}");
+    assert_eq!((&plan[0]["action"], &plan[1]["action"]), (&json!("refuse"), &json!("create")));
+    assert_eq!(plan[0]["detail"], "exchange 'odd': unknown exchange type 'x-nothing'", "{plan}");
+    assert_eq!(broker.json(&["list_queues", "name"]).as_array().map(Vec::len), Some(1));
+    assert_eq!(client.count("orders").await, 3);
+}
