@@ -1,11 +1,14 @@
 """The commands of docs/command-line.md, as they stand there: each has to end well."""
 
+import base64
+import json
 import os
 import re
 import shutil
 import subprocess
 import tempfile
 import unittest
+import urllib.request
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "command-line.md"
@@ -49,10 +52,22 @@ class CommandLineTest(unittest.TestCase):
         cls.well("courser ctl add_user ops < .ops", "courser ctl set_user_tags ops administrator")
         cls.well("courser ctl add_vhost orders", "courser ctl set_permissions -p orders ops '.*' '.*' '.*'")
         cls.well("courser ctl set_permissions ops '.*' '.*' '.*'")
+        queues = [{"name": name, "vhost": "orders", "durable": True} for name in ("failed", "parked")]
+        (cls.folder / "queues.json").write_text(json.dumps({"queues": queues}))
+        cls.well("courser ctl import_definitions queues.json")
+        cls.publish("orders", "failed", "was refused")
 
     @classmethod
     def tearDownClass(cls):
         shutil.rmtree(cls.folder)
+
+    @classmethod
+    def publish(cls, vhost, queue, payload):
+        message = {"routing_key": queue, "properties": {}, "payload": payload, "payload_encoding": "string"}
+        request = urllib.request.Request(f"{API}/api/exchanges/{vhost}/amq.default/publish", json.dumps(message).encode())
+        request.add_header("Authorization", "Basic " + base64.b64encode(b"ops:a password of ops").decode())
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+            assert json.load(answer) == {"routed": True}
 
     @classmethod
     def run_command(cls, command):
@@ -76,7 +91,8 @@ class CommandLineTest(unittest.TestCase):
             self.well(command)
 
     def test_sections_are_those_that_are_followed_here(self):
-        titles = ["The command line", "Which broker", "Contexts: saved brokers", "Probes", "Cluster", "Live view", "Support bundle"]
+        titles = ["The command line", "Which broker", "Contexts: saved brokers", "Probes", "Messages", "Questions", "Cluster", "Live view",
+                  "Support bundle"]
         self.assertEqual([title for title, _ in blocks()], titles)
 
     def test_commands_do_what_the_page_begins_with(self):
@@ -90,6 +106,13 @@ class CommandLineTest(unittest.TestCase):
 
     def test_probes_succeed(self):
         self.follow("Probes")
+
+    def test_messages_are_looked_at_moved_and_purged(self):
+        self.follow("Messages")
+        self.assertEqual((self.folder / "payload.bin").read_text(), "was refused")
+
+    def test_questions_are_answered(self):
+        self.follow("Questions")
 
     def test_a_broker_by_itself_says_of_commands_for_a_cluster_that_it_is_in_none(self):
         commands = dict(blocks())["Cluster"]

@@ -31,9 +31,8 @@ class DockerClient:
     def run(self, image, ports, environment=None) -> ContainerInfo:
         # pytest-xdist names its processes gw0, gw1...
         process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
-        broker = int(os.environ["COURSER_SUITE_PORTS"].split()[process])
-        # The TLS port is one that nobody listens on: those tests are left out.
-        return ContainerInfo(ports={"5672/tcp": broker, "5671/tcp": 1})
+        port, tls_port = (int(os.environ[name].split()[process]) for name in ("COURSER_SUITE_PORTS", "COURSER_SUITE_TLS_PORTS"))
+        return ContainerInfo(ports={"5672/tcp": port, "5671/tcp": tls_port})
 
     def kill(self, container_id): ...
 

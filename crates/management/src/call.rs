@@ -126,16 +126,22 @@ impl Call {
         only(self.query.iter().map(|(name, _)| name.as_str()), "parameter", known)
     }
 
-    /// Whether the parameter `dry_run` says that a request is only to be tried. What looks like it and is not is
-    /// refused.
+    /// Whether the parameter `dry_run` says that a request is only to be tried.
     pub fn is_trial(&self) -> Result<bool, Refusal> {
-        let is_meant = |name: &str| name.replace(['_', '-'], "").eq_ignore_ascii_case("dryrun");
+        self.holds_back("dry_run")
+    }
+
+    /// Whether a parameter says so that keeps a request from something, such as `if-empty`. What looks like it and is
+    /// not is refused: nothing is deleted by a mistyped word.
+    pub fn holds_back(&self, wanted: &str) -> Result<bool, Refusal> {
+        let plain = |name: &str| name.replace(['_', '-'], "").to_ascii_lowercase();
+        let is_meant = |name: &str| plain(name) == plain(wanted);
         match self.query.iter().find(|(name, _)| is_meant(name)) {
             None => Ok(false),
-            Some((name, value)) => match (name.as_str(), value.as_str()) {
-                ("dry_run", "true" | "") => Ok(true),
-                ("dry_run", "false") => Ok(false),
-                _ => Err(Refusal::bad_request("dry_run is either true or false")),
+            Some((name, value)) => match (name == wanted, value.as_str()) {
+                (true, "true" | "") => Ok(true),
+                (true, "false") => Ok(false),
+                _ => Err(Refusal::bad_request(format!("{wanted} is either true or false"))),
             },
         }
     }

@@ -28,6 +28,7 @@ mod page;
 mod path;
 mod process;
 mod rates;
+mod reference;
 mod refusal;
 mod reply;
 mod routes;

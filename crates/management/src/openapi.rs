@@ -19,7 +19,10 @@ pub(crate) fn document(routes: &Routes, version: &str) -> Value {
         },
         "paths": paths,
         "components": {
-            "securitySchemes": { "basic": { "type": "http", "scheme": "basic" } },
+            "securitySchemes": {
+                "basic": { "type": "http", "scheme": "basic" },
+                "bearer": { "type": "http", "scheme": "bearer", "bearerFormat": "JWT" },
+            },
         },
     })
 }
@@ -35,20 +38,28 @@ fn parameters(pattern: &str) -> Value {
 
 fn operation(pattern: &str, doc: &str, needs: Needs) -> Value {
     let tag = pattern.split('/').nth(2).unwrap_or_default();
-    let (security, needed) = match needs {
-        Needs::Nothing | Needs::Code => (json!([]), "no credentials"),
-        Needs::Credentials => (json!([{ "basic": [] }, {}]), "any tag"),
-        Needs::Login => (json!([{ "basic": [] }]), "any tag"),
-        Needs::Vhost => (json!([{ "basic": [] }]), "any tag, and access to the vhost"),
-        Needs::Monitoring => (json!([{ "basic": [] }]), "monitoring or administrator"),
-        Needs::Policymaker => (json!([{ "basic": [] }]), "policymaker or administrator"),
-        Needs::Administrator => (json!([{ "basic": [] }]), "administrator"),
+    let security = match needs {
+        Needs::Nothing | Needs::Code => json!([]),
+        Needs::Credentials => json!([{ "basic": [] }, {}]),
+        _ => json!([{ "basic": [] }, { "bearer": [] }]),
     };
     json!({
         "summary": doc,
-        "description": format!("Needs {needed}."),
+        "description": format!("Needs {}.", needed(needs)),
         "tags": [tag],
         "security": security,
         "responses": { "default": { "description": "See the summary; errors have `error` and `reason`." } },
     })
+}
+
+/// What a caller needs, in words.
+pub(crate) fn needed(needs: Needs) -> &'static str {
+    match needs {
+        Needs::Nothing | Needs::Code => "no credentials",
+        Needs::Credentials | Needs::Login => "any tag",
+        Needs::Vhost => "any tag, and access to the vhost",
+        Needs::Monitoring => "monitoring or administrator",
+        Needs::Policymaker => "policymaker or administrator",
+        Needs::Administrator => "administrator",
+    }
 }

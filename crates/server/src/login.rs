@@ -46,9 +46,11 @@ pub(crate) enum RenewalError {
     Interrupted,
 }
 
-/// Who knows users besides the broker.
+/// Who knows users besides the broker, and who is let in by nobody's word.
 #[derive(Clone, Default)]
 pub(crate) struct Elsewhere {
+    /// The user that clients without credentials are.
+    pub anonymous: Option<String>,
     /// Another program, which is asked.
     pub program: Option<Arc<HttpUsers>>,
     /// Whoever issues tokens.
@@ -120,7 +122,7 @@ impl Logins {
                 (user, password)
             }
             Credentials::External => return Begun::Decided(self.by_certificate(peer)),
-            Credentials::Anonymous => return Begun::Decided(Err(LoginError::Mechanism)),
+            Credentials::Anonymous => return Begun::Decided(self.without_credentials(peer)),
         };
         let from = peer.address.ip();
         let checks = Arc::clone(&self.checks);
@@ -153,6 +155,13 @@ impl Logins {
         let tls = peer.tls.as_ref().ok_or(LoginError::Mechanism)?;
         let named = tls.user.as_ref().map_err(|why| LoginError::Certificate(why))?;
         Ok(self.checks.accounts.login_vouched(named, peer.address.ip())?)
+    }
+
+    /// Lets in the user that clients without credentials are, if there is one.
+    fn without_credentials(&self, peer: &Peer) -> Result<Login, LoginError> {
+        let Checks { accounts, elsewhere, .. } = &*self.checks;
+        let user = elsewhere.anonymous.as_ref().ok_or(LoginError::Mechanism)?;
+        Ok(accounts.login_vouched(user, peer.address.ip())?)
     }
 
     /// Checks a name and a password from here to the end.

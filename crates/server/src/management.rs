@@ -38,6 +38,9 @@ pub(crate) fn api(
     if config.tls.client_certificates != ClientCertificates::None {
         mechanisms.push("EXTERNAL".to_owned());
     }
+    if !config.auth.anonymous_user.is_empty() {
+        mechanisms.push("ANONYMOUS".to_owned());
+    }
     let clock = shared.clock.clone();
     let node = NodeFacts {
         name: format!("courser@{}", node_name(config)),

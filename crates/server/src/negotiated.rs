@@ -3,8 +3,8 @@
 use crate::VERSION;
 use crate::config::{ClientCertificates, Config};
 use courser_codec::FieldTable;
-use courser_connection::Mechanism;
 use courser_connection::server::{Config as ConnectionConfig, capabilities};
+use courser_connection::{Mechanism, Mechanisms};
 use courser_oauth::TOKEN_BYTES_MAX;
 use std::time::Duration;
 
@@ -31,7 +31,12 @@ pub(crate) fn plain(config: &Config) -> ConnectionConfig {
         .with("information", "Licensed under the MIT License")
         .with("cluster_name", config.cluster.name.as_str())
         .with("capabilities", capabilities());
+    let mut mechanisms = Mechanisms::PASSWORD;
+    if !config.auth.anonymous_user.is_empty() {
+        mechanisms = mechanisms.with(Mechanism::Anonymous);
+    }
     ConnectionConfig {
+        mechanisms,
         server_properties: properties,
         channel_max: config.amqp.channel_max,
         frame_max: config.amqp.frame_max,

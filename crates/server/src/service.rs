@@ -155,7 +155,11 @@ pub(crate) fn set_up(broker: &Arc<Broker>, config: &Config) -> Result<(), StartE
 /// # Errors
 /// When that can't be set up.
 pub(crate) fn elsewhere(config: &Config) -> Result<Elsewhere, StartError> {
-    let mut elsewhere = Elsewhere::default();
+    let anonymous = Some(config.auth.anonymous_user.clone()).filter(|user| !user.is_empty());
+    if let Some(user) = &anonymous {
+        tracing::warn!(user, "whoever connects is let in without credentials, as this user");
+    }
+    let mut elsewhere = Elsewhere { anonymous, ..Elsewhere::default() };
     if config.auth_http.is_used() {
         let program = HttpUsers::new(&config.auth_http);
         elsewhere.program = Some(program.map_err(|error| StartError::AuthHttp(error.to_string()))?);

@@ -28,7 +28,7 @@ const fn key(name: &'static str, rule: Rule, operator: bool) -> Key {
 }
 
 /// Each is the name of an argument of `queue.declare` without its `x-`.
-pub(super) const QUEUE_KEYS: [Key; 14] = [
+pub(super) const QUEUE_KEYS: [Key; 18] = [
     key("expires", Rule::Least, true),
     key("message-ttl", Rule::Least, true),
     key("max-length", Rule::Least, true),
@@ -43,6 +43,11 @@ pub(super) const QUEUE_KEYS: [Key; 14] = [
     key("stream-max-segment-size-bytes", Rule::Least, false),
     key("queue-mode", Rule::Argument, false),
     key("queue-version", Rule::Argument, true),
+    // Where queues are and how streams are stored is not for them to say here, as with the arguments.
+    key("queue-leader-locator", Rule::Argument, false),
+    key("queue-master-locator", Rule::Argument, false),
+    key("initial-cluster-size", Rule::Argument, false),
+    key("stream-filter-size-bytes", Rule::Argument, false),
 ];
 
 /// Refuses a definition with a key that means nothing, or a value that the argument would not take.

@@ -11,6 +11,7 @@ mod keys;
 
 use crate::arguments::QueueType;
 use crate::fault::Fault;
+use courser_auth::Pattern;
 use courser_codec::FieldTable;
 use courser_store::StoreError;
 use regex::bytes::{Regex, RegexBuilder};
@@ -54,7 +55,8 @@ pub enum ApplyTo {
 pub struct Policy {
     /// Its name, which is its own in its vhost and kind: 1 to 255 bytes.
     pub name: String,
-    /// A regular expression that a name has to match somewhere (`^` and `$` anchor it).
+    /// A regular expression that a name has to match somewhere (`^` and `$` anchor it). One with look-around or
+    /// back-references matches no name that takes it too many steps.
     pub pattern: String,
     /// What it is for.
     pub apply_to: ApplyTo,
@@ -160,12 +162,13 @@ impl Policy {
         self.compile().map(drop)
     }
 
-    fn compile(&self) -> Result<Regex, PolicyError> {
+    fn compile(&self) -> Result<NamePattern, PolicyError> {
         let mut builder = RegexBuilder::new(&self.pattern);
-        builder.size_limit(PATTERN_BYTES_MAX).build().map_err(|error| {
-            // The last line says what is wrong; those before it draw where.
-            let text = error.to_string();
-            invalid("pattern", text.lines().last().unwrap_or_default())
+        if let Ok(regex) = builder.size_limit(PATTERN_BYTES_MAX).build() {
+            return Ok(NamePattern::Linear(regex));
+        }
+        Pattern::new(&self.pattern).map(NamePattern::Backtracking).map_err(|error| {
+            invalid("pattern", format!("should be regular expression but is invalid: {error}"))
         })
     }
 }
@@ -174,11 +177,28 @@ fn invalid(key: impl Into<String>, why: impl Into<String>) -> PolicyError {
     PolicyError::Invalid { key: key.into(), why: why.into() }
 }
 
+/// A pattern, compiled.
+#[derive(Clone, Debug)]
+enum NamePattern {
+    Linear(Regex),
+    /// What only an engine that backtracks can match, in a bounded number of steps.
+    Backtracking(Pattern),
+}
+
+impl NamePattern {
+    fn is_match(&self, name: &[u8]) -> bool {
+        match self {
+            NamePattern::Linear(regex) => regex.is_match(name),
+            NamePattern::Backtracking(pattern) => pattern.matches(name),
+        }
+    }
+}
+
 /// A policy that can be matched.
 #[derive(Clone, Debug)]
 struct Compiled {
     policy: Policy,
-    pattern: Regex,
+    pattern: NamePattern,
     /// From the configuration, and gone when it is no longer there.
     configured: bool,
 }

@@ -270,11 +270,50 @@ fn policies_of_the_configuration_are_replaced_as_a_whole() {
 }
 
 #[test]
+fn a_pattern_may_look_around() {
+    let world = World::new();
+    world.set(policy("ours", r"^(?!amq\.)", with("message-ttl", 1000)));
+    world.set_operator(policy("twice", r"^(\w)\1", with("expires", 2000)));
+    let mut client = world.connect();
+    client.declare("qq");
+    client.declare("q");
+    client.declare("amq");
+    assert_eq!(world.traits("qq").message_ttl_ms, Some(1000));
+    assert_eq!(world.traits("qq").expires_ms, Some(2000));
+    assert_eq!(world.traits("q").expires_ms, None);
+    assert!(world.vhost().policies(PolicyKind::User).len() == 1);
+    assert_eq!(world.traits("amq").message_ttl_ms, Some(1000));
+    let slow = policy("ours", r"^(\w+\w+)+(?=!)", with("message-ttl", 3000));
+    world.set(slow);
+    let long = "a".repeat(200);
+    client.declare(&long);
+    assert_eq!(world.traits(&long).message_ttl_ms, None, "a match of too many steps is none");
+}
+
+#[test]
+fn what_is_said_of_the_place_of_queues_is_taken() {
+    let world = World::new();
+    let definition = with("queue-leader-locator", "balanced")
+        .with("queue-master-locator", "min-masters")
+        .with("initial-cluster-size", 3)
+        .with("stream-filter-size-bytes", 32)
+        .with("message-ttl", 5);
+    world.set(policy("placed", "^q$", definition));
+    let mut client = world.connect();
+    client.declare("q");
+    assert_eq!(world.traits("q").message_ttl_ms, Some(5));
+    let bad = policy("p", "q", with("queue-leader-locator", "here"));
+    let bad = world.refuses(PolicyKind::User, bad);
+    assert!(bad.starts_with("definition.queue-leader-locator is not good: "), "{bad}");
+}
+
+#[test]
 fn what_is_wrong_with_a_policy_is_named() {
     let world = World::new();
     let user = |policy| world.refuses(PolicyKind::User, policy);
     let broken = user(policy("p", "(", with("expires", 1)));
-    assert!(broken.starts_with("pattern "), "{broken}");
+    let start = "pattern should be regular expression but is invalid: ";
+    assert!(broken.starts_with(start), "{broken}");
     let unknown = user(policy("p", "q", with("ttl", 1)));
     assert!(unknown.starts_with("definition.ttl is unknown; there are expires, "), "{unknown}");
     let negative = user(policy("p", "q", with("max-length", -1)));

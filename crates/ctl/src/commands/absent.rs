@@ -68,9 +68,4 @@ pub(super) const COMMANDS: &[Spec] = &[
         "Start a new log file: the system stores the log",
         "not supported: the broker logs to standard error; rotate the log where it is stored",
     ),
-    absent(
-        "enable_feature_flag",
-        "Enable a feature: all are enabled",
-        "not needed: there are no feature flags, and every feature is enabled",
-    ),
 ];

@@ -4,7 +4,7 @@ use crate::client::{good, segment};
 use crate::failure::{CANT_CREATE, DATA, Failure};
 use crate::input::Input;
 use crate::session::Session;
-use crate::spec::{Action, Output, Spec, optional, required};
+use crate::spec::{Action, Output, Spec, flag, optional, required};
 use bytes::Bytes;
 use hyper::Method;
 use serde_json::Value;
@@ -30,9 +30,13 @@ pub(super) const COMMANDS: &[Spec] = &[
     Spec {
         name: "import_definitions",
         about: "Create what a definitions file describes; existing objects stay",
-        arguments: &[optional("file", "The file; standard input if left out")],
+        arguments: &[
+            optional("file", "The file; standard input if left out"),
+            flag("dry-run", "Only show what would be refused, changed, kept as it is or created"),
+        ],
         examples: &[
             "import_definitions definitions.json",
+            "import_definitions definitions.json --dry-run",
             "import_definitions -p orders < orders.json",
         ],
         intent: "",
@@ -78,6 +82,11 @@ fn import(session: &mut Session, input: &Input) -> Result<Output, Failure> {
             format!("{} is not valid JSON: {error}", from.unwrap_or("standard input")),
         )
     })?;
+    if input.has("dry-run") {
+        let path = format!("{}?dry_run=true", path(input));
+        let plan = good(session.client.call(Method::POST, &path, document.into())?)?.json()?;
+        return Ok(planned(&plan));
+    }
     if session.style.says_intent() {
         match from {
             Some(file) => println!("Importing definitions in JSON from a file at \"{file}\" ..."),
@@ -86,6 +95,25 @@ fn import(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     }
     good(session.client.call(Method::POST, &path(input), document.into())?)?;
     Ok(Output::Text("Successfully imported definitions.".to_owned()))
+}
+
+/// What an import would do, what it would stop at first.
+fn planned(plan: &Value) -> Output {
+    let mut rows = Vec::new();
+    for (action, detail) in
+        [("refuse", "because"), ("change", "after"), ("keep", "after"), ("create", "")]
+    {
+        for one in plan[action].as_array().into_iter().flatten() {
+            rows.push(vec![
+                action.into(),
+                one["list"].clone(),
+                one["row"].clone(),
+                one.get(detail).cloned().unwrap_or_default(),
+            ]);
+        }
+    }
+    let columns = ["action", "list", "object", "detail"].map(str::to_owned).to_vec();
+    Output::Rows { columns, rows }
 }
 
 fn read(from: Option<&str>) -> Result<Vec<u8>, Failure> {

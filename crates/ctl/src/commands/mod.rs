@@ -9,10 +9,12 @@ mod definitions;
 mod limits;
 mod lists;
 mod log;
+mod messages;
 mod node;
 mod parameters;
 mod permissions;
 mod policies;
+mod questions;
 mod queues;
 mod report;
 mod users;
@@ -34,6 +36,8 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { title: "Log and certificates", commands: log::COMMANDS },
     Group { title: "Lists", commands: lists::COMMANDS },
     Group { title: "Queues", commands: queues::COMMANDS },
+    Group { title: "Messages", commands: messages::COMMANDS },
+    Group { title: "Questions", commands: questions::COMMANDS },
     Group { title: "Connections", commands: connections::COMMANDS },
     Group { title: "Users", commands: users::COMMANDS },
     Group { title: "Permissions", commands: permissions::COMMANDS },

@@ -5,7 +5,7 @@ use crate::failure::{Failure, TEMPORARY, UNAVAILABLE};
 use crate::format::plain;
 use crate::input::Input;
 use crate::session::Session;
-use crate::spec::{Action, Output, Spec, option, optional};
+use crate::spec::{Action, Output, Spec, any, option, optional};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -51,6 +51,14 @@ pub(super) const COMMANDS: &[Spec] = &[
         ["-q server_version"],
         "Asking the broker for its version...",
         server_version
+    ),
+    spec!(
+        "enable_feature_flag",
+        "Does nothing: there are no feature flags, all features are enabled",
+        [any("name", "Ignored")],
+        ["enable_feature_flag all"],
+        "",
+        enable_feature_flag
     ),
     spec!(
         "cluster_status",
@@ -130,6 +138,10 @@ fn server_version(session: &mut Session, _: &Input) -> Result<Output, Failure> {
     let overview = session.client.get("/api/overview?columns=product_version,product_name")?;
     let version = overview["product_version"].as_str();
     Ok(Output::Text(version.ok_or_else(|| Failure::answer("it names no version"))?.to_owned()))
+}
+
+fn enable_feature_flag(_: &mut Session, _: &Input) -> Result<Output, Failure> {
+    Ok(Output::Text("All features are enabled.".to_owned()))
 }
 
 /// What the broker says of itself, as RabbitMQ's status has it.

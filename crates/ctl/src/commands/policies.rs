@@ -16,6 +16,8 @@ const APPLY_TO: Argument = option(
     "apply-to",
     "all, queues, exchanges, classic_queues, quorum_queues or streams [default: all]",
 );
+/// What a policy is.
+pub(super) const SET: &[Argument] = &[NAME, PATTERN, DEFINITION, PRIORITY, APPLY_TO];
 const GONE: &[Refused] = &[refused(404, UNAVAILABLE, "Parameter does not exist")];
 
 const fn set(path: &'static str) -> Action {
@@ -36,7 +38,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     Spec {
         name: "set_policy",
         about: "Set arguments of all queues or exchanges whose names match",
-        arguments: &[NAME, PATTERN, DEFINITION, PRIORITY, APPLY_TO],
+        arguments: SET,
         examples: &[
             "set_policy short '^tmp\\.' '{\"message-ttl\": 60000}' --apply-to queues --priority 1",
         ],
@@ -54,7 +56,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     Spec {
         name: "set_operator_policy",
         about: "Set an operator policy, which caps policies and arguments: the smaller value applies",
-        arguments: &[NAME, PATTERN, DEFINITION, PRIORITY, APPLY_TO],
+        arguments: SET,
         examples: &["set_operator_policy cap '.*' '{\"max-length\": 1000000}' --apply-to queues"],
         intent: "Setting operator policy override \"{name}\" for pattern \"{pattern}\" to \"{definition}\" for vhost \"{vhost}\" ...",
         action: set("/api/operator-policies/{vhost}/{name}"),
@@ -69,7 +71,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
 ];
 
-fn policy(input: &Input) -> Result<Value, Failure> {
+pub(super) fn policy(input: &Input) -> Result<Value, Failure> {
     let priority = input.find("priority").unwrap_or("0");
     let priority: i64 = priority
         .parse()

@@ -4,27 +4,25 @@ use crate::client::{good, segment};
 use crate::failure::{DATA, Failure, USAGE};
 use crate::input::Input;
 use crate::session::Session;
-use crate::spec::{Action, Body, Change, Output, Refused, Spec, flag, refused, required};
+use crate::spec::{Action, Body, Change, Output, Refused, Spec, flag, option, refused, required};
 use bytes::Bytes;
 use hyper::Method;
+use serde_json::Value;
 
-const NO_QUEUE: &[Refused] =
-    &[refused(404, DATA, "Object (queue, stream, exchange, etc) was not found")];
+const NO_QUEUE: &str = "Object (queue, stream, exchange, etc) was not found";
+const MISSING: &[Refused] = &[refused(404, DATA, NO_QUEUE)];
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec {
         name: "purge_queue",
         about: "Drop all ready messages of a queue",
-        arguments: &[required("queue", "The queue's name")],
-        examples: &["purge_queue -p orders failed"],
+        arguments: &[
+            required("queue", "The queue's name"),
+            option("count", "Only this many, the oldest"),
+        ],
+        examples: &["purge_queue -p orders failed", "purge_queue failed --count 100"],
         intent: "Purging queue '{queue}' in vhost '{vhost}' ...",
-        action: Action::Change(Change {
-            method: "DELETE",
-            path: "/api/queues/{vhost}/{queue}/contents",
-            body: Body::Nothing,
-            refusals: NO_QUEUE,
-            done: "",
-        }),
+        action: Action::Run(purge),
     },
     Spec {
         name: "pause_queue",
@@ -36,7 +34,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             method: "PUT",
             path: "/api/queues/{vhost}/{queue}/pause",
             body: Body::Nothing,
-            refusals: NO_QUEUE,
+            refusals: MISSING,
             done: "",
         }),
     },
@@ -50,7 +48,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             method: "PUT",
             path: "/api/queues/{vhost}/{queue}/resume",
             body: Body::Nothing,
-            refusals: NO_QUEUE,
+            refusals: MISSING,
             done: "",
         }),
     },
@@ -66,19 +64,94 @@ pub(super) const COMMANDS: &[Spec] = &[
         intent: "Deleting queue '{queue}' on vhost '{vhost}' ...",
         action: Action::Run(delete),
     },
+    Spec {
+        name: "delete_queues",
+        about: "Delete all queues of a vhost whose names match, with their messages",
+        arguments: &[
+            required(
+                "pattern",
+                "A regular expression that the names match; anchor it with ^ and $",
+            ),
+            flag("if-empty", "Only those without messages"),
+            flag("if-unused", "Only those without consumers"),
+            flag("dry-run", "Only show them"),
+        ],
+        examples: &["delete_queues -p orders '^tmp\\.' --if-empty --if-unused --dry-run"],
+        intent: "Deleting queues whose names match '{pattern}' on vhost '{vhost}' ...",
+        action: Action::Run(delete_matching),
+    },
 ];
 
+fn purge(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    let mut path = format!("{}/contents", queue_path(input.vhost(), input.text("queue")));
+    if let Some(count) = input.find("count") {
+        let count: u64 = count
+            .parse()
+            .map_err(|_| Failure::usage(format!("--count: '{count}' is not a whole number")))?;
+        path = format!("{path}?count={count}");
+    }
+    let answer = session.client.call(Method::DELETE, &path, Bytes::new())?;
+    if answer.status == 404 {
+        return Err(Failure::error(DATA, NO_QUEUE));
+    }
+    let answer = good(answer)?;
+    if input.find("count").is_none() {
+        return Ok(Output::Nothing);
+    }
+    let done = answer.json()?;
+    Ok(Output::Both(format!("{} messages purged", done["purged"]), done))
+}
+
+fn queue_path(vhost: &str, queue: &str) -> String {
+    format!("/api/queues/{}/{}", segment(vhost), segment(queue))
+}
+
+/// What a deletion asks for besides the name.
+fn conditions(input: &Input) -> String {
+    let conditions = ["if-empty", "if-unused"].into_iter().filter(|name| input.has(name));
+    conditions.map(|name| format!("{name}=true")).collect::<Vec<_>>().join("&")
+}
+
+/// Deletes one after the other; those that are in use or filled by now stay.
+fn delete_matching(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    let pattern = regex::Regex::new(input.text("pattern"))
+        .map_err(|error| Failure::usage(format!("the pattern can't be used: {error}")))?;
+    let path = format!("/api/queues/{}?columns=name,messages,consumers", segment(input.vhost()));
+    let found = session.client.find(&path)?.unwrap_or_default();
+    let is_wanted = |queue: &&Value| {
+        let has = |member: &str| queue[member].as_u64().is_some_and(|count| count > 0);
+        queue["name"].as_str().is_some_and(|name| pattern.is_match(name))
+            && !(input.has("if-empty") && has("messages"))
+            && !(input.has("if-unused") && has("consumers"))
+    };
+    let mut rows = Vec::new();
+    for queue in found.as_array().into_iter().flatten().filter(is_wanted) {
+        let mut row = vec![queue["name"].clone(), queue["messages"].clone()];
+        if !input.has("dry-run") {
+            let path = queue_path(input.vhost(), queue["name"].as_str().unwrap_or_default());
+            let path = format!("{path}?{}", conditions(input));
+            let answer = session.client.call(Method::DELETE, &path, Bytes::new())?;
+            row.push(match answer.status {
+                200..=299 => "deleted".into(),
+                404 => "gone".into(),
+                400 => answer.reason().into(),
+                _ => return good(answer).map(|_| Output::Nothing),
+            });
+        } else {
+            row.push("would be deleted".into());
+        }
+        rows.push(row);
+    }
+    let columns = ["name", "messages", "result"].map(str::to_owned).to_vec();
+    Ok(Output::Rows { columns, rows })
+}
+
 fn delete(session: &mut Session, input: &Input) -> Result<Output, Failure> {
-    let path = format!("/api/queues/{}/{}", segment(input.vhost()), segment(input.text("queue")));
+    let path = queue_path(input.vhost(), input.text("queue"));
     let Some(queue) = session.client.find(&path)? else {
         return Err(Failure::error(USAGE, "No such queue was found"));
     };
-    let conditions: Vec<&str> = [("if-empty", "if-empty=true"), ("if-unused", "if-unused=true")]
-        .iter()
-        .filter(|(name, _)| input.has(name))
-        .map(|(_, text)| *text)
-        .collect();
-    let path = format!("{path}?{}", conditions.join("&"));
+    let path = format!("{path}?{}", conditions(input));
     let answer = session.client.call(Method::DELETE, &path, Bytes::new())?;
     if answer.status == 404 {
         return Err(Failure::error(USAGE, "No such queue was found"));

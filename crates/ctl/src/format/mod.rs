@@ -119,6 +119,11 @@ fn inner(value: &Value) -> String {
     }
 }
 
+/// Lines as one text: what stands in one does not begin another.
+pub(crate) fn lines(lines: &[String]) -> String {
+    lines.iter().map(|line| plain(line)).collect::<Vec<_>>().join("\n")
+}
+
 /// A text with its control characters escaped.
 pub(crate) fn plain(text: &str) -> String {
     if !text.chars().any(char::is_control) {

@@ -3,11 +3,11 @@
 use super::Fate;
 use super::lines::Line;
 use super::tokens::{
-    algorithm, authorization_param, endpoint, flag, logon_type, only_tokens, page_client,
-    provider_url, scope_alias, signing_key, username_claim, words,
+    algorithm, endpoint, endpoint_param, flag, logon_type, only_tokens, page_client, provider_url,
+    scope_alias, signing_key, username_claim, words,
 };
 use super::values::{
-    authorities, backend, http_method, level, limit, login_from, loopback, management,
+    anonymous, authorities, backend, http_method, level, limit, login_from, loopback, management,
     management_tls, mechanism, number, origin, peer_cert, proxies, queue_type, size, ssl, tcp,
     text, verify, version, vhost, whole_seconds,
 };
@@ -82,8 +82,8 @@ pub(super) const KEYS: &[Key] = &[
     ),
     key("loopback_users", Made(loopback)),
     key("loopback_users.*", Made(loopback)),
-    key("anonymous_login_user", NotNeeded("nobody logs in without credentials")),
-    key("anonymous_login_pass", NotNeeded("nobody logs in without credentials")),
+    key("anonymous_login_user", Made(anonymous)),
+    key("anonymous_login_pass", NotNeeded("who logs in without credentials needs no password")),
     key("auth_mechanisms.*", Made(mechanism)),
     key("auth_backends.*", Made(backend)),
     key(
@@ -175,11 +175,8 @@ pub(super) const KEYS: &[Key] = &[
     key("management.oauth_client_secret", Made(page_client)),
     key("management.oauth_scopes", Made(page_client)),
     key("management.oauth_provider_url", Made(provider_url)),
-    key("management.oauth_authorization_endpoint_params.*", Made(authorization_param)),
-    key(
-        "management.oauth_token_endpoint_params.*",
-        NotThere("only what the flow needs goes to the token endpoint"),
-    ),
+    key("management.oauth_authorization_endpoint_params.*", Made(endpoint_param)),
+    key("management.oauth_token_endpoint_params.*", Made(endpoint_param)),
     key(
         "management.oauth_metadata_url",
         NotThere("set oauth.authorization_endpoint, oauth.token_endpoint and oauth.jwks_uri"),

@@ -100,18 +100,18 @@ pub(super) fn endpoint(key: &str, text: &str, lines: &[Line], settings: &mut Val
     Fate::Taken(ours)
 }
 
-pub(super) fn authorization_param(
-    key: &str,
-    text: &str,
-    lines: &[Line],
-    settings: &mut Value,
-) -> Fate {
+/// A parameter of a login, or of a request for tokens.
+pub(super) fn endpoint_param(key: &str, text: &str, lines: &[Line], settings: &mut Value) -> Fate {
     if !has_page(lines) {
         return Fate::NotNeeded(NO_PAGE.to_owned());
     }
-    let name = key.trim_start_matches("management.oauth_authorization_endpoint_params.");
-    push(settings, "oauth.authorization_params", format!("{name}={text}").into());
-    Fate::Taken("oauth.authorization_params".to_owned())
+    let endpoint = key.trim_start_matches("management.oauth_");
+    let Some((endpoint, name)) = endpoint.split_once("_endpoint_params.") else {
+        return Fate::Wrong("it names no parameter".to_owned());
+    };
+    let ours = format!("oauth.{endpoint}_params");
+    push(settings, &ours, format!("{name}={text}").into());
+    Fate::Taken(ours)
 }
 
 pub(super) fn logon_type(_: &str, text: &str, _: &[Line], _: &mut Value) -> Fate {

@@ -197,6 +197,14 @@ pub(super) fn loopback(key: &str, text: &str, _: &[Line], settings: &mut Value) 
     Fate::Taken("auth.loopback_users".to_owned())
 }
 
+pub(super) fn anonymous(_: &str, text: &str, _: &[Line], settings: &mut Value) -> Fate {
+    if text == "none" {
+        return Fate::NotNeeded("nobody logs in without credentials".to_owned());
+    }
+    set(settings, "auth.anonymous_user", text.into());
+    Fate::Taken("auth.anonymous_user".to_owned())
+}
+
 pub(super) fn origin(_: &str, text: &str, _: &[Line], settings: &mut Value) -> Fate {
     push(settings, "management.cors_origins", text.into());
     Fate::Taken("management.cors_origins".to_owned())

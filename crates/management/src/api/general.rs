@@ -8,7 +8,7 @@ use crate::path::readable;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route};
-use crate::{API_VERSION, openapi};
+use crate::{API_VERSION, openapi, reference};
 use courser_auth::{Origin, Tags};
 use courser_broker::admin::PAGE_MAX;
 use serde_json::{Value, json};
@@ -22,7 +22,9 @@ pub(crate) const ROUTES: &[Route] = &[
         auth,
         "Where pages log people in for tokens (OAuth 2), if they do.",
     ),
-    get("/api/openapi.json", Needs::Nothing, description, "This description."),
+    get("/api/openapi.json", Needs::Nothing, description, "This description as OpenAPI."),
+    get("/api/index.html", Needs::Nothing, reference_page, "This description as a page."),
+    get("/api/index.css", Needs::Nothing, reference_style, "How that page looks."),
     get(
         "/api/audit",
         Needs::Administrator,
@@ -71,6 +73,15 @@ fn auth(call: &Call) -> Outcome {
 
 fn description(call: &Call) -> Outcome {
     Ok(Reply::json(&openapi::document(&call.api.routes, &call.api.settings.node.version)))
+}
+
+fn reference_page(call: &Call) -> Outcome {
+    let page = reference::html(&call.api.routes, &call.api.settings.node.version);
+    Ok(Reply::text(page, "text/html; charset=utf-8"))
+}
+
+fn reference_style(_: &Call) -> Outcome {
+    Ok(Reply::text(reference::STYLE, "text/css; charset=utf-8"))
 }
 
 fn audit(call: &Call) -> Outcome {

@@ -1,6 +1,7 @@
 //! What an import would do, without doing it.
 
 use super::ImportError;
+use super::check::check;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 
@@ -65,6 +66,7 @@ pub(crate) fn compare(now: &Value, text: &[u8]) -> Result<Value, ImportError> {
     let mut plan = Plan::default();
     let vhosts = names(now, &wanted, "vhosts");
     let users = names(now, &wanted, "users");
+    let ends = Ends::new(now, &wanted);
     for (list, key) in LISTS {
         let known: HashMap<String, &Value> =
             rows(now, list)?.iter().map(|row| (identity(row, key), row)).collect();
@@ -74,13 +76,22 @@ pub(crate) fn compare(now: &Value, text: &[u8]) -> Result<Value, ImportError> {
                 [("vhost", &vhosts), ("user", &users)].into_iter().find(|(member, all)| {
                     !all.is_empty() && text_of(row, member).is_some_and(|name| !all.contains(name))
                 });
-            match stranger {
-                Some((what, _)) => plan.refuse.push(|| {
-                    let name = text_of(row, what).unwrap_or_default();
-                    let why = format!("there is no {what} '{name}', neither here nor in the file");
-                    json!({ "list": list, "row": shown(row, key), "because": why })
-                }),
-                None => plan.add(list, key, row, known.get(&identity(row, key)).copied()),
+            let missing = |what: &str, name: &str| {
+                format!("there is no {what} '{name}', neither here nor in the file")
+            };
+            let known = known.get(&identity(row, key)).copied();
+            let because = match stranger {
+                Some((what, _)) => Some(missing(what, text_of(row, what).unwrap_or_default())),
+                None if list == "bindings" && known.is_none() => {
+                    ends.missing(row).map(|(what, name)| missing(what, name))
+                }
+                None => None,
+            };
+            match because.or_else(|| mistake(list, row, known.is_some())) {
+                Some(why) => plan
+                    .refuse
+                    .push(|| json!({ "list": list, "row": shown(row, key), "because": why })),
+                None => plan.add(list, key, row, known),
             }
         }
     }
@@ -94,11 +105,60 @@ pub(crate) fn compare(now: &Value, text: &[u8]) -> Result<Value, ImportError> {
     }))
 }
 
+/// What an import would refuse of a row. Exchanges and queues that are there stay, whatever the file says of them.
+fn mistake(list: &str, row: &Value, is_known: bool) -> Option<String> {
+    let named = matches!(list, "exchanges" | "queues");
+    let is_own = text_of(row, "name").is_some_and(is_reserved);
+    if named && (is_known || is_own) {
+        return None;
+    }
+    check(list, row).err().map(|why| why.to_string())
+}
+
+/// Whether a name is one of the broker's own exchanges and queues.
+fn is_reserved(name: &str) -> bool {
+    name.is_empty() || name.starts_with("amq.")
+}
+
+/// The exchanges and queues that there are, and those that there will be.
+struct Ends {
+    exchanges: HashSet<String>,
+    queues: HashSet<String>,
+}
+
+impl Ends {
+    fn new(now: &Value, wanted: &Value) -> Self {
+        let of = |list: &str| {
+            let both =
+                [now, wanted].into_iter().filter_map(|document| document.get(list)?.as_array());
+            both.flatten().map(|row| identity(row, &["vhost", "name"])).collect()
+        };
+        Ends { exchanges: of("exchanges"), queues: of("queues") }
+    }
+
+    /// The end of a binding that is not there.
+    fn missing<'r>(&self, row: &'r Value) -> Option<(&'static str, &'r str)> {
+        let is_there = |all: &HashSet<String>, name: &str| {
+            let whole = json!({ "vhost": row.get("vhost"), "name": name });
+            is_reserved(name) || all.contains(&identity(&whole, &["vhost", "name"]))
+        };
+        let (source, destination) = (text_of(row, "source")?, text_of(row, "destination")?);
+        if !is_there(&self.exchanges, source) {
+            return Some(("exchange", source));
+        }
+        let (what, all) = match text_of(row, "destination_type")? {
+            "queue" => ("queue", &self.queues),
+            _ => ("exchange", &self.exchanges),
+        };
+        (!is_there(all, destination)).then_some((what, destination))
+    }
+}
+
 impl Plan {
     fn add(&mut self, list: &str, key: &[&str], row: &Value, known: Option<&Value>) {
         let named = matches!(list, "exchanges" | "queues");
         let name = text_of(row, "name").unwrap_or_default();
-        if named && (name.is_empty() || name.starts_with("amq.")) {
+        if named && is_reserved(name) {
             self.skipped += 1;
             return;
         }
@@ -260,6 +320,46 @@ mod tests {
         assert_eq!(plan["refuse"][0]["row"], json!({ "name": "lost", "vhost": "nowhere" }));
         assert_eq!(plan["skipped_count"], 1);
         assert!(!plan.to_string().contains("secret"));
+    }
+
+    #[test]
+    fn what_could_not_be_made_is_refused_with_the_reason() {
+        let plan = plan(&json!({
+            "users": [{ "name": "bad", "password_hash": "abc", "tags": [] }],
+            "permissions": [{ "user": "me", "vhost": "/", "configure": "(", "write": "", "read": "" }],
+            "policies": [{ "name": "p", "vhost": "/", "pattern": "x", "definition": { "federation-upstream-set": "all" } }],
+            "exchanges": [
+                { "name": "odd", "vhost": "/", "type": "x-nothing" },
+                { "name": "amq.own", "vhost": "/", "type": "x-nothing" },
+                { "name": "e", "vhost": "/", "type": "direct" },
+            ],
+            "queues": [{ "name": "q", "vhost": "/", "arguments": 5 }, { "name": "r", "vhost": "/", "arguments": 5 }],
+            "bindings": [
+                { "vhost": "/", "source": "gone", "destination": "q", "destination_type": "queue", "routing_key": "", "arguments": {} },
+                { "vhost": "/", "source": "e", "destination": "gone", "destination_type": "queue", "routing_key": "", "arguments": {} },
+                { "vhost": "/", "source": "amq.topic", "destination": "e", "destination_type": "exchange", "routing_key": "", "arguments": {} },
+            ],
+        }));
+        let refused: Vec<&str> = plan["refuse"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(|one| one["because"].as_str())
+            .collect();
+        let parts = [
+            "user 'bad'",
+            "configure pattern",
+            "federation-upstream-set is unknown",
+            "unknown exchange type 'x-nothing'",
+            "queue 'r'",
+            "no exchange 'gone'",
+            "no queue 'gone'",
+        ];
+        for part in parts {
+            assert!(refused.iter().any(|why| why.contains(part)), "{part}: {refused:#?}");
+        }
+        assert_eq!(refused.len(), parts.len(), "{refused:#?}");
+        assert_eq!(plan["create_count"], 2, "{plan}");
     }
 
     #[test]

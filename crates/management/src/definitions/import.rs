@@ -92,11 +92,11 @@ fn rows<'d>(document: &'d Map<String, Value>, list: &str) -> Result<Vec<&'d Valu
     }
 }
 
-fn typed<T: DeserializeOwned>(list: &str, row: &Value) -> Result<T, ImportError> {
+pub(super) fn typed<T: DeserializeOwned>(list: &str, row: &Value) -> Result<T, ImportError> {
     serde_json::from_value(row.clone()).map_err(|error| ImportError(format!("{list}: {error}")))
 }
 
-fn refused(what: &str, name: &str, why: impl std::fmt::Display) -> ImportError {
+pub(super) fn refused(what: &str, name: &str, why: impl std::fmt::Display) -> ImportError {
     ImportError(format!("{what} '{name}': {why}"))
 }
 
@@ -368,7 +368,7 @@ impl Import<'_> {
     }
 }
 
-fn text<'r>(row: &'r Value, member: &str, what: &str) -> Result<&'r str, ImportError> {
+pub(super) fn text<'r>(row: &'r Value, member: &str, what: &str) -> Result<&'r str, ImportError> {
     let found = row.get(member).and_then(Value::as_str);
     found.ok_or_else(|| ImportError(format!("a {what} has no text '{member}': {row}")))
 }
@@ -382,14 +382,14 @@ fn flag(row: &Value, member: &str) -> bool {
     value.and_then(Value::as_bool).unwrap_or(value.and_then(Value::as_str) == Some("true"))
 }
 
-fn arguments(row: &Value) -> Result<FieldTable, &'static str> {
+pub(super) fn arguments(row: &Value) -> Result<FieldTable, &'static str> {
     match row.get("arguments") {
         None | Some(Value::Null) => Ok(FieldTable::new()),
         Some(value) => to_table(value).ok_or("arguments is no object that a table can hold"),
     }
 }
 
-fn reason(refusal: &Refusal) -> String {
+pub(super) fn reason(refusal: &Refusal) -> String {
     let reason = refusal.body.as_ref().map(|(_, reason)| reason);
     reason.map_or_else(String::new, |reason| match reason {
         Value::String(text) => text.clone(),

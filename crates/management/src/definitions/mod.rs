@@ -1,5 +1,6 @@
 //! Definitions: what a broker, or one vhost, is made of, as a JSON file that RabbitMQ reads and writes.
 
+mod check;
 mod compare;
 mod export;
 mod import;

@@ -15,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 /// Bytes of a request's body.
 const BODY_BYTES_MAX: usize = 10_000_000;
+const TOO_LONG: &str = "Exceeded HTTP request body size limit";
 /// Bytes that are read of a body before there is room for it. As many connections as there may be
 /// hold less of it than the room for all.
 const SMALL_BYTES_MAX: usize = 16 * 1024;
@@ -31,15 +32,18 @@ pub(super) async fn read(
     if body.is_end_stream() {
         return Ok((Bytes::new(), None));
     }
-    let announced = body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
+    let announced = body.size_hint().upper();
+    if announced.is_some_and(|bytes| bytes > BODY_BYTES_MAX as u64) {
+        return Err(Refusal::bad_request(TOO_LONG));
+    }
     let mut body = Limited::new(body, BODY_BYTES_MAX);
     let mut bytes = Vec::new();
     if take(&mut body, &mut bytes, SMALL_BYTES_MAX).await? {
         return Ok((bytes.into(), None));
     }
-    let wanted = announced.unwrap_or(BODY_BYTES_MAX).min(BODY_BYTES_MAX);
     // There is room for several of the largest.
-    let room = Arc::clone(rooms).acquire_many_owned(wanted as u32).await.ok();
+    let wanted = announced.unwrap_or(BODY_BYTES_MAX as u64) as u32;
+    let room = Arc::clone(rooms).acquire_many_owned(wanted).await.ok();
     take(&mut body, &mut bytes, BODY_BYTES_MAX).await?;
     Ok((bytes.into(), room))
 }
@@ -65,9 +69,7 @@ async fn take(
     };
     match tokio::time::timeout(BODY_TIMEOUT, taking).await {
         Ok(Ok(is_whole)) => Ok(is_whole),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            Err(Refusal::bad_request("Exceeded HTTP request body size limit"))
-        }
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refusal::bad_request(TOO_LONG)),
         Ok(Err(_)) => Err(Refusal::bad_request("The request body ended too early")),
         Err(_) => Err(Refusal::bad_request("The request body came too slowly")),
     }

@@ -143,7 +143,7 @@ async fn answered(
         return (answer::file(file), "OPTIONS, HEAD, GET");
     }
     if REFERENCES.contains(&path.trim_end_matches('/')) {
-        return (moved(&format!("{prefix}/api/openapi.json")), "OPTIONS, HEAD, GET");
+        return (moved(&format!("{prefix}/api/index.html")), "OPTIONS, HEAD, GET");
     }
     let found = path::split(path)
         .and_then(|segments| api.routes.find(&segments).map(|resource| (resource, segments)));

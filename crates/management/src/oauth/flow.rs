@@ -138,7 +138,8 @@ fn not_let_in(why: LoginRefused) -> Refusal {
         )),
         LoginRefused::InvalidCredentials(_) => Refusal::not_authorised(
             "The broker can't read the provider's access token: it is not a JWT. The provider may give one for other \
-             scopes (oauth.client_scopes) or with another parameter, such as an audience (oauth.authorization_params).",
+             scopes (oauth.client_scopes) or with another parameter, such as audience or resource \
+             (oauth.authorization_params, oauth.token_params).",
         ),
         LoginRefused::LoopbackOnly(_) => {
             Refusal::not_authorised("User can only log in via localhost")

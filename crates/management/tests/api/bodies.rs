@@ -55,6 +55,16 @@ async fn who_has_no_tag_is_refused_before_its_body() {
 }
 
 #[tokio::test]
+async fn a_body_that_is_announced_as_too_large_is_refused_before_it_comes() {
+    let broker = Broker::start().await;
+    let mut stream = begin(&broker, "guest:guest", "content-length: 10000001", "{").await;
+    let mut answer = [0; 12];
+    let answered = tokio::time::timeout(SOON, stream.read_exact(&mut answer)).await;
+    answered.expect("nobody waits for the body").expect("an answer");
+    assert_eq!(&answer, b"HTTP/1.1 400");
+}
+
+#[tokio::test]
 async fn a_large_body_is_read_whole() {
     let broker = Broker::start().await;
     let value = "x".repeat(60_000);

@@ -94,8 +94,16 @@ async fn old_addresses_lead_to_the_description() {
     for path in ["/api", "/api/", "/cli", "/stats", "/doc/stats.html"] {
         let answer = broker.call("GET", path, None, "").await;
         assert_eq!(answer.status, 301, "{path}");
-        assert_eq!(answer.headers["location"], "/api/openapi.json");
+        assert_eq!(answer.headers["location"], "/api/index.html");
     }
+    let page = broker.call("GET", "/api/index.html", None, "").await;
+    assert_eq!(page.headers["content-type"], "text/html; charset=utf-8");
+    let text = String::from_utf8(page.body).expect("text");
+    let row = "<tr><td>GET<td><code>/api/queues/{vhost}/{queue}</code><td>";
+    assert!(text.contains(row) && text.contains("<h2 id=\"health\">"), "{text}");
+    assert!(!text.contains("<script") && !text.contains("://"), "it needs nothing from elsewhere");
+    let style = broker.call("GET", "/api/index.css", None, "").await;
+    assert_eq!((style.status, &*style.headers["content-type"]), (200, "text/css; charset=utf-8"));
     let document = broker.call("GET", "/api/openapi.json", None, "").await.json();
     assert!(document["paths"]["/api/queues/{vhost}/{queue}"]["get"].is_object(), "{document}");
 }

@@ -119,6 +119,10 @@ async fn what_is_wrong_with_a_message_is_said() {
 async fn a_purged_queue_is_empty() {
     let broker = with_queue(json!({})).await;
     publish(&broker, "", "q", json!({})).await;
+    for mistyped in ["if-empty=1", "if_empty=true", "ifempty", "if-unused=yes"] {
+        let kept = broker.send("DELETE", &format!("/api/queues/%2F/q?{mistyped}"), "").await;
+        assert_eq!(kept.status, 400, "{mistyped}: {kept:?}");
+    }
     let kept = broker.send("DELETE", "/api/queues/%2F/q?if-empty=true", "").await;
     assert_eq!((kept.status, kept.refusal().1), (400, json!("queue 'q' in vhost '/' not empty")));
     assert_eq!(broker.send("DELETE", "/api/queues/%2F/q/contents", "").await.status, 204);

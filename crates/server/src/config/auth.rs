@@ -18,6 +18,8 @@ pub struct Auth {
     pub loopback_users: Vec<String>,
     /// How passwords are kept: `argon2id` or `rabbitmq_sha256`.
     pub password_hashing: String,
+    /// The user that clients without credentials are; nobody lets none in.
+    pub anonymous_user: String,
 }
 
 impl Default for Auth {
@@ -28,6 +30,7 @@ impl Default for Auth {
             loopback_only: true,
             loopback_users: vec!["guest".into()],
             password_hashing: "argon2id".into(),
+            anonymous_user: String::new(),
         }
     }
 }
@@ -53,6 +56,9 @@ impl Auth {
         let wrong = |key, why: &str| Err(ConfigError::invalid(key, why));
         if self.user.is_empty() || self.user.len() > 255 {
             return wrong("auth.user", "must have 1 to 255 bytes");
+        }
+        if self.anonymous_user.len() > 255 {
+            return wrong("auth.anonymous_user", "must have at most 255 bytes");
         }
         if self.password.len() > courser_auth::PASSWORD_BYTES_MAX {
             return wrong("auth.password", "must have at most 1024 bytes");

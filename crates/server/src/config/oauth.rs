@@ -60,6 +60,8 @@ pub struct OAuth {
     pub end_session_endpoint: String,
     /// What else goes to where people log in: `NAME=VALUE`.
     pub authorization_params: Vec<String>,
+    /// What else goes to where tokens are given, likewise.
+    pub token_params: Vec<String>,
     /// Whether names and passwords are refused over HTTP.
     pub disable_basic_auth: bool,
 }
@@ -110,6 +112,17 @@ const OF_THE_FLOW: [&str; 9] = [
     "code_challenge_method",
 ];
 
+/// Parameters of a request for tokens that nobody else sets.
+const OF_TOKEN_REQUESTS: [&str; 7] = [
+    "grant_type",
+    "client_id",
+    "client_secret",
+    "redirect_uri",
+    "code",
+    "code_verifier",
+    "refresh_token",
+];
+
 impl Default for OAuth {
     fn default() -> Self {
         OAuth {
@@ -138,6 +151,7 @@ impl Default for OAuth {
             token_endpoint: String::new(),
             end_session_endpoint: String::new(),
             authorization_params: Vec::new(),
+            token_params: Vec::new(),
             disable_basic_auth: false,
         }
     }
@@ -184,8 +198,12 @@ impl OAuth {
 
     /// What else goes to where people log in, by name.
     pub(crate) fn authorization_params(&self) -> Vec<(String, String)> {
-        let pairs = self.authorization_params.iter().filter_map(|pair| pair.split_once('='));
-        pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+        pairs(&self.authorization_params)
+    }
+
+    /// What else goes to where tokens are given, by name.
+    pub(crate) fn token_params(&self) -> Vec<(String, String)> {
+        pairs(&self.token_params)
     }
 
     pub(super) fn check(&self) -> Result<(), ConfigError> {
@@ -241,6 +259,7 @@ impl OAuth {
                 ("token_endpoint", !self.token_endpoint.is_empty()),
                 ("end_session_endpoint", !self.end_session_endpoint.is_empty()),
                 ("authorization_params", !self.authorization_params.is_empty()),
+                ("token_params", !self.token_params.is_empty()),
                 ("disable_basic_auth", self.disable_basic_auth),
             ];
             return match of_client.into_iter().find(|(_, is_set)| *is_set) {
@@ -255,21 +274,8 @@ impl OAuth {
                 "is needed with client_id, or authorization_endpoint and token_endpoint: people log in there",
             );
         }
-        for param in &self.authorization_params {
-            match param.split_once('=') {
-                None | Some(("", _)) => {
-                    return wrong("authorization_params", "must each be NAME=VALUE");
-                }
-                Some((name, _)) if OF_THE_FLOW.contains(&name) => {
-                    return wrong(
-                        "authorization_params",
-                        &format!("must not have {name}: the broker sets it"),
-                    );
-                }
-                Some(_) => {}
-            }
-        }
-        Ok(())
+        check_params("authorization_params", &self.authorization_params, &OF_THE_FLOW)?;
+        check_params("token_params", &self.token_params, &OF_TOKEN_REQUESTS)
     }
 
     fn check_numbers(&self) -> Result<(), ConfigError> {
@@ -328,6 +334,26 @@ impl OAuth {
         }
         Ok(())
     }
+}
+
+/// Parameters by name, of texts that are `NAME=VALUE`.
+fn pairs(params: &[String]) -> Vec<(String, String)> {
+    let pairs = params.iter().filter_map(|param| param.split_once('='));
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+fn check_params(key: &str, params: &[String], ours: &[&str]) -> Result<(), ConfigError> {
+    for param in params {
+        let why = match param.split_once('=') {
+            None | Some(("", _)) => "must each be NAME=VALUE".to_owned(),
+            Some((name, _)) if ours.contains(&name) => {
+                format!("must not have {name}: the broker sets it")
+            }
+            Some(_) => continue,
+        };
+        return Err(ConfigError::invalid(&format!("oauth.{key}"), &why));
+    }
+    Ok(())
 }
 
 fn check_address(key: &str, address: &str) -> Result<(), ConfigError> {

@@ -24,6 +24,8 @@ pub(super) struct Provider {
     issuer: Issuer,
     client_id: String,
     secret: Zeroizing<String>,
+    /// Names and values that go along where tokens are given.
+    params: Vec<(String, String)>,
     /// What the settings say; empty for what the provider says itself.
     given: Places,
     issuer_address: String,
@@ -69,6 +71,7 @@ pub(crate) fn client(settings: &OAuth) -> Result<Option<OAuthClient>, HttpsError
         issuer: Issuer::anywhere(settings)?,
         client_id: settings.client_id.clone(),
         secret: Zeroizing::new(settings.client_secret.clone()),
+        params: settings.token_params(),
         given,
         issuer_address: settings.issuer.clone(),
         kept: Duration::from_secs(settings.keys_cache_seconds),
@@ -229,6 +232,7 @@ impl Provider {
         if secret_in_form && !self.secret.is_empty() {
             form.append_pair("client_secret", &self.secret);
         }
+        form.extend_pairs(&self.params);
         Zeroizing::new(form.finish())
     }
 

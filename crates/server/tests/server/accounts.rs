@@ -1,8 +1,12 @@
 //! Who can log in, where users come from, and what a restart makes of it.
 
-use super::support::{Client, Heard, TestServer};
+use super::support::{Client, Heard, PATIENCE, TestServer};
 use courser_auth::{Hashing, PasswordHash, Permission, User};
+use courser_connection::Credentials;
+use courser_connection::client::Config as ClientConfig;
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 fn refusal() -> Heard {
     let text = "ACCESS_REFUSED - Login was refused using authentication mechanism PLAIN. For details \
@@ -189,5 +193,44 @@ async fn passwords_that_are_checked_do_not_hold_up_others() {
     for guess in guesses {
         assert_eq!(guess.await.expect("no panic"), Some(refusal()));
     }
+    server.stop().await;
+}
+
+/// What the broker says first, with the mechanisms in it.
+async fn offered(server: &TestServer) -> String {
+    let mut stream = TcpStream::connect(server.address()).await.expect("a connection");
+    stream.write_all(b"AMQP\x00\x00\x09\x01").await.expect("sent");
+    let mut start = vec![0; 4096];
+    let mut read = 0;
+    while !start[..read].ends_with(b"\xce") {
+        let more = tokio::time::timeout(PATIENCE, stream.read(&mut start[read..])).await;
+        let more = more.expect("in time").expect("a frame");
+        assert!(more > 0, "the end before the frame's");
+        read += more;
+    }
+    String::from_utf8_lossy(&start[..read]).into_owned()
+}
+
+async fn log_in_without_credentials(server: &TestServer) -> Heard {
+    let config = ClientConfig { credentials: Credentials::Anonymous, ..ClientConfig::default() };
+    Client::begin(server.address(), config).await.next().await
+}
+
+#[tokio::test]
+async fn nobody_gets_in_without_credentials_unless_a_user_is_named_for_that() {
+    let server = TestServer::start().await;
+    put(&server, "anybody", "secret", Hashing::Argon2id);
+    assert!(!offered(&server).await.contains("ANONYMOUS"));
+    let server = server.restart_with(|config| config.auth.anonymous_user = "anybody".into()).await;
+    assert!(offered(&server).await.contains("ANONYMOUS"));
+    let config = ClientConfig { credentials: Credentials::Anonymous, ..ClientConfig::default() };
+    let mut client = Client::connect_with(server.address(), config).await;
+    client.declare("theirs").await;
+    server.admin().delete_user("anybody").expect("deleted");
+    assert!(matches!(client.next().await, Heard::Closed(320, _)), "it is of that user");
+    let refused = log_in_without_credentials(&server).await;
+    let text = "ACCESS_REFUSED - Login was refused using authentication mechanism ANONYMOUS. For details \
+                see the broker logfile.";
+    assert_eq!(refused, Heard::Closed(403, text.into()));
     server.stop().await;
 }

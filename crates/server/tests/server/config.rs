@@ -101,7 +101,7 @@ fn an_unknown_key_is_refused_and_the_nearest_one_named() {
 fn a_key_like_no_other_is_refused_with_all_there_are() {
     let error = refused("auth:\n  zzzzzzzzzzzz: 1\n");
     assert!(
-        error.ends_with("'auth.zzzzzzzzzzzz'; there are loopback_only, loopback_users, password, password_hashing, user")
+        error.ends_with("'auth.zzzzzzzzzzzz'; there are anonymous_user, loopback_only, loopback_users, password, password_hashing, user")
             || error.contains("'auth.zzzzzzzzzzzz'; there are user, password, loopback_only, "),
         "{error}"
     );
@@ -186,6 +186,7 @@ fn every_key_can_be_set_by_its_variable() {
             "/auth/user",
             "/auth/password",
             "/auth/loopback_users",
+            "/auth/anonymous_user",
             "/auth_http/ca",
             "/management/load_definitions",
             "/management/audit_log",
@@ -294,6 +295,10 @@ fn settings_for_tokens_that_would_do_nothing_are_refused() {
         (
             ", client_id: page, authorization_params: ['state=1'] }",
             "oauth.authorization_params must not have state: the broker sets it",
+        ),
+        (
+            ", client_id: page, token_params: ['code=1'] }",
+            "oauth.token_params must not have code: the broker sets it",
         ),
         (", algorithms: [] }", "HS256, HS384, HS512"),
         (", algorithms: [none] }", "HS256, HS384, HS512"),

@@ -10,21 +10,21 @@ use std::process::Command;
 use tempfile::TempDir;
 
 /// A broker, and a home for whoever operates it.
-struct Operated {
-    folder: TempDir,
-    broker: Process,
+pub struct Operated {
+    pub folder: TempDir,
+    pub broker: Process,
 }
 
 /// What a command wrote, and what it ended with.
 #[derive(Debug, PartialEq)]
-struct Said {
-    out: String,
-    error: String,
-    code: Option<i32>,
+pub struct Said {
+    pub out: String,
+    pub error: String,
+    pub code: Option<i32>,
 }
 
 impl Operated {
-    fn start() -> Self {
+    pub fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut command = Process::command();
         command.env("COURSER_LOG_LEVEL", "info").env("COURSER_MANAGEMENT_LISTEN", "127.0.0.1:0");
@@ -45,24 +45,24 @@ impl Operated {
     }
 
     /// Over the socket in the data folder.
-    fn ctl(&self, arguments: &[&str]) -> Said {
+    pub fn ctl(&self, arguments: &[&str]) -> Said {
         said(self.command().arg("--data-dir").arg("data").args(arguments))
     }
 
     /// What a command writes that succeeds, without its line of intent.
-    fn quiet(&self, arguments: &[&str]) -> String {
+    pub fn quiet(&self, arguments: &[&str]) -> String {
         let said = self.ctl(&[&["-q"], arguments].concat());
         assert_eq!((said.code, &*said.error), (Some(0), ""), "{arguments:?}: {said:?}");
         said.out
     }
 
-    fn json(&self, arguments: &[&str]) -> Value {
+    pub fn json(&self, arguments: &[&str]) -> Value {
         let out = self.quiet(&[&["--formatter", "json"], arguments].concat());
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
     }
 
     /// What a command says that ends with this code.
-    fn refused(&self, code: i32, arguments: &[&str]) -> String {
+    pub fn refused(&self, code: i32, arguments: &[&str]) -> String {
         let said = self.ctl(arguments);
         assert_eq!(said.code, Some(code), "{arguments:?}: {said:?}");
         said.error

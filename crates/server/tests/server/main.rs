@@ -14,6 +14,7 @@ mod config;
 mod confirms;
 mod connections;
 mod ctl;
+mod ctl_messages;
 mod data_dir;
 // It counts what the kernel was asked to write.
 #[cfg(target_os = "linux")]

@@ -122,6 +122,7 @@ async fn a_code_is_brought_with_the_verifier_that_the_challenge_is_of() {
     let issuer = Issuer::start(&[&signer]).await;
     let page = Page::start(&issuer, |config| {
         config.oauth.authorization_params = vec!["audience=m q".to_owned()];
+        config.oauth.token_params = vec!["resource=urn:m q".to_owned()];
     })
     .await;
     let (begun, state, cookies) = page.begin().await;
@@ -154,6 +155,7 @@ async fn a_code_is_brought_with_the_verifier_that_the_challenge_is_of() {
     // "page:a+b": RFC 6749 has both written as in a form.
     assert!(brought.to_lowercase().contains("authorization: basic cgfnztphk2i="), "{brought}");
     let form = brought.split_once("\r\n\r\n").expect("a form").1;
+    assert_eq!(param(&format!("?{form}"), "resource"), "urn:m q");
     let verifier = param(&format!("?{form}"), "code_verifier");
     use base64::Engine as _;
     use sha2::Digest as _;

@@ -155,6 +155,15 @@ fn lines_that_can_not_be_read_are_a_failure() {
 }
 
 #[test]
+fn who_comes_without_credentials_is_whom_the_file_names() {
+    let (config, said, _) = translated("anonymous_login_user = web\nanonymous_login_pass = x\n");
+    assert_eq!(config.auth.anonymous_user, "web");
+    assert!(said.contains("becomes auth.anonymous_user"), "{said}");
+    let (config, _, _) = translated("anonymous_login_user = none\n");
+    assert_eq!(config.auth.anonymous_user, "");
+}
+
+#[test]
 fn a_page_that_logs_people_in_with_tokens_goes_on_to() {
     let text = "auth_oauth2.resource_server_id = mq\n\
                 auth_oauth2.jwks_uri = https://id.example/keys\n\
@@ -165,6 +174,7 @@ fn a_page_that_logs_people_in_with_tokens_goes_on_to() {
                 management.oauth_scopes = openid mq.tag:management\n\
                 management.oauth_provider_url = https://id.example/realms/mq\n\
                 management.oauth_authorization_endpoint_params.resource = mq\n\
+                management.oauth_token_endpoint_params.audience = mq\n\
                 management.oauth_initiated_logon_type = sp_initiated\n";
     let (config, said, is_good) = translated(text);
     assert!(is_good && !said.contains("NOT SUPPORTED"), "{said}");
@@ -174,6 +184,7 @@ fn a_page_that_logs_people_in_with_tokens_goes_on_to() {
     assert_eq!(oauth.issuer, "https://id.example/realms/mq");
     assert_eq!(oauth.end_session_endpoint, "https://id.example/out");
     assert_eq!(oauth.authorization_params, ["resource=mq"]);
+    assert_eq!(oauth.token_params, ["audience=mq"]);
     assert!(
         oauth.disable_basic_auth,
         "there, names and passwords are refused unless the file says no"

@@ -1,0 +1,166 @@
+//! What `courser ctl` says of messages, and what it answers to questions.
+
+use crate::ctl::Operated;
+use crate::support::Client;
+use serde_json::{Value, json};
+
+/// A broker whose queue `orders` has three messages.
+async fn with_orders() -> (Operated, Client) {
+    let broker = Operated::start();
+    let mut client = Client::connect(broker.broker.address).await;
+    client.open_channel().await;
+    client.declare("orders").await;
+    for body in [&b"one"[..], b"two\n", b"\xff three"] {
+        client.publish("orders", body).await;
+    }
+    assert_eq!(client.count("orders").await, 3);
+    (broker, client)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_are_looked_at_and_saved_and_stay_as_they_are() {
+    let (broker, mut client) = with_orders().await;
+    let shown = broker.quiet(&["peek_messages", "orders", "--count", "2"]);
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(
+        lines[0].starts_with("offset\tnumber\texchange\trouting_key\tredelivered\t"),
+        "{shown}"
+    );
+    assert!(
+        lines[1].starts_with("0\t") && lines[1].contains("\tfalse\t3\tstring\tone\t"),
+        "{shown}"
+    );
+    assert!(lines[2].contains("\ttwo\\n\t"), "{shown}");
+    assert_eq!(lines.len(), 3, "{shown}");
+    let found = broker.json(&["peek_messages", "orders", "--contains", "three"]);
+    assert_eq!(found[0]["offset"], 2, "{found}");
+    assert_eq!(found[0]["payload_encoding"], "base64", "{found}");
+    let file = broker.folder.path().join("payload");
+    let path = file.to_str().expect("a path");
+    assert!(broker.quiet(&["save_message", "orders", "2", path]).starts_with("7 bytes written"));
+    assert_eq!(std::fs::read(&file).expect("the file"), b"\xff three");
+    assert_eq!(broker.quiet(&["save_message", "orders", "0", "-"]), "one");
+    broker.refused(65, &["save_message", "orders", "9", "-"]);
+    broker.refused(73, &["save_message", "orders", "0", "/nowhere/file"]);
+    broker.refused(65, &["peek_messages", "nothing"]);
+    broker.refused(64, &["peek_messages", "orders", "--count", "few"]);
+    assert_eq!(client.count("orders").await, 3);
+    client.consume("orders", false).await;
+    client.bodies(3).await;
+    let held = broker.json(&["list_unacknowledged", "orders"]);
+    assert_eq!(held.as_array().map(Vec::len), Some(3), "{held}");
+    assert_eq!((&held[0]["user"], &held[0]["payload_bytes"]), (&json!("guest"), &json!(3)));
+    assert!(held[0]["channel"].as_str().expect("a channel").ends_with(" (1)"), "{held}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_are_moved_and_purged_as_far_as_is_asked_for() {
+    let (broker, mut client) = with_orders().await;
+    client.declare("parked").await;
+    let moved = |arguments: &[&str]| {
+        let all = [&["move_messages", "orders", "--to-queue", "parked"], arguments].concat();
+        broker.quiet(&all)
+    };
+    assert_eq!(moved(&["--dry-run"]), "would move: 3\n");
+    assert_eq!(moved(&["--contains", "two"]), "moved: 1\n");
+    assert_eq!(client.counts("parked").await.0, 1);
+    let first = broker.json(&["peek_messages", "orders", "--count", "1"]);
+    let number = first[0]["number"].as_str().expect("a number").to_owned();
+    assert_eq!(moved(&["--numbers", &number]), "moved: 1\n");
+    assert_eq!(client.count("orders").await, 1);
+    let to =
+        ["move_messages", "parked", "--to-exchange", "amq.default", "--routing-key", "nowhere"];
+    let stay = broker.quiet(&to);
+    assert_eq!(stay, "moved: 0\nnot moved, as no queue takes them: 2\n");
+    assert_eq!(broker.quiet(&["purge_queue", "parked", "--count", "1"]), "1 messages purged\n");
+    assert_eq!(client.count("parked").await, 1);
+    for wrong in [
+        &["move_messages", "orders"][..],
+        &["move_messages", "orders", "--to-queue", "a", "--to-origin"],
+        &["move_messages", "orders", "--to-queue", "a", "--routing-key", "k"],
+    ] {
+        broker.refused(64, wrong);
+    }
+    broker.refused(65, &["move_messages", "orders", "--to-queue", "nothing"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_are_answered_in_words_and_for_programs() {
+    let (broker, mut client) = with_orders().await;
+    let why = broker.quiet(&["explain_queue", "orders"]);
+    assert!(
+        why.starts_with("severity\tkind\tsince\ttext\n") && why.contains("no_consumer"),
+        "{why}"
+    );
+    broker.refused(65, &["explain_queue", "nothing"]);
+    assert!(broker.quiet(&["attention"]).contains("3 messages wait in queue 'orders'"));
+    let way = broker.quiet(&["trace_route", "amq.default", "orders"]);
+    let words = "The default exchange sends it to one destination\n  binding 'orders' to queue 'orders'\n\
+                 It goes to queue 'orders'\n";
+    assert_eq!(way, words);
+    assert!(broker.quiet(&["trace_route", "amq.topic", "a"]).ends_with("\nNo queue gets it\n"));
+    let way = broker.json(&["trace_route", "", "orders"]);
+    assert_eq!(way["queues"][0]["name"], "orders", "{way}");
+    broker.quiet(&["add_user", "ada", "s3cret"]);
+    broker.quiet(&["set_permissions", "ada", "", "", "^orders$"]);
+    let may = broker.quiet(&["check_access", "ada", "read", "queue", "orders"]);
+    assert_eq!(may, "read access to queue 'orders' in vhost '/' is granted to user 'ada'\n");
+    let not = broker.refused(69, &["check_access", "ada", "write", "queue", "orders"]);
+    assert!(
+        not.contains("write access to queue 'orders' in vhost '/' refused for user 'ada'"),
+        "{not}"
+    );
+    let policy = ["preview_policy", "short", "^ord", r#"{"max-length":1}"#, "--apply-to", "queues"];
+    let preview = broker.quiet(&policy);
+    assert!(
+        preview.starts_with("It matches 1 queues, and would change 1 of them and 0 exchanges.\n")
+    );
+    assert!(preview.contains("queue 'orders': policy none -> short, arguments "), "{preview}");
+    assert_eq!(client.count("orders").await, 3, "a preview changes nothing");
+    broker.quiet(&["enable_feature_flag", "all"]);
+    broker.ctl(&["set_policy", "bad", "(", r#"{"max-length":1}"#]);
+    let audit = broker.json(&["audit_log", "--contains", "/policies/", "--result", "refused"]);
+    let line = audit.as_array().and_then(|lines| lines.last()).expect("a line");
+    assert_eq!((&line["method"], &line["status"]), (&json!("PUT"), &json!(400)), "{audit}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn queues_are_deleted_by_a_pattern_after_a_look() {
+    let (broker, mut client) = with_orders().await;
+    for name in ["tmp.a", "tmp.b", "tmp.full", "atmp."] {
+        client.declare(name).await;
+    }
+    client.publish("tmp.full", b"kept").await;
+    client.consume("tmp.b", false).await;
+    assert_eq!(client.counts("tmp.full").await.0, 1);
+    let delete =
+        |more: &[&str]| broker.json(&[&["delete_queues", r"^tmp\.", "--if-empty"], more].concat());
+    let names = |rows: &Value| {
+        let names = rows.as_array().expect("rows").iter().map(|row| row["name"].clone());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(names(&delete(&["--dry-run"])), ["tmp.a", "tmp.b"]);
+    let rows = delete(&["--if-unused"]);
+    assert_eq!((names(&rows), &rows[0]["result"]), (vec![json!("tmp.a")], &json!("deleted")));
+    let left = broker.json(&["list_queues", "name"]);
+    assert_eq!(names(&left), ["atmp.", "orders", "tmp.b", "tmp.full"]);
+    broker.refused(64, &["delete_queues", "("]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_is_tried_before_it_is_made() {
+    let (broker, mut client) = with_orders().await;
+    let file = broker.folder.path().join("definitions.json");
+    let definitions = json!({
+        "exchanges": [{ "name": "odd", "vhost": "/", "type": "x-nothing" }],
+        "queues": [{ "name": "new", "vhost": "/", "durable": true }],
+    });
+    std::fs::write(&file, definitions.to_string()).expect("a file");
+    let path = file.to_str().expect("a path");
+    let plan = broker.json(&["import_definitions", path, "--dry-run"]);
+    assert_eq!(plan.as_array().map(Vec::len), Some(2), "{plan}");
+    assert_eq!((&plan[0]["action"], &plan[1]["action"]), (&json!("refuse"), &json!("create")));
+    assert_eq!(plan[0]["detail"], "exchange 'odd': unknown exchange type 'x-nothing'", "{plan}");
+    assert_eq!(broker.json(&["list_queues", "name"]).as_array().map(Vec::len), Some(1));
+    assert_eq!(client.count("orders").await, 3);
+}
