@@ -2,7 +2,7 @@
 
 COURSER_SUITE names the suite. The rows of the list look like this, with a pattern for the test's id:
 
-    | aiormq | `*amqps*` | no TLS yet |
+    | aiormq | `*amqps*` | the brokers of the suites listen without TLS |
 """
 
 import fnmatch
