@@ -91,24 +91,48 @@ func (f *Frame) AppendBinary(dst []byte) ([]byte, error) {
 
 // MarshalBinary returns the frame in a slice of its own; [Frame.AppendBinary] takes one instead.
 func (f *Frame) MarshalBinary() ([]byte, error) {
-	return f.AppendBinary(make([]byte, 0, f.Size()))
+	n := len(f.Payload)
+	if !fitsLong(n) {
+		return nil, tooLong("payload")
+	}
+	out := make([]byte, FrameOverhead+n)
+	out[0] = byte(f.Type)
+	binary.BigEndian.PutUint16(out[1:], f.Channel)
+	binary.BigEndian.PutUint32(out[3:], uint32(n))
+	copy(out[FrameHeaderSize:], f.Payload)
+	out[FrameHeaderSize+n] = FrameEnd
+	return out, nil
 }
 
 // UnmarshalBinary reads a slice that holds one frame and nothing else. The payload is copied, into the frame's present
 // payload slice where that has room; [ParseFrame] does without a copy.
 func (f *Frame) UnmarshalBinary(data []byte) error {
-	view, n, err := ParseFrame(data, 0)
+	n := len(data) - FrameOverhead
+	if n < 0 || uint64(n) != uint64(binary.BigEndian.Uint32(data[3:])) || data[len(data)-1] != FrameEnd || !FrameType(data[0]).known() {
+		return refuseWhole(data)
+	}
+	f.Type, f.Channel = FrameType(data[0]), binary.BigEndian.Uint16(data[1:])
+	if cap(f.Payload) < n {
+		// In this form, Go does not clear the slice before it copies.
+		f.Payload = make([]byte, n)
+		copy(f.Payload, data[FrameHeaderSize:])
+	} else {
+		f.Payload = append(f.Payload[:0], data[FrameHeaderSize:FrameHeaderSize+n]...)
+	}
+	return nil
+}
+
+// refuseWhole is the error for a slice that does not hold one frame and nothing else.
+func refuseWhole(data []byte) error {
+	_, n, err := ParseFrame(data, 0)
 	switch {
 	case err != nil:
 		return err
 	case n == 0:
 		return &DecodeError{Offset: len(data), Cause: ErrTruncated}
-	case n < len(data):
+	default:
 		return &DecodeError{Offset: n, Cause: ErrTrailingBytes}
 	}
-	f.Type, f.Channel = view.Type, view.Channel
-	f.Payload = append(f.Payload[:0], view.Payload...)
-	return nil
 }
 
 // AppendFrameHeader appends type, channel and size of the payload. The payload and a [FrameEnd] have to follow.

@@ -64,7 +64,8 @@ def renew_summary(path: Path, measured: dict) -> bool:
         f"share {machine['cores']} cores of {machine['cpu']}, commit {measured['versions']['commit']}, "
         f"{measured['started'][:10]}:"
     )
-    replace(path, [text, _cost(measured, SUMMARY_LOAD), _floor(measured, SUMMARY_LOAD), _remarks(measured)])
+    parts = [text, _cost(measured, SUMMARY_LOAD), _summary_of_memory(measured), _floor(measured, SUMMARY_LOAD), _remarks(measured)]
+    replace(path, [part for part in parts if part])
     return True
 
 
@@ -141,6 +142,16 @@ def _memory(measured: dict, load: str) -> str:
         rows.append([workload, *("" if peak is None else f"{peak / 2**20:.0f}" for peak in peaks), goal])
     header = ["workload", *(_title(measured, name) for name in names), "goal"]
     return "Peak resident memory, in MiB:\n\n" + table(header, rows)
+
+
+def _summary_of_memory(measured: dict) -> str:
+    """The peaks of one workload as a sentence."""
+    peaks = {
+        _title(measured, name): results.median(results.of(measured, SUMMARY_LOAD, MEMORY_WORKLOAD, name), "peak_rss_bytes")
+        for name in results.present(measured, "name")
+    }
+    each = ", ".join(f"{peak / 2**20:.0f} MiB for {title}" for title, peak in peaks.items() if peak is not None)
+    return f"Peak resident memory in {MEMORY_WORKLOAD}: {each}." if each else ""
 
 
 def _written(measured: dict, load: str) -> str:

@@ -23,7 +23,7 @@ var (
 func run(b *testing.B, name string, once func()) {
 	b.Run(name, func(b *testing.B) {
 		b.ReportAllocs()
-		for i := 0; i < b.N; i++ {
+		for b.Loop() {
 			once()
 		}
 	})

@@ -87,7 +87,7 @@ fn divide(written: Value, name: &str) -> Result<(String, Account), String> {
         _ => return Err(format!("a text, or a mapping with '{name}', is expected")),
     };
     let Some(Value::String(text)) = fields.remove(name) else {
-        return Err(format!("missing key '{name}', which has to be a text"));
+        return Err(format!("missing key '{name}': a text is required"));
     };
     let account =
         serde_json::from_value(Value::Object(fields)).map_err(|error| error.to_string())?;

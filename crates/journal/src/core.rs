@@ -121,7 +121,7 @@ impl Core {
     /// Fails the journal for good, if it has not failed before.
     pub fn fail(&self, action: &'static str, path: &Path, error: io::Error) {
         let failure = Failure { action, path: path.to_owned(), error: Arc::new(error) };
-        tracing::error!(%failure, "the journal takes nothing any more");
+        tracing::error!(%failure, "journal failed; rejecting appends");
         // Who loses this race has failed all the same.
         let _ = self.failed.set(failure);
         let log = self.log.lock();

@@ -2,6 +2,7 @@
 
 use crate::{Addresses, Config, Node, Server, VERSION};
 use std::fmt::Write;
+use std::path::PathBuf;
 
 /// Where the broker listens, what it does with messages, and what to try next.
 pub fn banner(server: &Server, config: &Config) -> String {
@@ -16,7 +17,7 @@ pub fn banner(server: &Server, config: &Config) -> String {
     text.push('\n');
     if config.management.local_socket {
         let data_dir = config.data_dir.display();
-        let _ = writeln!(text, "  Try         courser top --data-dir {data_dir}");
+        let _ = writeln!(text, "  Try         {} top --data-dir {data_dir}", program());
     }
     text.push_str("  Stop        Ctrl-C\n");
     text
@@ -34,9 +35,18 @@ pub fn node_banner(node: &Node, config: &Config) -> String {
     );
     let _ = writeln!(text, "  Data        {}", config.data_dir.display());
     let data_dir = config.data_dir.display();
-    let _ = writeln!(text, "\n  Try         courser ctl --data-dir {data_dir} cluster status");
+    let _ =
+        writeln!(text, "\n  Try         {} ctl --data-dir {data_dir} cluster status", program());
     text.push_str("  Stop        Ctrl-C\n");
     text
+}
+
+/// How to call this program: by the path it was called by, as a shell does not find it then by its name alone.
+fn program() -> String {
+    match std::env::args_os().next().map(PathBuf::from) {
+        Some(path) if path.components().count() > 1 => path.display().to_string(),
+        _ => "courser".to_owned(),
+    }
 }
 
 fn listening(at: &Addresses, config: &Config) -> String {

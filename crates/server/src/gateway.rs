@@ -3,9 +3,12 @@
 use crate::config::Config;
 use crate::driver::Shared;
 use crate::inside::{self, INSIDE};
-use courser_gateway::{Connector, EndpointConfig, Gateway, StartError, Stream};
+use courser_gateway::{Connector, Metrics, Stream};
+use courser_management::EndpointFigures;
 use std::sync::Arc;
 use tokio::sync::watch;
+
+pub use courser_gateway::{EndpointConfig, Gateway, StartError, endpoints};
 
 /// Starts the gateway, if there is an endpoint for it.
 pub(crate) async fn start(
@@ -52,4 +55,29 @@ fn connector(shared: &Arc<Shared>, stopping: &watch::Receiver<bool>) -> Connecto
         let pipe = inside::connect(&shared, "gateway", stopping.clone()).ok()?;
         Some(Box::new(pipe) as Box<dyn Stream>)
     })
+}
+
+/// What the metrics show of the endpoints.
+pub(crate) fn figures(gateway: Option<&Gateway>) -> impl Fn() -> Vec<EndpointFigures> + use<> {
+    let endpoints = gateway.map(Gateway::counters).unwrap_or_default();
+    move || endpoints.iter().map(|(name, counters)| endpoint(name, counters)).collect()
+}
+
+fn endpoint(name: &str, counters: &Metrics) -> EndpointFigures {
+    let counted = counters.snapshot();
+    EndpointFigures {
+        name: name.to_owned(),
+        peers: counted.peers,
+        received: counted.received,
+        received_bytes: counted.received_bytes,
+        published: counted.published,
+        refused: counted.refused,
+        unroutable: counted.unroutable,
+        sent: counted.sent,
+        sent_bytes: counted.sent_bytes,
+        dropped: counted.dropped,
+        expired: counted.expired,
+        turned_away: counted.turned_away,
+        links: counted.links,
+    }
 }

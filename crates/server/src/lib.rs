@@ -27,6 +27,10 @@ mod data_dir;
 mod definitions;
 mod doors;
 mod driver;
+#[cfg(feature = "gateway")]
+mod gateway;
+#[cfg(not(feature = "gateway"))]
+#[path = "gateway_absent.rs"]
 mod gateway;
 mod gather;
 mod host;

@@ -98,7 +98,9 @@ async fn accept(listener: UnixListener, api: Operators, mut stopping: watch::Rec
             Ok((stream, _)) if is_operator(&stream) => {
                 tokio::spawn(api.clone().serve(stream, stopping.clone()));
             }
-            Ok(_) => tracing::warn!("somebody else's connection to {NAME} was closed"),
+            Ok(_) => tracing::warn!(
+                "connection to {NAME} closed: only root and the broker's user may use it"
+            ),
             Err(error) => {
                 tracing::debug!(%error, "a connection to {NAME} could not be accepted");
                 tokio::time::sleep(RETRY_INTERVAL).await;

@@ -35,7 +35,7 @@ impl Running {
         match self {
             Running::Alone(server) => {
                 let reason = server.failed().await;
-                format!("the journal has failed, nothing can be confirmed any more: {reason}")
+                format!("the journal failed, so nothing can be confirmed: {reason}")
             }
             Running::Node(node) => node.failed().await.to_string(),
         }

@@ -5,6 +5,7 @@ use crate::config::{Config, ConfigError};
 use crate::data_dir::{DataDir, DataDirError};
 use crate::definitions::DefinitionsError;
 use crate::doors::{Addresses, Doors};
+use crate::gateway::{self, Gateway};
 use crate::inside::{self, NoPlace};
 use crate::listener::Inherited;
 use crate::operator_socket::{OperatorSocket, Operators, SocketFile};
@@ -16,7 +17,6 @@ use courser_auth::AccountError;
 use courser_broker::admin::Admin;
 use courser_broker::{AccountsError, Fault, PolicyError, RestoreError, ShardFault};
 use courser_cluster::forming::{Folder, FolderError};
-use courser_gateway::Gateway;
 use courser_store::ShardError;
 use std::io;
 use std::net::SocketAddr;
@@ -64,7 +64,7 @@ pub enum StartError {
     Restore(#[from] RestoreError),
     /// The gateway to ZeroMQ could not start.
     #[error(transparent)]
-    Gateway(#[from] courser_gateway::StartError),
+    Gateway(#[from] gateway::StartError),
     /// A setting is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),

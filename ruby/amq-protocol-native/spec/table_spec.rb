@@ -117,6 +117,15 @@ RSpec.describe AMQ::Protocol::Table do
     expect { described_class.decode([deep.bytesize].pack("N") + deep) }.to raise_error(AMQ::Protocol::MalformedInputError)
   end
 
+  it "says where the input is wrong, counted from its beginning" do
+    expect { described_class.decode("\x00\x00\x00\x03\x01kQ") }.to raise_error(ArgumentError, "unknown field type 'Q' at offset 6")
+    nested = "\x00\x00\x00\x0A\x01kF\x00\x00\x00\x03\x01kQ"
+    expect { described_class.decode(nested) }.to raise_error(ArgumentError, /at offset 13$/)
+    list = "\x00\x00\x00\x0B\x01kA\x00\x00\x00\x04b\x01lx"
+    expect { described_class.decode(list) }.to raise_error(AMQ::Protocol::MalformedInputError, /at offset 14$/)
+    expect { AMQ::Protocol::TableValueDecoder.decode_hash("..\x00\x00\x00\x03\x01kQ", 2) }.to raise_error(ArgumentError, /at offset 8$/)
+  end
+
   it "refuses unknown types and what is cut short" do
     expect { described_class.decode("\x00\x00\x00\x03\x01kQ") }.to raise_error(ArgumentError, /unknown field type/)
     ["", "\0", "\x00\x00\x00\x05\x01k", "\xff\xff\xff\xff"].each do |octets|

@@ -84,7 +84,7 @@ pub(super) fn provider_url(_: &str, text: &str, lines: &[Line], settings: &mut V
     }
     if !text.starts_with("https://") {
         return Fate::NotThere(
-            "the issuer has to be reached with https: set oauth.issuer".to_owned(),
+            "the issuer must be reached over https: set oauth.issuer".to_owned(),
         );
     }
     set(settings, "oauth.issuer", text.into());

@@ -19,7 +19,7 @@ pub enum ReplicaError {
     )]
     VoteLost(PathBuf),
     /// A copy was being brought here, and not all of it has come.
-    #[error("the copy in {} has not been brought here as a whole; it has to be fetched again", dir.display())]
+    #[error("the copy in {} is incomplete; it must be fetched again", dir.display())]
     HalfInstalled {
         /// The folder.
         dir: PathBuf,
@@ -205,14 +205,14 @@ pub enum BootstrapError {
     Read(#[from] ReadEntryError),
     /// A chunk is not what was sent, or not the next one. Begin again.
     #[error(
-        "chunk {number} is not what was sent, or not the next one; the copy has to be fetched again"
+        "chunk {number} is not what was sent, or not the next one; the copy must be fetched again"
     )]
     BadChunk {
         /// The number of the one that was expected.
         number: u64,
     },
     /// Some chunks are missing.
-    #[error("the copy ends early; it has to be fetched again")]
+    #[error("the copy ends early; it must be fetched again")]
     Incomplete,
     /// The folder can't be opened.
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! Why a queue stands still, and what of the whole broker somebody should look at.
+//! Why a queue does not deliver, and what needs attention in the whole broker.
 
 use super::get;
 use crate::call::{Call, Outcome};
@@ -23,7 +23,7 @@ pub(crate) const ROUTES: &[Route] = &[
         "/api/attention",
         Needs::Monitoring,
         attention,
-        "What somebody should look at, the worst first.",
+        "What needs attention, the most urgent first.",
     ),
 ];
 

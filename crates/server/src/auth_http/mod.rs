@@ -160,7 +160,7 @@ impl HttpUsers {
     }
 
     fn refuse(&self, question: &Question<'_>, why: &dyn fmt::Display) -> bool {
-        tracing::debug!(path = question.path(&self.settings), %why, "refused for want of an answer");
+        tracing::debug!(path = question.path(&self.settings), %why, "refused: no answer that allows it");
         false
     }
 

@@ -172,8 +172,8 @@ pub struct JournalSettings {
 #[serde(deny_unknown_fields)]
 pub struct Gateway {
     /// Its sockets; none unless said otherwise.
-    #[serde(deserialize_with = "courser_gateway::endpoints")]
-    pub endpoints: Vec<courser_gateway::EndpointConfig>,
+    #[serde(deserialize_with = "crate::gateway::endpoints")]
+    pub endpoints: Vec<crate::gateway::EndpointConfig>,
 }
 
 impl Default for Config {

@@ -19,6 +19,7 @@ mod data_dir;
 // It counts what the kernel was asked to write.
 #[cfg(target_os = "linux")]
 mod durable_answers;
+#[cfg(feature = "gateway")]
 mod gateway;
 mod gather;
 mod inside;

@@ -5,6 +5,9 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +48,7 @@ func end(t *testing.T, client, broker *net.TCPConn) {
 const conversation = `#1 opened, HOST to HOST
 #1 -> protocol header AMQP 0-9-1
 #1 <- ch0 connection.start version-major=0 version-minor=9 server-properties={product="test"} mechanisms="PLAIN" locales="en_US"
-#1 -> ch0 connection.start-ok client-properties={} mechanism="PLAIN" response=<user "guest", password hidden> locale="en_US"
+#1 -> ch0 connection.start-ok client-properties={} mechanism="PLAIN" response=<user "guest", password hidden> locale="en_US" (after TIME)
 #1 -> ch1 queue.declare queue="jobs" durable nowait arguments={}
 #1 -> ch1 basic.publish exchange="" routing-key="jobs" mandatory
 #1 -> ch1 header of 6 B content-type="text/plain" headers={attempt=3} delivery-mode=2 timestamp=2021-01-01T00:00:00Z
@@ -69,8 +72,10 @@ func TestAConversationIsShownFrameByFrame(t *testing.T) {
 		t.Errorf("shown:\n%s\ninstead of:\n%s", got, conversation)
 	}
 	summary := "amqptap: 1 connections; from clients 5 frames in 175 bytes, from the broker 4 frames in 121 bytes\n"
-	if got := running.stderr.String(); !strings.HasSuffix(got, summary) {
-		t.Errorf("%q", got)
+	got := running.stderr.String()
+	if !strings.Contains(got, summary) || !regexp.MustCompile(`(?m)^connection\.start +0 +1 +1 +\d+\.\d{3} `).MatchString(got) ||
+		!regexp.MustCompile(`(?m)^basic\.publish +1 +0$`).MatchString(got) {
+		t.Errorf("%s", got)
 	}
 }
 
@@ -83,6 +88,12 @@ func TestOptionsSayWhatIsShown(t *testing.T) {
 	}{
 		{"patterns", []string{"--only", "queue.*,basic.ack"}, []string{"queue.declare", "basic.ack"}, []string{"publish", "header of"}},
 		{"header frames", []string{"--only", "header"}, []string{"header of 6 B"}, []string{"basic.publish", "body"}},
+		{"a queue", []string{"--queue", "j*s"}, []string{"queue.declare", "basic.publish", "header of 6 B", "body 6 B"},
+			[]string{"connection.start", "heartbeat", "basic.ack", "channel.close"}},
+		{"another queue", []string{"--queue", "jobs.*"}, nil, []string{"queue.declare", "basic.publish", "header of", "body"}},
+		{"an exchange", []string{"--exchange", "amq.default"}, []string{"basic.publish", "body 6 B"}, []string{"queue.declare"}},
+		{"a key", []string{"--key", "jobs"}, []string{"basic.publish", "body 6 B"}, []string{"queue.declare"}},
+		{"key and exchange", []string{"--key", "jobs", "--exchange", "other"}, nil, []string{"basic.publish", "body 6 B"}},
 		{"channel", []string{"--channel", "1"}, []string{"basic.ack"}, []string{"heartbeat", "connection.start"}},
 		{"no body", []string{"--body", "0"}, []string{"body 6 B\n"}, []string{"hello"}},
 		{"no body frames", []string{"--body", "-1"}, []string{"basic.ack"}, []string{"body 6"}},
@@ -109,6 +120,43 @@ func TestOptionsSayWhatIsShown(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestARecordingShowsTheSameConversation(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "recording.pcap")
+	listener := listen(t)
+	running := start(t, listener.Addr().String(), "--write", file)
+	client, broker := connect(t, running, listener)
+	talk(t, client, broker)
+	running.stop()
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("%v, %v", info, err)
+	}
+	for _, c := range []struct {
+		arguments []string
+		shown     string
+	}{
+		{nil, conversation},
+		{[]string{"--only", "body", "--queue", "jobs"}, "#1 opened, HOST to HOST\n#1 -> protocol header AMQP 0-9-1\n#1 -> ch1 body 6 B \"hello\\n\"\n" +
+			"#1 closed; client: 5 frames, 175 bytes; broker: 4 frames, 121 bytes\n"},
+	} {
+		var stdout, stderr buffer
+		arguments := append([]string{"--read", file, "--broker", listener.Addr().String()}, c.arguments...)
+		if status := run(context.Background(), arguments, &stdout, &stderr); status != 0 {
+			t.Errorf("status %d: %s", status, stderr.String())
+		}
+		if got := untimed(stdout.String()); got != c.shown {
+			t.Errorf("%v:\n%s", c.arguments, got)
+		}
+		if !strings.HasPrefix(stderr.String(), "amqptap: 1 connections; from clients 5 frames in 175 bytes") {
+			t.Errorf("%s", stderr.String())
+		}
+	}
+	var stdout, stderr buffer
+	if status := run(context.Background(), []string{"--read", file, "--listen", "127.0.0.1:0"}, &stdout, &stderr); status != 2 ||
+		!strings.Contains(stderr.String(), "--read relays nothing: it does not go with --listen") {
+		t.Errorf("status %d: %s", status, stderr.String())
 	}
 }
 
@@ -274,6 +322,8 @@ func TestTheCommandLineIsExplainedAndChecked(t *testing.T) {
 		{"--broker=localhost:1x", "--broker: lookup tcp/1x"},
 		{"--max-connections=0", "at least 1"},
 		{"--listen=256.0.0.1:1", "listen tcp"},
+		{"--queue=[", "--queue: \"[\" is no pattern"},
+		{"--read=/nowhere/at/all", "no such file"},
 	} {
 		var stdout, stderr buffer
 		if status := run(context.Background(), []string{c.arguments}, &stdout, &stderr); status == 0 {

@@ -81,6 +81,10 @@ func TestJSONHasAnObjectALine(t *testing.T) {
 	if len(got) != len(want) {
 		t.Fatalf("%d objects instead of %d: %v", len(got), len(want), got)
 	}
+	if after, ok := got[3]["after_ms"].(float64); !ok || after <= 0 {
+		t.Errorf("start-ok came after %v", got[3]["after_ms"])
+	}
+	delete(got[3], "after_ms")
 	for i := range want {
 		if !reflect.DeepEqual(got[i], want[i]) {
 			t.Errorf("object %d is\n%v instead of\n%v", i, got[i], want[i])

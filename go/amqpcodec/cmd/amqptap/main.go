@@ -29,13 +29,18 @@ import (
 
 const usage = `usage: amqptap [OPTION...]
 
-Relays AMQP 0-9-1 connections to a broker and shows the frames that pass.
+Relays AMQP 0-9-1 connections to a broker and shows the frames that pass, or shows those in a capture.
 
   --listen HOST:PORT     where clients connect to (default 127.0.0.1:5673)
   --broker ADDRESS       the broker: HOST:PORT or an amqp:// or amqps:// address (default 127.0.0.1:5672)
+  --write FILE           also record everything that passes, as a pcap file for Wireshark or --read
+  --read FILE            do not relay: show the connections to the broker's port in a pcap file; - is standard input
 
   --only NAME,...        only these: methods such as basic.publish or queue.*, header, body, heartbeat
   --channel NUMBER       only this channel
+  --queue PATTERN        only what names this queue, with its messages and answers
+  --exchange PATTERN     only what names this exchange; amq.default is the one without a name
+  --key PATTERN          only what has this routing key
   --body BYTES           how much of a body to show; 0 only its size, -1 no body frames (default 64)
   --secrets              show credentials, which are hidden otherwise
 
@@ -45,10 +50,13 @@ Relays AMQP 0-9-1 connections to a broker and shows the frames that pass.
   --help                 this text
 
 Change only the port that clients connect to. To see the traffic of a TLS client, let it connect without TLS, and give the
-broker as amqps://. Whatever amqptap cannot decode it relays unchanged, and says so. Ctrl-C ends it.
+broker as amqps://. Whatever amqptap cannot decode it relays unchanged, and says so. Ctrl-C ends it, with a summary of the
+methods and of how long their answers took. In patterns, * matches any characters and ? one.
 
   amqptap --broker rabbit.example:5672
+  amqptap --queue 'orders.*' --body 200
   amqptap --only 'basic.*,header' --json | jq 'select(.method == "basic.publish").fields'
+  tcpdump -U -i any -w - port 5672 | amqptap --read - --only basic.publish
 `
 
 func main() {
@@ -63,6 +71,7 @@ func main() {
 // settings are what the command line says.
 type settings struct {
 	listen, broker, only, color string
+	read, write                 string
 	// target is the broker as it is named to people, without a password.
 	target  string
 	options tap.Options
@@ -81,24 +90,86 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) int 
 		_, _ = fmt.Fprintln(stderr, "amqptap --help lists the options")
 		return 2
 	}
-	listener, err := net.Listen("tcp", settings.listen)
-	if err != nil {
-		complain(err)
-		return 1
+	settings.options.Output = stdout
+	settings.options.Colours = settings.color == "always" || (settings.color == "auto" && isTerminal(stdout))
+	settings.options.Warn = func(problem string) { complain(problem) }
+	act := relay
+	if settings.read != "" {
+		act = replay
 	}
-	options := settings.options
-	options.Output = stdout
-	options.Colours = settings.color == "always" || (settings.color == "auto" && isTerminal(stdout))
-	options.Warn = func(problem string) { complain(problem) }
-	_, _ = fmt.Fprintf(stderr, "amqptap: relaying %v to %s\n", listener.Addr(), settings.target)
-	proxy := tap.New(options)
-	err = proxy.Serve(ctx, listener)
-	_, _ = fmt.Fprintf(stderr, "amqptap: %s\n", proxy.Summary())
+	summary, err := act(ctx, settings, stderr)
+	if summary != "" {
+		_, _ = fmt.Fprintf(stderr, "amqptap: %s", summary)
+	}
 	if err != nil {
 		complain(err)
 		return 1
 	}
 	return 0
+}
+
+// relay relays connections until the context ends.
+func relay(ctx context.Context, settings *settings, stderr io.Writer) (summary string, err error) {
+	listener, err := net.Listen("tcp", settings.listen)
+	if err != nil {
+		return "", err
+	}
+	if settings.write != "" {
+		// It has what clients log in with.
+		file, err := os.OpenFile(settings.write, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err != nil {
+			_ = listener.Close()
+			return "", err
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		settings.options.Record = file
+	}
+	_, _ = fmt.Fprintf(stderr, "amqptap: relaying %v to %s\n", listener.Addr(), settings.target)
+	proxy := tap.New(settings.options)
+	err = proxy.Serve(ctx, listener)
+	return proxy.Summary(), err
+}
+
+// replay shows a capture, until it or the context ends.
+func replay(ctx context.Context, settings *settings, _ io.Writer) (summary string, err error) {
+	file := os.Stdin
+	if settings.read != "-" {
+		if file, err = os.Open(settings.read); err != nil {
+			return "", err
+		}
+		defer file.Close()
+	}
+	port, err := portOf(settings.target)
+	if err != nil {
+		return "", err
+	}
+	summary, err = tap.Replay(settings.options, untilDone{ctx, file}, port)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", settings.read, err)
+	}
+	return summary, err
+}
+
+// untilDone is a file that ends when the context does.
+type untilDone struct {
+	ctx  context.Context
+	file io.Reader
+}
+
+func (u untilDone) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, io.EOF
+	}
+	return u.file.Read(p)
+}
+
+func portOf(target string) (uint16, error) {
+	_, name, err := net.SplitHostPort(target)
+	if err != nil {
+		return 0, err
+	}
+	port, err := net.LookupPort("tcp", name)
+	return uint16(port), err
 }
 
 func parse(arguments []string) (*settings, error) {
@@ -107,7 +178,12 @@ func parse(arguments []string) (*settings, error) {
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:5673", "")
 	flags.StringVar(&s.broker, "broker", "127.0.0.1:5672", "")
+	flags.StringVar(&s.read, "read", "", "")
+	flags.StringVar(&s.write, "write", "", "")
 	flags.StringVar(&s.only, "only", "", "")
+	flags.StringVar(&s.options.Queue, "queue", "", "")
+	flags.StringVar(&s.options.Exchange, "exchange", "", "")
+	flags.StringVar(&s.options.Key, "key", "", "")
 	flags.StringVar(&s.color, "color", "auto", "")
 	flags.BoolVar(&s.options.JSON, "json", false, "")
 	flags.BoolVar(&s.options.Secrets, "secrets", false, "")
@@ -134,6 +210,23 @@ func parse(arguments []string) (*settings, error) {
 	}
 	if s.only != "" {
 		s.options.Only = strings.Split(s.only, ",")
+	}
+	if s.read != "" {
+		// Options of a relay would be without effect.
+		var surplus error
+		flags.Visit(func(given *flag.Flag) {
+			if slices.Contains([]string{"listen", "write", "max-connections"}, given.Name) {
+				surplus = fmt.Errorf("--read relays nothing: it does not go with --%s", given.Name)
+			}
+		})
+		if surplus != nil {
+			return nil, surplus
+		}
+	}
+	for option, pattern := range map[string]string{"queue": s.options.Queue, "exchange": s.options.Exchange, "key": s.options.Key} {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return nil, fmt.Errorf("--%s: %q is no pattern", option, pattern)
+		}
 	}
 	for _, pattern := range s.options.Only {
 		if _, err := path.Match(pattern, ""); err != nil {

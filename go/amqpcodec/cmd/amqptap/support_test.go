@@ -165,5 +165,7 @@ func content(t *testing.T, channel uint16, m amqpcodec.Method, properties amqpco
 func untimed(output string) string {
 	output = regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d\.\d{6} `).ReplaceAllString(output, "")
 	output = regexp.MustCompile(`"time":"[^"]*",`).ReplaceAllString(output, "")
+	output = regexp.MustCompile(`,"after_ms":[\d.]+`).ReplaceAllString(output, "")
+	output = regexp.MustCompile(`\(after \d+\.\d{3} ms\)`).ReplaceAllString(output, "(after TIME)")
 	return regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(output, "HOST")
 }

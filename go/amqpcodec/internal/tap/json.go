@@ -35,6 +35,7 @@ type line struct {
 	Error      string         `json:"error,omitempty"`
 	Text       string         `json:"text,omitempty"`
 	Frames     int64          `json:"frames,omitempty"`
+	AfterMS    float64        `json:"after_ms,omitempty"`
 	Client     *passed        `json:"client,omitempty"`
 	Broker     *passed        `json:"broker,omitempty"`
 }
@@ -47,6 +48,7 @@ type passed struct {
 
 var eventNames = map[event]string{
 	eventProtocolHeader: "protocol-header", eventOpen: "open", eventUnreachable: "unreachable", eventLost: "not-decoded",
+	eventGap:   "gap",
 	eventClose: "close",
 }
 
@@ -68,6 +70,9 @@ func (f *jsonFormat) record(dst []byte, r *record, octets []byte) []byte {
 	switch r.event {
 	case eventFrame:
 		f.frame(&l, r, octets)
+		l.AfterMS = float64(r.after.Microseconds()) / 1000
+	case eventGap:
+		l.From, l.Offset, l.Error = r.from.String(), &r.offset, r.text
 	case eventProtocolHeader:
 		l.From, l.Version = r.from.String(), protocolVersion(octets)
 	case eventLost:

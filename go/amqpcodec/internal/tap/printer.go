@@ -24,6 +24,7 @@ type printer struct {
 	options *Options
 	output  io.Writer
 	format  formatter
+	tracker *tracker
 	buffer  []byte
 	failed  bool
 }
@@ -33,34 +34,44 @@ func newPrinter(options *Options) *printer {
 	if options.JSON {
 		format = &jsonFormat{options: options}
 	}
-	return &printer{options: options, output: options.Output, format: format}
+	return &printer{options: options, output: options.Output, format: format, tracker: newTracker(options)}
 }
 
 // run prints until the queue is closed. When the output fails it says so, and goes on taking records.
 func (p *printer) run(queue *queue) {
 	var taken batch
 	for queue.take(&taken) {
-		for i := range taken.records {
-			r := &taken.records[i]
-			if octets := taken.of(r); p.wanted(r, octets) {
-				p.buffer = p.format.record(p.buffer, r, octets)
-			}
-			if len(p.buffer) >= flushAt {
-				p.flush()
-			}
-		}
-		if taken.missed > 0 {
-			p.buffer = p.format.missed(p.buffer, taken.missed)
-		}
-		p.flush()
+		p.print(&taken)
 	}
+}
+
+func (p *printer) print(taken *batch) {
+	for i := range taken.records {
+		r := &taken.records[i]
+		octets := taken.of(r)
+		if p.tracker.track(r, octets) && p.wanted(r, octets) {
+			p.buffer = p.format.record(p.buffer, r, octets)
+		}
+		if len(p.buffer) >= flushAt {
+			p.flush()
+		}
+	}
+	if taken.missed > 0 {
+		p.tracker.missed()
+		p.buffer = p.format.missed(p.buffer, taken.missed)
+	}
+	p.flush()
 }
 
 func (p *printer) flush() {
 	if len(p.buffer) > 0 && !p.failed {
 		if _, err := p.output.Write(p.buffer); err != nil {
 			p.failed = true
-			p.options.Warn(fmt.Sprintf("nothing more is shown (%v); relaying goes on", err))
+			text := fmt.Sprintf("nothing more is shown (%v)", err)
+			if !p.options.replay {
+				text += "; relaying goes on"
+			}
+			p.options.Warn(text)
 		}
 	}
 	p.buffer = p.buffer[:0]

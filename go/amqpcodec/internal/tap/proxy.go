@@ -29,18 +29,27 @@ type Options struct {
 	Only []string
 	// Channel is the only one that is shown, when it is not negative.
 	Channel int
+	// Queue, Exchange and Key are patterns of [path.Match] for the names in what is shown; those that are empty match
+	// everything. What is shown of a method goes for its message and its answer too.
+	Queue, Exchange, Key string
+	// Record takes everything that passes, as a capture of packets; nil takes nothing.
+	Record io.Writer
 	// Warn is told, once, that the output failed.
 	Warn func(problem string)
+	// replay is set when a capture is shown instead of what is relayed.
+	replay bool
 	// ConnectionsMax is how many connections are relayed at once; further ones wait to be accepted.
 	ConnectionsMax int
 }
 
 // A Proxy relays connections and shows their frames.
 type Proxy struct {
-	options Options
-	queue   *queue
-	printed chan struct{}
-	buffers busyBuffers
+	options  Options
+	queue    *queue
+	printer  *printer
+	printed  chan struct{}
+	recorder *recorder
+	buffers  busyBuffers
 
 	mutex       sync.Mutex
 	open        map[net.Conn]struct{}
@@ -57,9 +66,12 @@ func New(options Options) *Proxy {
 		printed: make(chan struct{}),
 		open:    map[net.Conn]struct{}{},
 	}
-	printer := newPrinter(&p.options)
+	p.printer = newPrinter(&p.options)
+	if options.Record != nil {
+		p.recorder = newRecorder(options.Record, options.Warn)
+	}
 	go func() {
-		printer.run(p.queue)
+		p.printer.run(p.queue)
 		close(p.printed)
 	}()
 	return p
@@ -100,6 +112,7 @@ func (p *Proxy) Serve(ctx context.Context, listener net.Listener) error {
 	relays.Wait()
 	p.queue.close()
 	<-p.printed
+	p.recorder.close()
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -112,12 +125,17 @@ func isTemporary(err error) bool {
 	return errors.As(err, &failure) && !errors.Is(err, net.ErrClosed)
 }
 
-// Summary says what was relayed.
+// Summary says what was relayed, once [Proxy.Serve] has returned: a line for everything, then a table of the methods.
 func (p *Proxy) Summary() string {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	return fmt.Sprintf("%d connections; from clients %d frames in %d bytes, from the broker %d frames in %d bytes",
-		p.connections, p.totals.frames[client], p.totals.octets[client], p.totals.frames[broker], p.totals.octets[broker])
+	return summary(p.connections, &p.totals, p.printer.tracker)
+}
+
+func summary(connections uint64, passed *totals, tracker *tracker) string {
+	return fmt.Sprintf("%d connections; from clients %d frames in %d bytes, from the broker %d frames in %d bytes\n%s",
+		connections, passed.frames[client], passed.octets[client], passed.frames[broker], passed.octets[broker],
+		tracker.stats.table())
 }
 
 // connection relays one connection in both directions until both have ended.
@@ -144,12 +162,13 @@ func (p *Proxy) connection(ctx context.Context, fromClient net.Conn) {
 
 	var passed totals
 	var other sync.WaitGroup
+	recorded := p.recorder.connection(fromClient.RemoteAddr(), toBroker.RemoteAddr())
 	other.Add(1)
 	go func() {
 		defer other.Done()
-		relay(fromClient, toBroker, p.scanner(number, broker, &passed), &p.buffers)
+		relay(fromClient, toBroker, p.scanner(number, broker, &passed), recorded, &p.buffers)
 	}()
-	relay(toBroker, fromClient, p.scanner(number, client, &passed), &p.buffers)
+	relay(toBroker, fromClient, p.scanner(number, client, &passed), recorded, &p.buffers)
 	other.Wait()
 	p.note(number, eventClose, "", passed)
 }

@@ -90,6 +90,14 @@ func (q *queue) take(taken *batch) bool {
 	return false
 }
 
+// swap exchanges what is in the queue for an empty batch, without waiting.
+func (q *queue) swap(taken *batch) {
+	taken.clear()
+	q.mutex.Lock()
+	q.filling, *taken = *taken, q.filling
+	q.mutex.Unlock()
+}
+
 // close ends the queue once what is in it is taken.
 func (q *queue) close() {
 	q.mutex.Lock()

@@ -44,6 +44,8 @@ const (
 	eventLost
 	// eventClose is a connection that ended.
 	eventClose
+	// eventGap is bytes of a stream that a capture lacks, or that no frame is found in, as the record's text says.
+	eventGap
 )
 
 // A record is something to be shown. It holds no slices: the bytes that go with it are in its batch.
@@ -61,6 +63,8 @@ type record struct {
 	offset int64
 	text   string
 	totals totals
+	// after is how long the request, the publish or the delivery that this answers has waited, if it answers one.
+	after time.Duration
 }
 
 // A span is a piece of a batch's bytes.

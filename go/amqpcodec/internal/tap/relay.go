@@ -24,8 +24,9 @@ func (b *busyBuffers) borrow() *[busyBuffer]byte {
 }
 
 // relay looks at what comes from one side, and hands it on until that side ends.
-func relay(to, from net.Conn, scanner *scanner, buffers *busyBuffers) {
+func relay(to, from net.Conn, scanner *scanner, recorded *recorded, buffers *busyBuffers) {
 	defer closeWrite(to)
+	defer recorded.end(scanner.from)
 	idle := make([]byte, idleBuffer)
 	var busy *[busyBuffer]byte
 	for {
@@ -36,7 +37,9 @@ func relay(to, from net.Conn, scanner *scanner, buffers *busyBuffers) {
 		n, err := from.Read(buffer)
 		if n > 0 {
 			// Before the other side has them, so that no answer is shown before its request.
-			scanner.feed(buffer[:n], time.Now())
+			now := time.Now()
+			scanner.feed(buffer[:n], now)
+			recorded.data(scanner.from, buffer[:n], now)
 			if _, err := to.Write(buffer[:n]); err != nil {
 				return
 			}
@@ -44,7 +47,7 @@ func relay(to, from net.Conn, scanner *scanner, buffers *busyBuffers) {
 		if err != nil {
 			return
 		}
-		if scanner.lost {
+		if scanner.lost && recorded == nil {
 			break
 		}
 		switch {

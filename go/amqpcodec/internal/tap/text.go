@@ -62,14 +62,22 @@ func (f *textFormat) record(dst []byte, r *record, octets []byte) []byte {
 	switch r.event {
 	case eventFrame:
 		dst = f.frame(dst, r, octets)
+		if r.after > 0 {
+			dst = f.coloured(dst, f.colours.note, " (after "+milliseconds(r.after)+" ms)")
+		}
+	case eventGap:
+		dst = f.arrow(dst, r.from)
+		dst = f.coloured(dst, f.colours.problem, printable(r.text))
 	case eventProtocolHeader:
 		dst = f.arrow(dst, r.from)
 		dst = f.coloured(dst, f.colours.name, "protocol header ")
 		dst = append(dst, protocolVersion(octets)...)
 	case eventLost:
 		dst = f.arrow(dst, r.from)
-		text := fmt.Sprintf("cannot follow the %v's bytes from offset %d on: %s; they are relayed all the same",
-			r.from, r.offset, printable(r.text))
+		text := fmt.Sprintf("cannot follow the %v's bytes from offset %d on: %s", r.from, r.offset, printable(r.text))
+		if !f.options.replay {
+			text += "; they are relayed all the same"
+		}
 		dst = f.coloured(dst, f.colours.problem, text)
 	case eventUnreachable:
 		dst = f.coloured(dst, f.colours.problem, "no connection to the broker: "+printable(r.text))

@@ -1,6 +1,6 @@
 //! `AMQ::Protocol::Table`, and the helpers that encode and decode single values.
 
-use courser_codec::{Array, Decimal, DecodeError, Reader, Table, Value as Wire};
+use courser_codec::{Array, Decimal, DecodeError, DecodeErrorKind, Reader, Table, Value as Wire};
 
 use crate::decode::{self, Source};
 use crate::encode;
@@ -30,13 +30,31 @@ ruby_method! {
     }
 }
 
+/// Bytes before the entries of a table or the elements of an array: their length.
+const LENGTH: usize = 4;
+
+/// What is wrong in a table or an array, with the offset from where the input begins: decoding counts from where the innermost
+/// one does. No Ruby code has run since it was decoded.
+#[cold]
+fn located(error: Raise, value: Wire<'_>, start: usize) -> Raise {
+    let wrong = match value {
+        Wire::Table(table) => table.validate(),
+        Wire::Array(array) => array.validate(),
+        _ => Ok(()),
+    };
+    match wrong {
+        Err(wrong) if wrong.kind != DecodeErrorKind::TooDeep => wrong.shifted(start).into(),
+        _ => error,
+    }
+}
+
 ruby_method! {
     fn decode(arguments: 1..=1, _class) {
         let data = expect_string(arguments[0]);
         // SAFETY: the string is kept below, and locked where Ruby code runs.
         let (octets, source) = unsafe { source(data) };
         let (table, _) = Table::parse(octets)?;
-        let hash = decode::table(table, source)?;
+        let hash = decode::table(table, source).map_err(|error| located(error, Wire::Table(table), LENGTH))?;
         keep(data);
         Ok(hash)
     }
@@ -140,7 +158,9 @@ fn decode_untagged(
     let mut reader = Reader::new(rest);
     let value = read(&mut reader).map_err(|error| error.shifted(offset))?;
     let end = offset + reader.offset();
-    Ok(pair(decode::value_at(value, source, 0)?, end))
+    let decoded = decode::value_at(value, source, 0)
+        .map_err(|error| located(error, value, offset + LENGTH))?;
+    Ok(pair(decoded, end))
 }
 
 macro_rules! decoders {
