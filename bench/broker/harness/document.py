@@ -127,9 +127,24 @@ def _floor(measured: dict, load: str) -> str:
     p50, p99 = (results.median(of_load, "sync_floor", at) for at in ("p50_us", "p99_us"))
     if not p50:
         return ""
-    return (
+    text = (
         "Floor of anything durable: 4 KiB written and fdatasynced, measured before each durable run, takes "
         f"{p50:,.0f} us in the median and {p99:,.0f} us at the 99th percentile."
+    )
+    return text + _answer_floor(of_load)
+
+
+def _answer_floor(runs: list[dict]) -> str:
+    """What a confirm takes at a fixed rate where there is no broker."""
+    rate, late, p50, p99, system = (
+        results.median(runs, "answer_floor", at) for at in ("rate", "late_p50_us", "p50_us", "p99_us", "system_us")
+    )
+    if not p50:
+        return ""
+    return (
+        f" Floor of a confirm at {rate:,.0f} messages a second: a program that only reads each, writes it, syncs and answers "
+        f"does so after {p50:,.0f} us in the median, of which the sender's timer is {late:,.0f} late, and {p99:,.0f} us at "
+        f"the 99th percentile; the system takes {system:,.1f} us of processor time for each."
     )
 
 

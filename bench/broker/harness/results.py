@@ -17,6 +17,8 @@ def line(run: dict) -> str:
         text += f"  {kind} {latency['p50_us']:,.0f}/{latency['p99_us']:,.0f} us"
     if floor := run.get("sync_floor"):
         text += f"  fdatasync {floor['p50_us']:,.0f}/{floor['p99_us']:,.0f} us"
+    if floor := run.get("answer_floor"):
+        text += f"  an answer {floor['p50_us']:,.0f}/{floor['p99_us']:,.0f} us"
     if (others := other_cores(run)) > BUSY_CORES:
         text += f"  (other work: {others:.1f} cores)"
     return "  ".join([text, *(f"!! {what}" for what in remarks(run))])
