@@ -124,9 +124,10 @@ impl Admin {
         // First what is not to be any more, so that nobody keeps a right for want of room for the rest.
         self.remove_vhosts_but(&wanted.vhosts)?;
         self.remove_accounts_but(&wanted.accounts)?;
-        self.adopt_vhosts(wanted.vhosts)?;
         self.adopt_globals(&wanted.globals)?;
+        // Who may enter a vhost is known before it is served: a client that comes at once would be refused else.
         self.adopt_accounts(wanted.accounts)?;
+        self.adopt_vhosts(wanted.vhosts)?;
         let value = version.0.to_le_bytes();
         self.broker.define_for_broker(vec![definition::ADOPTED], &value).map_err(store_fault)?;
         Ok(true)

@@ -217,6 +217,13 @@ fn what_a_crash_has_cut_short_is_repaired_by_the_next() {
         group.crash_while_writing();
         let after = had(&group.broker.admin());
         halves += usize::from(after != before && after != wanted(&admin, 1));
+        // A vhost is served as soon as it is there: whoever may enter it is known by then.
+        let is_new = |vhost: &&VhostView| vhost.name.starts_with(&format!("{round}-"));
+        for VhostView { name, .. } in after.0.iter().filter(is_new) {
+            let lets_in =
+                |one: &Record| matches!(one, Record::Permission { vhost, .. } if vhost == name);
+            assert!(after.2.iter().any(lets_in), "nobody may enter vhost {name}");
+        }
         adopt(&admin, &group);
         assert_eq!(had(&group.broker.admin()), wanted(&admin, 1));
         group.sync();
