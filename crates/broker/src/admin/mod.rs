@@ -216,6 +216,12 @@ impl Admin {
         Ok(self.known_vhost(vhost)?.policies(kind))
     }
 
+    /// Says what time it is, in milliseconds since 1970: whoever changes something while no client does. It is the time
+    /// of the event that tells of the change.
+    pub fn set_time(&self, now_ms: u64) {
+        self.broker.set_time(now_ms);
+    }
+
     /// What is short, if publishers have to wait.
     pub fn alarms(&self) -> Alarms {
         self.broker.alarms()

@@ -109,7 +109,12 @@ fn status(session: &mut Session) -> Result<Output, Failure> {
             true => format!("leader {}", of("leader")),
             false => "no leader".to_owned(),
         };
-        let _ = write!(text, "\ngroup {}\t{leader}\tterm {}", of("group"), of("term"));
+        let _ = write!(text, "\ngroup {}\t{leader}", of("group"));
+        if group["term"].is_null() {
+            let _ = write!(text, "\t{}", of("state"));
+            continue;
+        }
+        let _ = write!(text, "\tterm {}", of("term"));
         let _ = write!(text, "\tcommitted {} of {}", of("committed"), of("last"));
         for (member, lag) in group["lag_entries"].as_object().into_iter().flatten() {
             let _ = write!(text, ", lag of {member} {}", cell(lag));
@@ -188,7 +193,7 @@ fn move_vhost(session: &mut Session, input: &Input, vhost: &str) -> Result<Outpu
                 let reason = cell(&answer["reason"]);
                 return Err(Failure::error(
                     UNAVAILABLE,
-                    format_args!("vhost {vhost} is where it was: {reason}"),
+                    format_args!("vhost {vhost} was not moved: {reason}"),
                 ));
             }
         }

@@ -1,6 +1,7 @@
 //! Following what happens.
 
 use crate::support::{Broker, follow, until};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::net::TcpStream;
 
 /// Somebody who listens to `query`.
@@ -40,4 +41,19 @@ async fn who_is_deleted_hears_no_more() {
     broker.admin().delete_user("watcher").expect("it is there");
     broker.send("PUT", "/api/queues/%2F/later", "{}").await;
     assert!(!until(&mut stream, "later").await.contains("later"));
+}
+
+#[tokio::test]
+async fn an_event_has_the_time_at_which_it_happens_also_where_no_client_is_connected() {
+    let broker = Broker::start().await;
+    let mut stream = listen(&broker, "guest", "?kind=queue.").await;
+    until(&mut stream, "events from now on").await;
+    // Long enough to be told from when the broker was started, which is when it was told the time last.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let before = SystemTime::now().duration_since(UNIX_EPOCH).expect("a date").as_millis();
+    broker.send("PUT", "/api/queues/%2F/q", "{}").await;
+    let text = until(&mut stream, "\n\n").await;
+    let at = text.split("\"at_ms\":").nth(1).expect("a time");
+    let at = at.split(|byte: char| !byte.is_ascii_digit()).next().expect("a number");
+    assert!(at.parse::<u128>().expect("a number") >= before, "{text}");
 }

@@ -14,6 +14,7 @@ use courser_cluster::{Change, GroupNumber, Member, NodeId};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// How long a group that is written down may take to be on a majority of disks.
@@ -21,9 +22,14 @@ const DURABLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a node that knows all groups is told of them again: it may have forgotten them in a crash.
 const TELL_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Which nodes have been told of how many groups, and when.
+/// What was said of the groups.
 #[derive(Default)]
-pub(super) struct Told(Mutex<BTreeMap<NodeId, (usize, Instant)>>);
+pub(super) struct Told {
+    /// Which nodes have been told of how many, and when.
+    nodes: Mutex<BTreeMap<NodeId, (usize, Instant)>>,
+    /// The number that the settings wanted when it was said that there are more.
+    too_few: AtomicU16,
+}
 
 impl Members {
     /// Founds the groups that the settings want and that are not there yet, and tells the members of all, if this node leads
@@ -35,6 +41,14 @@ impl Members {
         let there = admin.cluster_groups();
         let missing = (1..wanted).filter(|number| there.iter().all(|one| one.number != *number));
         let missing: Vec<u16> = missing.collect();
+        let count = there.len() + 1;
+        if usize::from(wanted) < count && self.told.too_few.swap(wanted, Relaxed) != wanted {
+            tracing::warn!(
+                wanted,
+                count,
+                "cluster.groups is less than the groups that there are: their number does not shrink"
+            );
+        }
         if !missing.is_empty()
             && let Err(why) = self.found(&admin, &missing)
         {
@@ -78,7 +92,7 @@ impl Members {
     /// Members that may not know of so many groups.
     fn unaware_of(&self, count: usize) -> Vec<Node> {
         let Some(status) = self.status_of_member() else { return Vec::new() };
-        let mut told = self.told.0.lock();
+        let mut told = self.told.nodes.lock();
         told.retain(|node, _| status.members.contains(*node));
         let is_told = |node: &NodeId| {
             let known = told.get(node);
@@ -92,7 +106,9 @@ impl Members {
     fn tell_groups(&self, groups: &[(GroupNumber, Formation)], nodes: Vec<Node>) {
         for node in nodes {
             match self.ask(&node, &Question::Groups(groups.to_vec())) {
-                Ok(_) => drop(self.told.0.lock().insert(node.id, (groups.len(), Instant::now()))),
+                Ok(_) => {
+                    self.told.nodes.lock().insert(node.id, (groups.len(), Instant::now()));
+                }
                 Err(error) => {
                     tracing::debug!(%error, "a node can't be told which groups there are");
                 }
