@@ -55,15 +55,20 @@ fn config_in(folder: &TempDir, name: &str, listen: SocketAddr, join: &[SocketAdd
 
 impl Three {
     pub async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    /// With other settings than the usual ones.
+    pub async fn start_with(change: impl Fn(&mut Config)) -> Self {
         loop {
-            if let Some(three) = Self::try_start().await {
+            if let Some(three) = Self::try_start(&change).await {
                 return three;
             }
         }
     }
 
     /// Nothing if an address that was free is somebody else's by now.
-    async fn try_start() -> Option<Self> {
+    async fn try_start(change: &impl Fn(&mut Config)) -> Option<Self> {
         let bound: Vec<_> =
             (0..3).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
         let addresses: Vec<_> =
@@ -72,7 +77,8 @@ impl Three {
         let (mut nodes, mut folders) = (Vec::new(), Vec::new());
         for (name, listen) in ["a", "b", "c"].iter().zip(&addresses) {
             let folder = tempfile::tempdir().expect("a folder");
-            let config = config_in(&folder, name, *listen, &addresses);
+            let mut config = config_in(&folder, name, *listen, &addresses);
+            change(&mut config);
             folders.push(folder);
             match Node::start_on(config, Inherited::default()).await {
                 Ok(node) => {

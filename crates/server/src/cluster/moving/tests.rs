@@ -1,114 +1,33 @@
 //! Three nodes in this process with three groups, and a vhost that goes through all of them while clients use it.
 
+use super::super::testing::{PATIENCE, Three, wait_until};
 use super::*;
 use crate::accounts::let_guest_into;
-use crate::{Cluster, Config, HttpListen, Inherited, Management, Metrics, Node, StartError};
 use courser_client::{Connection, Options, Outgoing, QueueOptions};
 use courser_connection::Credentials;
-use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::AtomicBool;
-use tempfile::TempDir;
 use tokio::net::TcpStream;
 
-/// Longer than anything takes, also on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
 const V: &str = "orders";
 const GROUPS: u16 = 3;
 
-struct Three {
-    nodes: Vec<Node>,
-    _folders: Vec<TempDir>,
-}
-
-async fn wait_until(what: &str, mut done: impl AsyncFnMut() -> bool) {
-    let waiting = async {
-        while !done().await {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("in vain: {what}"));
-}
-
-fn config_in(folder: &TempDir, name: &str, listen: SocketAddr, join: &[SocketAddr]) -> Config {
-    let mut config = Config {
-        listen: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
-        data_dir: folder.path().join("data"),
-        management: Management { listen: HttpListen::none(), ..Management::default() },
-        metrics: Metrics { listen: HttpListen::none(), ..Metrics::default() },
-        cluster: Cluster {
-            name: "test".into(),
-            node_name: name.into(),
-            listen: listen.to_string(),
-            join: join.iter().map(SocketAddr::to_string).collect(),
-            secret: "what all nodes of this test know".into(),
-            groups: GROUPS,
-            ..Cluster::default()
-        },
-        ..Config::default()
-    };
-    config.journal.segment_bytes = 4 << 20;
-    config
+/// With the vhost in home.
+async fn start() -> Three {
+    let three = Three::start_with(|config| {
+        config.cluster.groups = GROUPS;
+        config.journal.segment_bytes = 4 << 20;
+    })
+    .await;
+    for group in 0..GROUPS {
+        three.leader(GroupNumber(group)).await;
+    }
+    let home = three.service(GroupNumber::HOME).await;
+    home.shared.broker.admin().change_vhost(V, |_| {}).expect("a vhost");
+    let_guest_into(&home.shared.broker, V).expect("a permission");
+    three
 }
 
 impl Three {
-    /// With the vhost in home.
-    async fn start() -> Arc<Self> {
-        let three = loop {
-            if let Some(three) = Self::try_start().await {
-                break Arc::new(three);
-            }
-        };
-        for group in 0..GROUPS {
-            three.leader(GroupNumber(group)).await;
-        }
-        let home = three.home().await;
-        let Serves::Here(service) = home.serves() else { panic!("it leads home") };
-        service.shared.broker.admin().change_vhost(V, |_| {}).expect("a vhost");
-        let_guest_into(&service.shared.broker, V).expect("a permission");
-        three
-    }
-
-    /// Nothing if an address that was free is somebody else's by now.
-    async fn try_start() -> Option<Self> {
-        let bound: Vec<_> =
-            (0..3).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
-        let addresses: Vec<_> =
-            bound.iter().map(|one| one.local_addr().expect("an address")).collect();
-        drop(bound);
-        let (mut nodes, mut folders) = (Vec::new(), Vec::new());
-        for (name, listen) in ["a", "b", "c"].iter().zip(&addresses) {
-            let folder = tempfile::tempdir().expect("a folder");
-            let config = config_in(&folder, name, *listen, &addresses);
-            folders.push(folder);
-            match Node::start_on(config, Inherited::default()).await {
-                Ok(node) => nodes.push(node),
-                Err(StartError::ClusterListen { error, .. })
-                    if error.kind() == ErrorKind::AddrInUse =>
-                {
-                    return None;
-                }
-                Err(error) => panic!("no node: {error}"),
-            }
-        }
-        Some(Three { nodes, _folders: folders })
-    }
-
-    /// The node that leads a group.
-    async fn leader(&self, number: GroupNumber) -> usize {
-        let mut found = None;
-        wait_until("a group that is served", async || {
-            let is_here = |node: &Node| {
-                let group = node.inner.groups.get(number);
-                group.is_some_and(|group| matches!(group.serves(), Serves::Here(_)))
-            };
-            found = self.nodes.iter().position(is_here);
-            found.is_some()
-        })
-        .await;
-        found.expect("found above")
-    }
-
     async fn home(&self) -> Arc<Front> {
         Arc::clone(&self.nodes[self.leader(GroupNumber::HOME).await].inner.front)
     }
@@ -173,7 +92,7 @@ impl Three {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_that_was_confirmed_is_lost_while_a_vhost_goes_through_all_groups() {
-    let three = Three::start().await;
+    let three = start().await;
     let goes_on = AtomicBool::new(true);
     let moving = async {
         for to in [1, 2, 0, 2, 1] {
@@ -203,7 +122,7 @@ async fn nothing_that_was_confirmed_is_lost_while_a_vhost_goes_through_all_group
     wait_until("the groups that had it", async || {
         let mut all = Vec::new();
         for group in 0..GROUPS {
-            let front = &three.nodes[three.leader(GroupNumber(group)).await].inner.front;
+            let front = three.front(three.leader(GroupNumber(group)).await);
             let Ok(admin) = front.admin_of(GroupNumber(group)) else { return false };
             let is_clean = admin.arrivals().is_empty() && admin.held_vhosts().is_empty();
             all.push(is_clean && admin.queue(V, b"q").is_ok() == (group == 1));
@@ -211,12 +130,12 @@ async fn nothing_that_was_confirmed_is_lost_while_a_vhost_goes_through_all_group
         all.into_iter().all(|is_right| is_right)
     })
     .await;
-    stop(three).await;
+    three.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_can_not_be_moved_is_refused_and_stays() {
-    let three = Three::start().await;
+    let three = start().await;
     let home = three.home().await;
     let refused =
         |vhost: &str, to: u16| home.begin_move(vhost, to).expect_err("refused").to_string();
@@ -224,15 +143,15 @@ async fn what_can_not_be_moved_is_refused_and_stays() {
     assert_eq!(refused(V, 0), "vhost 'orders' is in group 0 already");
     assert_eq!(refused(V, 9), "no group 9 of the cluster");
     let other = (three.leader(GroupNumber::HOME).await + 1) % 3;
-    let elsewhere = three.nodes[other].inner.front.begin_move(V, 1).expect_err("not home");
+    let elsewhere = three.front(other).begin_move(V, 1).expect_err("not home");
     assert!(matches!(elsewhere, ClusterError::Unavailable(_)), "{elsewhere}");
     drop(home);
-    stop(three).await;
+    three.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_leader_has_left_in_the_middle_is_given_up_by_the_next() {
-    let three = Three::start().await;
+    let three = start().await;
     let home = three.home().await;
     // As if the leader had gone before it said where the vhost is.
     let turn = home.moves.turn().expect("nobody else moves");
@@ -243,7 +162,7 @@ async fn what_a_leader_has_left_in_the_middle_is_given_up_by_the_next() {
     drop(turn);
     wait_until("the vhost goes on", async || {
         let group = GroupNumber(1);
-        let front = &three.nodes[three.leader(group).await].inner.front;
+        let front = three.front(three.leader(group).await);
         let arrived = front.admin_of(group).map(|admin| admin.arrivals());
         admin.held_vhosts().is_empty() && arrived.is_ok_and(|all| all.is_empty())
     })
@@ -251,12 +170,5 @@ async fn what_a_leader_has_left_in_the_middle_is_given_up_by_the_next() {
     let connection = three.connect(1).await;
     connection.close().await.expect("a good end");
     drop((admin, home));
-    stop(three).await;
-}
-
-async fn stop(three: Arc<Three>) {
-    let three = Arc::into_inner(three).expect("nobody uses it");
-    for node in three.nodes {
-        node.stop().await.expect("a clean stop");
-    }
+    three.stop().await;
 }
