@@ -38,7 +38,7 @@ mod slow;
 
 pub use cluster::{Cluster, ClusterError, ClusterNode, ClusterRole, Drained, VhostMove};
 pub use definitions::{IMPORTED_HASH, ImportError, Imported, import};
-pub use groups::{Groups, HOME, Later};
+pub use groups::{Groups, HOME, Later, Settled};
 pub use http::relay::{OwnAnswer, Relay, RelayIo, RelayStream};
 pub use log_lines::{LogLevel, LogLine, LogLines};
 pub use metrics::{EndpointFigures, Exporter, LoginCounts, ServerFigures};

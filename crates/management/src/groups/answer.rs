@@ -40,6 +40,12 @@ pub(crate) async fn answered(call: Call, answer: Answer) -> Response<Outgoing> {
             Err(refused) => refusal(&refused),
         };
     }
+    let _settled = match scope {
+        Scope::Rows | Scope::AllRows | Scope::Parts(_) | Scope::WholeParts(_) => {
+            groups.settled().await
+        }
+        _ => None,
+    };
     let is_question = matches!(call.method, Method::GET | Method::HEAD);
     match scope {
         Scope::Home | Scope::Vhost | Scope::VhostOfBody => answer.to(call).await,

@@ -33,12 +33,16 @@ use crate::refusal::Refusal;
 use serde_json::{Map, Value};
 use std::io;
 use std::pin::Pin;
+use tokio::sync::OwnedRwLockReadGuard;
 
 /// The group whose API answers for all.
 pub const HOME: u16 = 0;
 
 /// What comes later.
 pub type Later<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Keeps vhosts in their groups, so that who lists all of them finds each once.
+pub type Settled = Option<OwnedRwLockReadGuard<()>>;
 
 /// The groups of a cluster, as the node knows them on which home is. Nothing here blocks.
 pub trait Groups: Send + Sync {
@@ -47,6 +51,9 @@ pub trait Groups: Send + Sync {
 
     /// A connection to the API of the broker that leads a group ([`crate::Api::serve_inside`] at the other end).
     fn connect(&self, group: u16) -> Later<io::Result<RelayStream>>;
+
+    /// Waits while a vhost changes its group, for 2 s at most. None does as long as what comes is kept.
+    fn settled(&self) -> Later<Settled>;
 
     /// Has the other groups get what was changed of what they have a copy of, and waits until they have it, for 2 s at most.
     fn changed(&self) -> Later<()>;

@@ -5,7 +5,7 @@ use super::tunnel::{Note, What};
 use crate::service::Service;
 use courser_cluster::GroupNumber;
 use courser_cluster::transport::ByteStream;
-use courser_management::{Groups, Later, RelayStream};
+use courser_management::{Groups, Later, RelayStream, Settled};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
@@ -35,6 +35,11 @@ impl Groups for Apis {
             let front = front.ok_or(io::ErrorKind::NotConnected)?;
             front.connect_inside(GroupNumber(group)).await
         })
+    }
+
+    fn settled(&self) -> Later<Settled> {
+        let front = self.0.upgrade();
+        Box::pin(async move { front?.moves.settled().await })
     }
 
     fn changed(&self) -> Later<()> {

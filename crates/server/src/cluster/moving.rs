@@ -13,13 +13,14 @@ use super::questions::Question;
 use super::tunnel::Note;
 use courser_broker::admin::Admin;
 use courser_cluster::GroupNumber;
-use courser_management::ClusterError;
+use courser_management::{ClusterError, Settled};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
+use tokio::sync::RwLock;
 
 /// How long the node that takes a vhost in looks for the one that has it.
 const GIVER_PATIENCE: Duration = Duration::from_secs(5);
@@ -31,6 +32,8 @@ const ASK_INTERVAL: Duration = Duration::from_millis(200);
 const SILENCES_MAX: u32 = 10;
 /// How long home may take to have on a majority of disks where the vhost is.
 const SAID_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long who looks at the vhosts of all groups, and who changes where one is, wait for each other.
+const CHANGE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often it is looked whether an earlier node that led home has left a move in the middle.
 const SETTLE_INTERVAL: Duration = Duration::from_secs(5);
 /// Moves that are remembered.
@@ -80,6 +83,8 @@ pub(super) struct Moves {
     /// One is going on, or it is looked for those that stopped in the middle: only one of all this at a time.
     is_busy: AtomicBool,
     settled: Mutex<Option<Instant>>,
+    /// Held for writing while a vhost changes its group, and for reading by who looks at the vhosts of all groups.
+    changes: Arc<RwLock<()>>,
 }
 
 /// The turn of whoever moves vhosts.
@@ -94,6 +99,12 @@ impl Drop for Turn<'_> {
 impl Moves {
     pub fn of(front: &Weak<Front>) -> Self {
         Moves { front: Weak::clone(front), ..Moves::default() }
+    }
+
+    /// Waits while a vhost changes its group.
+    pub async fn settled(&self) -> Settled {
+        let waiting = Arc::clone(&self.changes).read_owned();
+        tokio::time::timeout(CHANGE_TIMEOUT, waiting).await.ok()
     }
 
     fn turn(&self) -> Option<Turn<'_>> {
@@ -190,6 +201,9 @@ impl Front {
                 return Err(why);
             }
         };
+        // Who lists all vhosts meanwhile would find it twice, or not at all.
+        let alone = Arc::clone(&self.moves.changes).write_owned();
+        let _alone = tokio::time::timeout(CHANGE_TIMEOUT, alone).await;
         let (admin, name) = (home.clone(), vhost.to_owned());
         let said = blocking(move || match to {
             GroupNumber::HOME => admin.accept_vhost(&name),

@@ -9,7 +9,7 @@ use courser_broker::admin::{Admin, ConnectionDetails};
 use courser_broker::{Broker, Identity, Limits, Session};
 use courser_codec::ShortString;
 use courser_management::{
-    Api, Groups, HOME, Later, LoginCounts, NodeFacts, RelayStream, Settings, Web,
+    Api, Groups, HOME, Later, LoginCounts, NodeFacts, RelayStream, Settled, Settings, Web,
 };
 use courser_store::{Lsn, MemoryGauge, MemoryStore};
 use parking_lot::Mutex;
@@ -40,6 +40,10 @@ pub struct Known {
 }
 
 impl Groups for Known {
+    fn settled(&self) -> Later<Settled> {
+        Box::pin(async { None })
+    }
+
     fn others(&self) -> Vec<u16> {
         (1..GROUPS).collect()
     }

@@ -6,6 +6,7 @@ use crate::accounts::let_guest_into;
 use courser_client::{Connection, Options, Outgoing, QueueOptions};
 use courser_connection::Credentials;
 use std::sync::atomic::AtomicBool;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 const V: &str = "orders";
@@ -63,6 +64,26 @@ impl Three {
         opened.expect("opened above")
     }
 
+    /// Lists the vhosts of all groups as long as it may: this one is there once, wherever it is. Returns how often.
+    async fn list(&self, goes_on: &AtomicBool) -> usize {
+        let mut count = 0;
+        while goes_on.load(Ordering::Relaxed) {
+            let address = self.nodes[count % 3].addresses().http[0];
+            let mut stream = TcpStream::connect(address).await.expect("a listener");
+            // guest:guest
+            let request = "GET /api/vhosts?columns=name HTTP/1.1\r\nHost: test\r\n\
+                           Authorization: Basic Z3Vlc3Q6Z3Vlc3Q=\r\nConnection: close\r\n\r\n";
+            stream.write_all(request.as_bytes()).await.expect("a listener");
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.expect("an answer");
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+            assert_eq!(answer.matches(V).count(), 1, "{answer}");
+            count += 1;
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        count
+    }
+
     /// Publishes numbers as long as it may, and again what was not confirmed. Returns the numbers that were.
     async fn publish(&self, goes_on: &AtomicBool) -> u64 {
         let mut next = 0;
@@ -105,8 +126,9 @@ async fn nothing_that_was_confirmed_is_lost_while_a_vhost_goes_through_all_group
         tokio::time::sleep(Duration::from_millis(300)).await;
         goes_on.store(false, Ordering::Relaxed);
     };
-    let (confirmed, ()) = tokio::join!(three.publish(&goes_on), moving);
-    assert!(confirmed > 0);
+    let (confirmed, (), lists) =
+        tokio::join!(three.publish(&goes_on), moving, three.list(&goes_on));
+    assert!(confirmed > 0 && lists > 0);
     let connection = three.connect(0).await;
     let channel = connection.open_channel().await.expect("a channel");
     let mut next = 0;
