@@ -126,7 +126,7 @@ async fn everything_is_behind_the_prefix() {
         Broker::start_with(Management { path_prefix: "/mq".to_owned(), ..Management::default() })
             .await;
     assert_eq!(broker.get("/mq/api/overview").await.status, 200);
-    assert_eq!(broker.get("/mq/api").await.headers["location"], "/mq/api/openapi.json");
+    assert_eq!(broker.get("/mq/api").await.headers["location"], "/mq/api/index.html");
     assert_eq!(broker.get("/api/overview").await.status, 404);
     assert_eq!(broker.get("/mqapi/overview").await.status, 404);
 }
