@@ -9,7 +9,7 @@ use courser_broker::admin::{Admin, ConnectionDetails};
 use courser_broker::{Broker, Identity, Limits, Session};
 use courser_codec::ShortString;
 use courser_management::{
-    Api, Groups, HOME, Later, LoginCounts, NodeFacts, RelayStream, Settled, Settings, Web,
+    Api, Groups, HOME, Later, LoginCounts, NodeFacts, RelayStream, Settings, Settled, Web,
 };
 use courser_store::{Lsn, MemoryGauge, MemoryStore};
 use parking_lot::Mutex;
