@@ -1,5 +1,5 @@
 module courser/bench/codec
 
-go 1.23
+go 1.24
 
 require github.com/rabbitmq/amqp091-go v1.16.0
