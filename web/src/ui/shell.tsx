@@ -311,7 +311,7 @@ function UserMenu(props: { turn: () => void; help: () => void }) {
         <Button kind="quiet" onClick={props.help}>
           Keys and help <kbd>?</kbd>
         </Button>
-        <a class="button quiet" href="./api/openapi.json" target="_blank" rel="noreferrer">
+        <a class="button quiet" href="./api/index.html" target="_blank" rel="noreferrer">
           HTTP API
         </a>
         <Button kind="quiet" onClick={() => logout()}>
