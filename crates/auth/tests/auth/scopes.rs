@@ -39,7 +39,7 @@ fn a_list_of_them_says_the_same() {
     let list = [
         "rabbitmq.read:prod-*/q-*/key.*.end",
         "rabbitmq.write:%2F/exact%2A%ff",
-        "rabbitmq.configure:{vhost}-x/of-{team}-*",
+        "rabbitmq.configure:{vhost}/of-{team}-*",
         "rabbitmq.read:*/{vhost}",
         "rabbitmq.tag:monitoring",
     ];

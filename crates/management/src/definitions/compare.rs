@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn what_is_new_what_changes_and_what_stays_is_told_apart() {
         let plan = plan(&json!({
-            "users": [{ "name": "me", "tags": ["a"], "password_hash": "secret" }, { "name": "you", "tags": [] }],
+            "users": [{ "name": "me", "tags": ["a"], "password_hash": "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR" }, { "name": "you", "tags": [] }],
             "queues": [
                 { "name": "q", "vhost": "/", "durable": false, "arguments": { "x-max-length": 1 } },
                 { "name": "amq.gen-1", "vhost": "/" },

@@ -47,6 +47,8 @@ const SCOPES: &[(Verb, &str, Scope)] = &[
     (Get, "/api/version", Home),
     (Get, "/api/auth", Home),
     (Get, "/api/openapi.json", Home),
+    (Get, "/api/index.html", Home),
+    (Get, "/api/index.css", Home),
     (Get, "/api/audit", Home),
     (Get, "/api/config/effective", Home),
     (Get, "/api/extensions", Home),
