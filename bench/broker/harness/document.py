@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from . import brokers, loads, results
+from . import brokers, loads, results, shares
 from .workloads import MEMORY_GOAL_BYTES, MEMORY_WORKLOAD, USUAL, WORKLOADS
 
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
@@ -40,7 +40,7 @@ def tables(measured: dict) -> str:
         # What took no part with this load has no row and no column.
         made = {**measured, "runs": [run for run in measured["runs"] if run["load"] == load]}
         parts += [f"### Load: {loads.TITLES[load]}", _cost(made, load)]
-        parts += [_floor(made, load), _latency(made, load), _memory(made, load), _written(made, load)]
+        parts += [_floor(made, load), _latency(made, load), _memory(made, load), _written(made, load), _shares(made, load)]
     parts.append(_remarks(measured))
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -185,6 +185,21 @@ def _written(measured: dict, load: str) -> str:
         + table(header, rows)
         if rows
         else ""
+    )
+
+
+def _shares(measured: dict, load: str) -> str:
+    """Where Courser's time goes, as far as somebody has looked."""
+    seen = {each["workload"]: each["shares"] for each in measured.get("shares", []) if each["load"] == load}
+    if not seen:
+        return ""
+    costs = {name: results.median(results.of(measured, load, name, "courser"), "cpu_us_per_message") for name in seen}
+    rows = [
+        [title, *("" if costs[name] is None else number(seen[name][part] * costs[name]) for name in seen)]
+        for part, title in shares.TITLES.items()
+    ]
+    return "Where Courser's CPU time goes, in microseconds per message, as perf sees it in another run:\n\n" + table(
+        ["", *seen], rows
     )
 
 

@@ -38,11 +38,11 @@ class Failed(Exception):
     """A run without figures."""
 
 
-def run(serving: Serving, load, workload: Workload, timing: loads.Timing, log: Path) -> dict:
-    """Measures one workload once; raises `Failed`."""
+def run(serving: Serving, load, workload: Workload, timing: loads.Timing, log: Path, when_warm=None) -> dict:
+    """Measures one workload once; raises `Failed`. `when_warm` is called with the broker when its warm-up is over."""
     with serving as broker:
         command = load.command(workload, timing, broker.uri)
-        samples, text, problems = _watch(command, broker, timing, log)
+        samples, text, problems = _watch(command, broker, timing, log, when_warm)
         latencies, trouble = load.outcome(text)
         peak_rss_bytes = process.peak_rss_bytes(broker.pids)
         if not process.is_alive(broker.pids[0]):
@@ -106,7 +106,7 @@ def _window(samples: list[Sample], timing: loads.Timing) -> list[Sample]:
 
 
 def _watch(
-    command: list[str], broker: Broker, timing: loads.Timing, log: Path
+    command: list[str], broker: Broker, timing: loads.Timing, log: Path, when_warm
 ) -> tuple[list[Sample], str, list[str]]:
     """Runs the load; takes the broker's and the load's CPU time at each of its lines."""
     samples, problems, text = [], [], []
@@ -128,6 +128,9 @@ def _watch(
                 used = process.cpu_s(broker.pids), process.cpu_s(process.tree(load.pid)), *process.machine_cpu_s()
                 written = process.disk_written_bytes(log.parent)
                 samples.append(Sample(time.monotonic(), found["published"], found["consumed"], *used, written))
+                if when_warm and samples[-1].at_s - samples[0].at_s + 1 >= timing.warmup_s - 0.1:
+                    when_warm(broker)
+                    when_warm = None
     finally:
         status = _end(load)
         log.write_text("".join(text))

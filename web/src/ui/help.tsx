@@ -33,8 +33,8 @@ export function Help(props: { open: boolean; close: () => void }) {
         </dl>
         <p class="muted">
           Everything that can be seen has an address that can be sent to somebody. Every action shows the command that does the same; the
-          whole HTTP API is described in <a class="link" href="./api/openapi.json">openapi.json</a>. Numbers and times show their exact value
-          when the pointer rests on them.
+          <a class="link" href="./api/index.html">HTTP API</a> has a page of its own. Numbers and times show their exact value when the
+          pointer rests on them.
         </p>
       </div>
     </Dialog>

@@ -1,5 +1,7 @@
 //! The part that a node has in its cluster: it joins, follows, serves while it leads, and takes a copy when it has to.
 
+mod lead;
+
 use super::copies;
 use super::front::Serves;
 use super::group::Group;
@@ -285,88 +287,6 @@ impl Inner {
                 }
             }
             tokio::time::sleep(COPY_INTERVAL).await;
-        }
-    }
-
-    /// The settings for the broker of one group. As this node may come to lead all of them, each has its share of the memory.
-    fn config_of_group(&self) -> Config {
-        let mut config = self.config();
-        let known = self.groups.all().len() as u64;
-        let groups = known.max(config.cluster.groups.into());
-        if groups > 1 {
-            config.limits.memory_high_bytes = config.broker_limits().memory_high_bytes / groups;
-        }
-        config
-    }
-
-    /// Opens the broker on the group's log and serves, if this node still leads then.
-    async fn promote(
-        &self,
-        group: &Arc<Group>,
-        member: &Arc<Member>,
-        term: u64,
-    ) -> Result<bool, String> {
-        let number = group.number.0;
-        tracing::info!(term, group = number, "this node leads the group");
-        let (config, started) = (self.config_of_group(), Instant::now());
-        let (opened_by, now_ms) = (Arc::clone(member), self.around.clock.now_ms());
-        let settings = config.clone();
-        let opening = self.blocking(move || {
-            let gauge = Arc::new(MemoryGauge::default());
-            let shards = opened_by.shards(term, Arc::clone(&gauge));
-            let seed = getrandom::u64().map_err(StartError::Random)?;
-            let limits = settings.broker_limits();
-            let (broker, storage) = storage::open_on(&shards, number, gauge, limits, seed, now_ms)?;
-            service::prepare(&broker, &settings)?;
-            Ok::<_, StartError>((broker, storage))
-        });
-        let opened = opening.await?;
-        let leads = || *member.leadership().borrow() == Leadership::Serving { term };
-        let started_service = match opened {
-            Ok((broker, storage)) if leads() => {
-                if !group.is_home() {
-                    self.front.adopt_at_first(group, &broker, leads).await;
-                }
-                Service::start(broker, storage, &config, &self.around).await
-            }
-            Ok(_) => return Ok(false),
-            Err(error) => Err(error),
-        };
-        match started_service {
-            Ok(service) => {
-                let elapsed_ms = started.elapsed().as_millis() as u64;
-                tracing::info!(term, group = number, elapsed_ms, "serving clients");
-                if !group.is_home() {
-                    self.front.follow_home(group, &service);
-                }
-                group.set_serves(Serves::Here(Arc::new(service)));
-                Ok(true)
-            }
-            // Whoever leads now does it.
-            Err(error) if !leads() => {
-                tracing::info!(term, group = number, %error, "this node leads no more");
-                Ok(false)
-            }
-            Err(error) => {
-                Err(format!("this node can't serve group {number}, though it leads: {error}"))
-            }
-        }
-    }
-
-    /// Closes every connection and drops the broker, if this node serves; says who does from now on.
-    async fn demote(&self, group: &Group, serves: Serves) {
-        let before = group.serves();
-        group.set_serves(serves);
-        let Serves::Here(service) = before else { return };
-        let number = group.number.0;
-        tracing::info!(
-            group = number,
-            "this node does not lead any more: closing its clients' connections"
-        );
-        service.say_goodbye(DEMOTION_TIMEOUT).await;
-        // The threads that make checkpoints end with it.
-        if let Err(error) = self.blocking(move || drop(service)).await {
-            tracing::error!(error, "the broker's end was interrupted");
         }
     }
 

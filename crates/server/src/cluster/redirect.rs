@@ -11,6 +11,9 @@ use crate::peer::Peer;
 use crate::places::Place;
 use courser_cluster::transport::{ByteStream, Stream};
 use courser_cluster::{GroupNumber, NodeId};
+use courser_codec::{ShortStr, connection, reply_code};
+use courser_connection::reply_text;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
@@ -21,6 +24,8 @@ use zeroize::Zeroizing;
 /// How long a client waits for who serves its vhost: less than home waits for the end of its handshake, so that the log says
 /// what it has waited for.
 const PATIENCE: Duration = Duration::from_secs(8);
+/// How long one that is refused may take to go.
+const FAREWELL: Duration = Duration::from_secs(1);
 /// How often it is looked who that is, where it takes longer.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
@@ -35,8 +40,8 @@ pub(crate) struct Newcomer {
 pub(super) enum Elsewhere {
     /// To who leads the group of its vhost.
     Group(Arc<Group>, Way),
-    /// Nowhere: nobody leads that group, or it does not have the vhost yet.
-    Nowhere(GroupNumber),
+    /// Nowhere: nobody leads the group of this vhost, or it does not have it yet.
+    Nowhere(String, GroupNumber),
 }
 
 impl Front {
@@ -126,7 +131,7 @@ impl Front {
                 }
             }
             if Instant::now() >= until {
-                return Some(Elsewhere::Nowhere(last));
+                return Some(Elsewhere::Nowhere(vhost, last));
             }
             pause = PAUSE_MAX.min(2 * pause);
         }
@@ -164,9 +169,11 @@ impl Front {
     ) {
         let Redirected { mut stream, said, way } = redirected;
         match way {
-            Elsewhere::Nowhere(group) => {
+            Elsewhere::Nowhere(vhost, group) => {
                 let why = format!("no node serves its vhost, which is in group {group}");
                 self.say_refused(&client.peer, &why);
+                // It may be gone already.
+                let _ = tokio::time::timeout(FAREWELL, refuse(&mut stream, &vhost, group)).await;
             }
             Elsewhere::Group(_, Way::Here(service)) => {
                 let (shared, stopping) = (Arc::clone(&service.shared), service.stopping());
@@ -187,6 +194,28 @@ impl Front {
             }
         }
     }
+}
+
+/// Tells a client that waits for its vhost to be opened that nobody serves it, and hears it out.
+async fn refuse(
+    stream: &mut Box<dyn ByteStream>,
+    vhost: &str,
+    group: GroupNumber,
+) -> io::Result<()> {
+    let why = format!("vhost '{vhost}' is down: no node serves its group, which is {group}");
+    let text = reply_text(reply_code::INTERNAL_ERROR, &why);
+    let close = connection::Close {
+        reply_code: reply_code::INTERNAL_ERROR,
+        reply_text: ShortStr::cut(&text),
+        class_id: connection::Open::CLASS_ID,
+        method_id: connection::Open::METHOD_ID,
+    };
+    let mut frame = Vec::new();
+    close.write_frame(0, &mut frame);
+    stream.write_all(&frame).await?;
+    stream.shutdown().await?;
+    // What is not read when a socket is closed takes with it what the other end has not read.
+    tokio::io::copy(stream, &mut tokio::io::sink()).await.map(drop)
 }
 
 /// Serves a client that home has logged in, and that has said so much already.

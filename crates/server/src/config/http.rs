@@ -1,6 +1,6 @@
 //! Where HTTP is served: the form of the settings that say so.
 
-use super::ConfigError;
+use super::{ConfigError, addresses};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -35,21 +35,14 @@ impl TryFrom<Value> for HttpListen {
     type Error = String;
 
     fn try_from(value: Value) -> Result<Self, String> {
-        let addresses: Vec<&str> = match &value {
-            Value::String(text) => match text.trim() {
-                "default" => return Ok(HttpListen::Default),
-                "" | "none" => return Ok(HttpListen::none()),
-                list => list.split(',').map(str::trim).collect(),
+        match value.as_str().map(str::trim) {
+            Some("default") => Ok(HttpListen::Default),
+            Some("none") => Ok(HttpListen::none()),
+            _ => match addresses::parse(&value) {
+                Ok(addresses) => Ok(HttpListen::At(addresses)),
+                Err(why) => Err(format!("{why}; or say default or none")),
             },
-            Value::Array(list) => list.iter().map(|one| one.as_str().unwrap_or_default()).collect(),
-            _ => vec![""],
-        };
-        let parse = |text: &&str| {
-            text.parse::<SocketAddr>().map_err(|_| {
-                format!("'{text}' is no address and port such as 127.0.0.1:15672; or say default or none")
-            })
-        };
-        addresses.iter().map(parse).collect::<Result<_, _>>().map(HttpListen::At)
+        }
     }
 }
 

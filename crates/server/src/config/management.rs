@@ -17,6 +17,7 @@ pub struct Management {
     /// Where to serve it.
     pub listen: HttpListen,
     /// Where to serve it with TLS, with the certificates of `tls`.
+    #[serde(deserialize_with = "super::addresses::list")]
     pub tls_listen: Vec<SocketAddr>,
     /// Where proxies connect from that say whose connections they pass on (PROXY protocol), to both.
     pub proxy_protocol_from: Vec<Network>,

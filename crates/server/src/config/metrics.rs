@@ -16,6 +16,7 @@ pub struct Metrics {
     /// Where to serve them.
     pub listen: HttpListen,
     /// Where to serve them with TLS, with the certificates of `tls`.
+    #[serde(deserialize_with = "super::addresses::list")]
     pub tls_listen: Vec<SocketAddr>,
     /// Where proxies connect from that say whose connections they pass on (PROXY protocol), to both.
     pub proxy_protocol_from: Vec<Network>,

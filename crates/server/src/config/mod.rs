@@ -3,6 +3,7 @@
 //! Defaults come first, a YAML file goes over them, the environment over both. The tree of the
 //! defaults is also the list of what exists: a key that is not in it is an error.
 
+mod addresses;
 mod auth;
 mod auth_http;
 mod cluster;
@@ -54,6 +55,7 @@ const AMQP_THREADS_MAX: usize = 1024;
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// Where to listen for AMQP connections. Port 0 stands for any free one.
+    #[serde(deserialize_with = "addresses::list")]
     pub listen: Vec<SocketAddr>,
     /// Listeners with TLS.
     pub tls: Tls,

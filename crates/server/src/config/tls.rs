@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 #[serde(deny_unknown_fields)]
 pub struct Tls {
     /// Where to listen for AMQP connections with TLS; nowhere unless said otherwise.
+    #[serde(deserialize_with = "super::addresses::list")]
     pub listen: Vec<SocketAddr>,
     /// The broker's certificate, followed by those between it and its authority, in PEM form.
     pub certificate: PathBuf,

@@ -1,11 +1,11 @@
 //! Settings: defaults, a file over them, the environment over both, and what is said of mistakes.
 
-use courser::{Config, ConfigError, HttpListen, TEMPLATE};
+use courser::{Config, ConfigError, TEMPLATE};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-fn load(file: Option<&str>, environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
+pub fn load(file: Option<&str>, environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = file.map(|text| written(&folder, text));
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
@@ -18,19 +18,19 @@ fn written(folder: &TempDir, text: &str) -> PathBuf {
     path
 }
 
-fn loaded(file: &str) -> Config {
+pub fn loaded(file: &str) -> Config {
     load(Some(file), &[]).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// What is said of a file.
-fn refused(file: &str) -> String {
+pub fn refused(file: &str) -> String {
     let error = load(Some(file), &[]).expect_err("a mistake").to_string();
     assert!(error.contains("courser.yaml: "), "names the file: {error}");
     error
 }
 
 /// What is said of a variable.
-fn refused_variable(name: &str, value: &str) -> String {
+pub fn refused_variable(name: &str, value: &str) -> String {
     let error = load(None, &[(name, value)]).expect_err("a mistake").to_string();
     assert!(error.starts_with(&format!("{name}: ")), "names the variable: {error}");
     error
@@ -115,7 +115,6 @@ fn a_bad_value_is_refused_with_its_file_and_key() {
         ("limits:\n  queues_max: -1\n", "limits.queues_max"),
         ("auth: {loopback_only: 7}", "auth.loopback_only"),
         ("listen: [nowhere]", "listen"),
-        ("listen: 127.0.0.1:5672", "listen"),
         ("amqp: {frame_max: 4095}", "amqp.frame_max"),
         ("amqp: {frame_max: 16777217}", "amqp.frame_max"),
         ("amqp: {channel_max: 0}", "amqp.channel_max"),
@@ -351,48 +350,6 @@ fn settings_of_tls_that_would_do_nothing_are_refused() {
     }
     let said = refused("tls: { certificate: a }");
     assert!(said.ends_with("tls.listen names no address, but a certificate is there"), "{said}");
-}
-
-#[test]
-fn the_http_api_is_served_where_somebody_says_or_nowhere() {
-    let at = |texts: &[&str]| {
-        HttpListen::At(texts.iter().map(|text| text.parse().expect("an address")).collect())
-    };
-    for (text, expected) in [
-        ("default", HttpListen::Default),
-        ("none", HttpListen::none()),
-        ("", HttpListen::none()),
-        ("127.0.0.1:0", at(&["127.0.0.1:0"])),
-        ("127.0.0.1:1, [::1]:2", at(&["127.0.0.1:1", "[::1]:2"])),
-    ] {
-        let config = load(None, &[("COURSER_MANAGEMENT_LISTEN", text)]).expect("good settings");
-        assert_eq!(config.management.listen, expected, "{text:?}");
-    }
-    let listed = loaded("management: {listen: ['127.0.0.1:1']}").management.listen;
-    assert_eq!(listed, at(&["127.0.0.1:1"]));
-    assert_eq!(loaded("management: {listen: []}").management.listen, HttpListen::none());
-    let error = refused_variable("COURSER_MANAGEMENT_LISTEN", "15672");
-    assert!(error.contains("management.listen: '15672' is no address and port"), "{error}");
-    refused("management: {listen: 15672}");
-    let error = refused("management: {tls_listen: ['127.0.0.1:15671']}");
-    assert!(error.contains("tls.certificate is needed"), "{error}");
-    let twice = "management: {listen: ['127.0.0.1:1'], tls_listen: ['127.0.0.1:1']}\n\
-                 tls: {certificate: a, key: b}";
-    assert!(refused(twice).contains("management.tls_listen names 127.0.0.1:1"));
-}
-
-#[test]
-fn metrics_are_served_where_somebody_says_or_nowhere() {
-    let config = load(None, &[("COURSER_METRICS_LISTEN", "none")]).expect("good settings");
-    assert_eq!(config.metrics.listen, HttpListen::none());
-    assert_eq!(config.management.listen, HttpListen::Default, "that is another one");
-    let error = refused("metrics: {tls_listen: ['127.0.0.1:15691']}");
-    assert!(error.contains("tls.certificate is needed"), "{error}");
-    let twice = "metrics: {listen: ['127.0.0.1:1'], tls_listen: ['127.0.0.1:1']}\n\
-                 tls: {certificate: a, key: b}";
-    assert!(refused(twice).contains("metrics.tls_listen names 127.0.0.1:1"));
-    // Another address than that of the API is the usual one.
-    refused("metrics: {tls_listen: ['127.0.0.1:15692']}\ntls: {certificate: a, key: b}");
 }
 
 #[test]

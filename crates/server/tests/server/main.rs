@@ -11,6 +11,7 @@ mod cluster_members;
 mod cluster_operated;
 mod command;
 mod config;
+mod config_listen;
 mod confirms;
 mod connections;
 mod ctl;

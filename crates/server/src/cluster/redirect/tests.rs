@@ -129,6 +129,30 @@ async fn who_is_not_let_in_is_told_what_every_broker_tells() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_wants_a_vhost_that_no_node_serves_is_told_so() {
+    let three = start().await;
+    let home = three.service(HOME).await;
+    let admin = home.shared.broker.admin();
+    // A group that there is not, which is as one whose majority is away.
+    admin.change_vhost("lost", |settings| settings.group = 9).expect("a vhost");
+    let_guest_into(&home.shared.broker, "lost").expect("a permission");
+    let leader = three.leader(HOME).await;
+    let (at_home, elsewhere) = tokio::join!(
+        open(&three, leader, "lost", "guest"),
+        open(&three, (leader + 1) % 3, "lost", "guest"),
+    );
+    for opened in [at_home, elsewhere] {
+        let (code, text) = refusal(opened);
+        assert_eq!(code, 541);
+        assert_eq!(
+            text,
+            "INTERNAL_ERROR - vhost 'lost' is down: no node serves its group, which is 9"
+        );
+    }
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn when_the_lead_of_a_group_moves_only_its_own_clients_are_closed() {
     let three = start().await;
     let home = three.leader(HOME).await;

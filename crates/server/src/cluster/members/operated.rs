@@ -1,0 +1,204 @@
+//! What an operator sees of the cluster, and does to it.
+
+use super::super::drain::{GROUP_MAX, PAUSE_MS_MAX, Pace};
+use super::*;
+
+impl Cluster for Members {
+    fn status(&self) -> Value {
+        let own = self.endpoint.about();
+        let Some(status) = self.status_of_member() else {
+            return json!({ "name": own.cluster, "node": own.name, "state": "forming", "members": [] });
+        };
+        let all = status.members.voters.iter().chain(&status.members.learners);
+        let members: Vec<Value> = all.map(|id| self.node(&status, *id)).collect();
+        let (needed, there) = self.majority(&status);
+        let others = self.groups.all().into_iter().filter(|group| !group.is_home());
+        let groups: Vec<Value> = others.map(|group| self.group(&group)).collect();
+        json!({
+            "name": own.cluster,
+            "node": own.name,
+            "groups": groups,
+            "state": match status.leader {
+                _ if there < needed => "no majority",
+                None => "no leader",
+                Some(_) => "running",
+            },
+            "leader": status.leader.map(|id| self.name(id)),
+            "term": status.term,
+            "committed": status.committed,
+            "last": status.last,
+            "uncommitted_bytes": status.uncommitted_bytes,
+            "draining": self.is_draining(),
+            "elections": status.elections,
+            "majority": needed,
+            "voters_connected": there,
+            "members": members,
+        })
+    }
+
+    fn node_name(&self) -> String {
+        self.endpoint.about().name
+    }
+
+    fn nodes(&self) -> Vec<ClusterNode> {
+        let Some(status) = self.status_of_member() else {
+            let (name, role) = (self.endpoint.about().name, ClusterRole::Learner);
+            return vec![ClusterNode { name, role, is_connected: true }];
+        };
+        let all = status.members.voters.iter().chain(&status.members.learners);
+        all.map(|id| self.member(&status, *id)).collect()
+    }
+
+    fn alarms_elsewhere(&self) -> Vec<(String, &'static str)> {
+        let Some(status) = self.status_of_member() else { return Vec::new() };
+        let others = self.roster.others().into_iter();
+        let others = others.filter(|node| status.members.contains(node.id));
+        self.runtime.block_on(self.short_of_room(others.collect()))
+    }
+
+    fn is_draining(&self) -> bool {
+        self.front.upgrade().is_some_and(|front| front.clients.is_draining())
+    }
+
+    fn has_leader(&self) -> bool {
+        !matches!(self.groups.home().serves(), Serves::Nobody)
+    }
+
+    fn is_quorum_critical(&self) -> bool {
+        if self.status_of_member().is_none() {
+            return true;
+        }
+        let own = self.endpoint.about().node;
+        self.critical_groups(own).next().is_some()
+    }
+
+    fn add(&self, address: &str) -> Result<Value, ClusterError> {
+        let member = self.leading()?;
+        let formation = self.endpoint.about().formation;
+        let unformed = || ClusterError::Unavailable("the cluster is not formed yet".into());
+        let question = Question::Join(formation.ok_or_else(unformed)?);
+        let question = serde_json::to_string(&question);
+        let question = question.map_err(|error| ClusterError::Refused(error.to_string()))?;
+        let asking = async {
+            let met =
+                self.endpoint.dial(address, courser_cluster::transport::Purpose::Meet, "").await?;
+            let of_its_name = self.member_named(&member.status(), &met.about.name);
+            if of_its_name.is_some_and(|known| known.id != met.about.node) {
+                let name = met.about.name;
+                return Err(DialError::Refused(format!(
+                    "a member has the name '{name}' already: remove that one first, or name this one otherwise"
+                )));
+            }
+            self.endpoint.ask(address, &question).await?;
+            Ok::<About, DialError>(met.about)
+        };
+        let met = self.runtime.block_on(asking);
+        let about = met.map_err(|error| ClusterError::Refused(format!("{address}: {error}")))?;
+        self.roster.met(&about);
+        self.groups.home().links.set_address(about.node, &about.address);
+        if !member.status().members.contains(about.node) {
+            proposed(member.change_members(&[Change::AddLearner(about.node)]))?;
+        }
+        Ok(json!({ "name": about.name, "id": format!("{:016x}", about.node.0) }))
+    }
+
+    fn remove(&self, name: &str) -> Result<(), ClusterError> {
+        let member = self.leading()?;
+        let status = member.status();
+        let node = self.named(&status, name)?;
+        if status.leader == Some(node.id) {
+            return Err(ClusterError::Refused(format!(
+                "node '{name}' leads: have another one lead first (transfer-leader)"
+            )));
+        }
+        proposed(member.change_members(&[Change::Remove(node.id)]))
+    }
+
+    fn move_vhost(&self, vhost: &str, group: u16) -> Result<(), ClusterError> {
+        let _runtime = self.runtime.enter();
+        self.front_or_end()?.begin_move(vhost, group)
+    }
+
+    fn moved(&self, vhost: &str) -> Result<VhostMove, ClusterError> {
+        Ok(match self.front_or_end()?.moved(vhost)? {
+            Progress::Running => VhostMove::Running,
+            Progress::Done(messages) => VhostMove::Done(messages),
+            Progress::Failed(why) => VhostMove::Failed(why),
+        })
+    }
+
+    fn transfer_leader(&self, group: u16, to: Option<&str>) -> Result<String, ClusterError> {
+        let member = self.leading()?;
+        if group != GroupNumber::HOME.0 {
+            return self.transfer_group(GroupNumber(group), to);
+        }
+        let status = member.status();
+        let node = match to {
+            Some(name) => self.would_lead(&status, name)?,
+            None => (self.runtime.block_on(self.successor(&status)))
+                .ok_or_else(|| ClusterError::Unavailable("no other node could lead now".into()))?,
+        };
+        if !status.members.voters.contains(&node) {
+            return Err(ClusterError::Refused(format!(
+                "node '{}' does not vote yet",
+                self.name(node)
+            )));
+        }
+        // When the answer is out: with the lead goes the connection that it goes over.
+        self.runtime.spawn(async move {
+            tokio::time::sleep(TRANSFER_DELAY).await;
+            let handing = tokio::task::spawn_blocking(move || member.transfer_to(node)).await;
+            if let Ok(Err(error)) = handing {
+                tracing::warn!(%error, "the lead was not handed over");
+            }
+        });
+        Ok(self.name(node))
+    }
+
+    fn drain(
+        &self,
+        name: &str,
+        group: usize,
+        pause_ms: u64,
+    ) -> Result<Option<usize>, ClusterError> {
+        if !(1..=GROUP_MAX).contains(&group) || pause_ms > PAUSE_MS_MAX {
+            return Err(ClusterError::Refused(format!(
+                "group must be from 1 to {GROUP_MAX}, and pause_ms at most {PAUSE_MS_MAX}"
+            )));
+        }
+        let status = self.leading()?.status();
+        let node = self.named(&status, name)?;
+        if self.critical_groups(node.id).next().is_some() {
+            return Err(ClusterError::Unavailable(format!(
+                "without node {name} the cluster has no majority: start the other nodes first"
+            )));
+        }
+        if status.leader == Some(node.id) {
+            self.transfer_leader(GroupNumber::HOME.0, None)?;
+        }
+        let answer = self.ask(&node, &Question::Drain(Pace { group, pause_ms }))?;
+        serde_json::from_str(&answer).map_err(|error| ClusterError::Unavailable(error.to_string()))
+    }
+
+    fn drained(&self, name: &str) -> Result<Drained, ClusterError> {
+        let status = self.leading()?.status();
+        let node = self.named(&status, name)?;
+        let answer = self.ask(&node, &Question::Drained)?;
+        if answer.is_empty() {
+            return Ok(Drained { draining: false, clients: None });
+        }
+        let clients = serde_json::from_str(&answer);
+        let clients = clients.map_err(|error| ClusterError::Unavailable(error.to_string()))?;
+        Ok(Drained { draining: true, clients })
+    }
+
+    fn resume(&self, name: &str) -> Result<(), ClusterError> {
+        let status = self.leading()?.status();
+        let node = self.named(&status, name)?;
+        self.ask(&node, &Question::Resume).map(drop)
+    }
+
+    fn metrics(&self) -> String {
+        self.metrics_text()
+    }
+}
