@@ -8,28 +8,15 @@ import random
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 import urllib.parse
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from ports import free_port  # noqa: E402
+
 PATIENCE_S = 60
-# Apart from what a seed determines: runs side by side may have the same one.
-chance = random.SystemRandom()
-
-
-# Below the ports that the system gives to whoever connects: one of those may be taken before a node listens.
-PORTS = range(20_000, 32_000)
-
-
-def free_port():
-    while True:
-        with socket.socket() as probe:
-            port = chance.choice(PORTS)
-            try:
-                probe.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                pass
 
 
 class Proxy:

@@ -1,13 +1,16 @@
 """The broker's process: started, killed at once or after a while, stopped politely."""
 
 import os
-import random
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lib"))
+from ports import free_port  # noqa: E402, F401 -- for those who start a broker, too
 
 START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 30
@@ -15,19 +18,6 @@ STOP_TIMEOUT_S = 30
 
 class BrokerError(Exception):
     """The process did not do what it was told."""
-
-
-def free_port():
-    """A port that no outgoing connection of this machine takes while the broker is down."""
-    for _ in range(1000):
-        port = random.randrange(20000, 32000)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                continue
-    raise BrokerError("no free port was found")
 
 
 class Broker:

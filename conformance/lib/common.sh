@@ -39,10 +39,10 @@ debian_packages() {
 up_to_date() { [[ -f $1 && $(<"$1") == "$(cat "${@:2}" | sha256sum)" ]]; }
 stamp() { cat "${@:2}" | sha256sum >"$1"; }
 
-# A TCP port of the loopback that was free a moment ago.
-free_port() {
-    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
+ports_script=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/ports.py
+
+# A TCP port of the loopback that was free a moment ago, and that nobody gets who only connects.
+free_port() { python3 "$ports_script"; }
 
 # Where cargo puts what it builds; CARGO_TARGET_DIR and configuration files may say so.
 target_folder() {

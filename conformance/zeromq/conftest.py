@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -15,21 +16,11 @@ import pika
 import pytest
 import zmq
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lib"))
+from ports import free_port  # noqa: E402
+
 # Each attempt to connect to a broker that starts would be told of.
 logging.getLogger("pika").setLevel(logging.CRITICAL)
-
-
-def free_port():
-    """A port that nobody listens at, and that the system gives to nobody who only connects."""
-    for _ in range(1000):
-        port = random.randrange(10_000, 32_000)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                continue
-    raise OSError("no free port was found")
 
 
 class Broker:

@@ -4,18 +4,17 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pika
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lib"))
+from ports import free_port  # noqa: E402
+
 START_TIMEOUT_S = 30
 RELOADED = "configuration reloaded"
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class OwnBroker:

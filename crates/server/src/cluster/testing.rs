@@ -1,12 +1,15 @@
 //! For tests: three nodes in this process with two groups, to be looked at from inside.
 
+#[path = "../../tests/server/support/ports.rs"]
+mod ports;
+
 use super::front::{Front, Serves};
 use crate::service::Service;
-use crate::{Cluster, Config, HttpListen, Inherited, Management, Metrics, Node, StartError};
+use crate::{Cluster, Config, HttpListen, Inherited, Management, Metrics, Node};
 use courser_broker::admin::Admin;
 use courser_cluster::{GroupNumber, NodeId};
-use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpListener};
+use ports::free_addresses;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -60,40 +63,18 @@ impl Three {
 
     /// With other settings than the usual ones.
     pub async fn start_with(change: impl Fn(&mut Config)) -> Self {
-        loop {
-            if let Some(three) = Self::try_start(&change).await {
-                return three;
-            }
-        }
-    }
-
-    /// Nothing if an address that was free is somebody else's by now.
-    async fn try_start(change: &impl Fn(&mut Config)) -> Option<Self> {
-        let bound: Vec<_> =
-            (0..3).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
-        let addresses: Vec<_> =
-            bound.iter().map(|one| one.local_addr().expect("an address")).collect();
-        drop(bound);
+        let addresses = free_addresses(3);
         let (mut nodes, mut folders) = (Vec::new(), Vec::new());
         for (name, listen) in ["a", "b", "c"].iter().zip(&addresses) {
             let folder = tempfile::tempdir().expect("a folder");
             let mut config = config_in(&folder, name, *listen, &addresses);
             change(&mut config);
             folders.push(folder);
-            match Node::start_on(config, Inherited::default()).await {
-                Ok(node) => {
-                    node.inner.members.spread.is_off.store(true, Ordering::Relaxed);
-                    nodes.push(node);
-                }
-                Err(StartError::ClusterListen { error, .. })
-                    if error.kind() == ErrorKind::AddrInUse =>
-                {
-                    return None;
-                }
-                Err(error) => panic!("no node: {error}"),
-            }
+            let node = Node::start_on(config, Inherited::default()).await.expect("a node");
+            node.inner.members.spread.is_off.store(true, Ordering::Relaxed);
+            nodes.push(node);
         }
-        Some(Three { nodes, _folders: folders })
+        Three { nodes, _folders: folders }
     }
 
     /// Which node serves a group, when all nodes know it.

@@ -1,11 +1,10 @@
 //! Three nodes in this process, and what clients and operators see of them.
 
-use crate::support::{Client, PATIENCE, config_in, wait_until};
+use crate::support::{Client, PATIENCE, config_in, free_addresses, wait_until};
 use courser::{Cluster, Config, HttpListen, Inherited, Management, Node, Server, StartError};
 use courser_client::{Connection, Outgoing, QueueOptions};
 use std::error::Error;
-use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -16,13 +15,6 @@ pub(crate) struct Three {
     pub(crate) nodes: Vec<Option<Node>>,
     pub(crate) configs: Vec<Config>,
     _folders: Vec<TempDir>,
-}
-
-/// So many addresses that were free a moment ago.
-pub(crate) fn free_addresses(count: usize) -> Vec<SocketAddr> {
-    let bound: Vec<_> =
-        (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
-    bound.iter().map(|listener| listener.local_addr().expect("an address")).collect()
 }
 
 pub(crate) fn node_config(
@@ -54,16 +46,6 @@ impl Three {
     }
 
     pub(crate) async fn start_with(change: impl Fn(&mut Config)) -> Self {
-        loop {
-            if let Some(three) = Self::try_start(&change).await {
-                three.wait_for_leader().await;
-                return three;
-            }
-        }
-    }
-
-    /// Nothing if an address that was free is somebody else's by now.
-    async fn try_start(change: &impl Fn(&mut Config)) -> Option<Self> {
         let addresses = free_addresses(3);
         let folders: Vec<TempDir> =
             (0..3).map(|_| tempfile::tempdir().expect("a folder")).collect();
@@ -74,17 +56,12 @@ impl Three {
         configs.iter_mut().for_each(change);
         let mut nodes = Vec::new();
         for config in &configs {
-            match Node::start_on(config.clone(), Inherited::default()).await {
-                Ok(node) => nodes.push(Some(node)),
-                Err(StartError::ClusterListen { error, .. })
-                    if error.kind() == ErrorKind::AddrInUse =>
-                {
-                    return None;
-                }
-                Err(error) => panic!("no node: {error}"),
-            }
+            let node = Node::start_on(config.clone(), Inherited::default()).await;
+            nodes.push(Some(node.expect("a node")));
         }
-        Some(Three { nodes, configs, _folders: folders })
+        let three = Three { nodes, configs, _folders: folders };
+        three.wait_for_leader().await;
+        three
     }
 
     pub(crate) fn running(&self) -> impl Iterator<Item = &Node> {
@@ -128,7 +105,13 @@ pub(crate) async fn connect(node: &Node) -> Connection {
     .expect("a connection")
 }
 
+/// What is answered to a request.
 pub(crate) async fn get(address: SocketAddr, path: &str) -> (u16, String) {
+    try_get(address, path).await.expect("an answer")
+}
+
+/// Nothing if the connection ends without an answer, as it may where a node ceases to lead.
+async fn try_get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).await.expect("a listener");
     // guest:guest
     let head = format!(
@@ -136,10 +119,9 @@ pub(crate) async fn get(address: SocketAddr, path: &str) -> (u16, String) {
     );
     stream.write_all(head.as_bytes()).await.expect("a listener");
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.expect("an answer");
-    let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok());
-    let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned());
-    (status.expect("a status"), body.expect("a body"))
+    stream.read_to_string(&mut answer).await.ok()?;
+    let status = answer.split(' ').nth(1)?.parse().ok()?;
+    Some((status, answer.split_once("\r\n\r\n")?.1.to_owned()))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -281,7 +263,8 @@ async fn a_node_alone_of_three_serves_nobody_and_says_so() {
     let address = three.node(left).addresses().http[0];
     // It may have been handed the lead, which it has until it misses the others.
     wait_until("it serves nobody", async || {
-        let is_503 = async |path| get(address, path).await.0 == 503;
+        let is_503 =
+            async |path| try_get(address, path).await.is_some_and(|(status, _)| status == 503);
         is_503("/api/health/checks/node-is-quorum-critical").await
             && is_503("/api/overview").await
             && is_503("/health/ready").await

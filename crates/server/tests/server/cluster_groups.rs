@@ -1,8 +1,8 @@
 //! A cluster with several groups, as nodes in this process.
 
-use crate::cluster::{Three, free_addresses, get, node_config};
+use crate::cluster::{Three, get, node_config};
 use crate::cluster_members::remove;
-use crate::support::wait_until;
+use crate::support::{free_addresses, wait_until};
 use courser::{HttpListen, Inherited, Node};
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -1,13 +1,13 @@
 //! Nodes that come to a cluster and go from it.
 
-use crate::cluster::{Three, connect, free_addresses, get, node_config};
-use crate::support::{config_in, wait_until};
+use crate::cluster::{Three, connect, get, node_config};
+use crate::support::{PATIENCE, config_in, free_addresses, wait_until};
 use courser::{Config, HttpListen, Inherited, Node, Server, StartError};
 use courser_client::{Connection, Error, Outgoing, QueueOptions};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -33,6 +33,20 @@ async fn change(node: &Node, what: &str, sent: &str) -> (u16, String) {
     let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok());
     let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned());
     (status.expect("a status"), body.unwrap_or_default())
+}
+
+/// Waits until a node has caught up and votes.
+async fn wait_until_it_votes(leader: &Node, name: &str) {
+    let begun = Instant::now();
+    loop {
+        let status = leader.status();
+        let mut members = status["members"].as_array().into_iter().flatten();
+        if members.any(|member| member["name"] == name && member["role"] == "follower") {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{name} does not vote: {status}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 /// How many connections are still open, after all have heard what they are to hear.
@@ -264,13 +278,7 @@ async fn what_a_broker_by_itself_has_kept_is_the_beginning_of_a_cluster() {
     for (node, address) in [(&second, addresses[1]), (&third, addresses[2])] {
         wait_until("the node is added", async || first.add(&address.to_string()).await.is_ok())
             .await;
-        wait_until("it votes", async || {
-            let name = node.name();
-            let status = first.status();
-            let mut members = status["members"].as_array().into_iter().flatten();
-            members.any(|member| member["name"] == name.as_str() && member["role"] == "follower")
-        })
-        .await;
+        wait_until_it_votes(&first, &node.name()).await;
     }
     let back = Server::start(alone).await.map(drop);
     assert!(back.is_err(), "{back:?}");

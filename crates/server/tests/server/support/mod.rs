@@ -3,11 +3,13 @@
 mod certificates;
 mod client;
 mod issuer;
+mod ports;
 mod process;
 
 pub use certificates::{Authority, Issued};
 pub use client::{Client, Heard, short};
 pub use issuer::{Answers, Issuer, Signer, now_s};
+pub(crate) use ports::free_addresses;
 pub use process::Process;
 
 use courser::{Clock, Config, HttpListen, Management, Metrics, Server};
@@ -19,7 +21,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// Longer than anything takes, also on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A broker in this process, with a data folder of its own.
 pub struct TestServer {
