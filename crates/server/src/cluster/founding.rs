@@ -133,7 +133,8 @@ impl Members {
     /// Adds and removes what home has added and removed, if this node leads the group.
     pub(super) fn keep_members(&self, member: &Member) {
         let (status, Some(home)) = (member.status(), self.status_of_member()) else { return };
-        let leads = status.leader == Some(self.endpoint.about().node);
+        let own = self.endpoint.about().node;
+        let leads = status.leader == Some(own);
         if !leads || status.members.is_joint() || home.members.is_joint() {
             return;
         }
@@ -144,7 +145,9 @@ impl Members {
         let wanted = home.members.voters.iter().chain(&home.members.learners);
         let missing = wanted.copied().find(|node| !status.members.contains(*node));
         let there = status.members.voters.iter().chain(&status.members.learners);
-        let removed = there.copied().find(|node| !home.members.contains(*node));
+        // A leader that home has removed hands the lead over, and leaves it to the next one.
+        let is_removed = |node: &NodeId| *node != own && !home.members.contains(*node);
+        let removed = there.copied().find(is_removed);
         // One at a time: the next when this one is committed.
         let change = missing.map(Change::AddLearner).or(removed.map(Change::Remove));
         let Some(change) = change else { return };

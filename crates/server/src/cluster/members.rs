@@ -15,7 +15,7 @@ use courser_cluster::{Change, GroupNumber, Leadership, Member, NodeId, ProposeEr
 use courser_management::{Cluster, ClusterError, ClusterNode, ClusterRole, Drained, VhostMove};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -37,6 +37,8 @@ pub(super) struct Members {
     pub(super) founded: mpsc::Sender<(GroupNumber, Formation)>,
     pub(super) told: Told,
     pub(super) spread: Spread,
+    /// Home has removed this node.
+    pub(super) is_leaving: AtomicBool,
     pub(super) runtime: Handle,
 }
 
@@ -61,6 +63,7 @@ impl Members {
             founded,
             told,
             spread,
+            is_leaving: AtomicBool::new(false),
             runtime,
         })
     }
@@ -129,7 +132,7 @@ impl Members {
         self.roster.node(id).map_or_else(|| format!("{:016x}", id.0), |node| node.name)
     }
 
-    fn is_connected(&self, id: NodeId) -> bool {
+    pub(super) fn is_connected(&self, id: NodeId) -> bool {
         id == self.endpoint.about().node || self.groups.home().links.is_connected(id)
     }
 

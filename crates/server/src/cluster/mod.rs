@@ -37,6 +37,7 @@ mod group;
 mod groups;
 mod handshake;
 mod incoming;
+mod leaving;
 mod members;
 mod moving;
 mod node;

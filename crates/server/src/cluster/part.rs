@@ -324,10 +324,10 @@ impl Inner {
             self.step_back(group, member).await;
             if group.is_home() {
                 let is_member = status.members.contains(self.folder.node());
-                let is_forgotten = is_member && status.leader.is_none();
-                if was_member && !is_member
-                    || is_forgotten && self.members.was_removed(&status).await
-                {
+                let is_forgotten = knows && status.leader.is_none();
+                let is_removed = was_member && !is_member
+                    || is_forgotten && self.members.was_removed(group.number, Some(&status)).await;
+                if is_removed && self.members.has_left_all().await {
                     return;
                 }
                 was_member |= is_member;

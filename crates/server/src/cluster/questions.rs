@@ -6,7 +6,7 @@ use super::members::Members;
 use super::moving::Request;
 use super::whereabouts;
 use courser_cluster::transport::{About, Formation, Node};
-use courser_cluster::{GroupNumber, NodeId, Status};
+use courser_cluster::{GroupNumber, NodeId};
 use courser_management::ClusterError;
 use courser_store::Lsn;
 use serde::{Deserialize, Serialize};
@@ -23,8 +23,12 @@ const ROOM_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) enum Question {
     /// Become part of this cluster.
     Join(Formation),
-    /// Was the node that asks removed after this entry, in whose opinion it was a member?
-    Removed { since: u64 },
+    /// Has this group removed the node that asks after this entry, in whose opinion it was a member?
+    Removed {
+        #[serde(default)]
+        group: GroupNumber,
+        since: u64,
+    },
     /// Take no new clients, and close the connections of those that are there. The answer is how many, if they are
     /// known.
     Drain(Pace),
@@ -60,19 +64,13 @@ pub(super) enum Question {
     Loads,
 }
 
-/// The answer to [`Question::Removed`] that it was.
-const REMOVED: &str = "removed";
-
 impl Members {
     /// Answers another node.
     pub async fn answer(&self, from: &About, question: &str) -> Result<String, String> {
         match serde_json::from_str(question) {
             Err(error) => Err(format!("the question can't be read: {error}")),
-            Ok(Question::Removed { since }) => {
-                let is_removed = self.status_of_member().is_some_and(|status| {
-                    status.members_index > since && !status.members.contains(from.node)
-                });
-                Ok(if is_removed { REMOVED.to_owned() } else { String::new() })
+            Ok(Question::Removed { group, since }) => {
+                Ok(self.removed_answer(from.node, group, since))
             }
             Ok(Question::Drain(pace)) => {
                 let front = self.front.upgrade().ok_or("this node ends")?;
@@ -137,19 +135,6 @@ impl Members {
                 }
             }
         }
-    }
-
-    /// Whether another node knows that this one was removed after the last change of members that it knows.
-    pub async fn was_removed(&self, status: &Status) -> bool {
-        let question = Question::Removed { since: status.members_index };
-        let Ok(question) = serde_json::to_string(&question) else { return false };
-        for node in self.roster.others() {
-            // One that does not answer, or does not understand, knows nothing of it.
-            if self.endpoint.ask(&node.address, &question).await.is_ok_and(|said| said == REMOVED) {
-                return true;
-            }
-        }
-        false
     }
 
     /// Those of other nodes whose disks have no room. One that does not answer in time is not among them.

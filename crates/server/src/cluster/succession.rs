@@ -20,6 +20,7 @@ impl Members {
         let is_draining = self.front.upgrade().is_some_and(|front| front.clients.is_draining());
         match () {
             () if is_draining => Some("it is drained"),
+            () if self.is_leaving() => Some("it was removed from the cluster"),
             () if !self.has_room() => Some("its disk is full"),
             () => None,
         }

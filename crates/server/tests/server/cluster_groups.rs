@@ -10,10 +10,10 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-const GROUPS: u16 = 4;
+pub(crate) const GROUPS: u16 = 4;
 
 /// Who leads each group, home included, if all nodes say the same.
-fn leaders(three: &Three) -> Option<Vec<String>> {
+pub(crate) fn leaders(three: &Three) -> Option<Vec<String>> {
     let of = |status: &Value| {
         let others = status["groups"].as_array().cloned().unwrap_or_default();
         let all = std::iter::once(status["leader"].clone())

@@ -7,6 +7,7 @@ mod admin;
 mod auth_http;
 mod cluster;
 mod cluster_groups;
+mod cluster_leaving;
 mod cluster_members;
 mod cluster_operated;
 mod command;

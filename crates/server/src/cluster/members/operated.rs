@@ -111,7 +111,9 @@ impl Cluster for Members {
                 "node '{name}' leads: have another one lead first (transfer-leader)"
             )));
         }
-        proposed(member.change_members(&[Change::Remove(node.id)]))
+        self.may_remove(&node)?;
+        proposed(member.change_members(&[Change::Remove(node.id)]))?;
+        self.wait_until_left(&node)
     }
 
     fn move_vhost(&self, vhost: &str, group: u16) -> Result<(), ClusterError> {

@@ -1,0 +1,111 @@
+//! How a node leaves the cluster: home removes it first, and then each of the other groups, as `keep_members` has them follow.
+//!
+//! Until a group has done so, the node counts among its voters, and may be one without whom they decide nothing. So a node that
+//! home has removed goes on in the other groups, without leading any, and ends when the last of them has removed it.
+
+use super::members::Members;
+use super::questions::Question;
+use courser_cluster::transport::Node;
+use courser_cluster::{GroupNumber, NodeId, Status};
+use courser_management::ClusterError;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// How long whoever removes a node is kept waiting until all groups have removed it.
+const LEAVING_TIMEOUT: Duration = Duration::from_secs(20);
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The answer to [`Question::Removed`] that it was.
+const REMOVED: &str = "removed";
+
+impl Members {
+    /// Answers [`Question::Removed`].
+    pub(super) fn removed_answer(&self, node: NodeId, group: GroupNumber, since: u64) -> String {
+        let status = self.groups.get(group).and_then(|group| group.status());
+        let is_removed = status
+            .is_some_and(|status| status.members_index > since && !status.members.contains(node));
+        if is_removed { REMOVED.to_owned() } else { String::new() }
+    }
+
+    /// Whether another node knows that a group has removed this one after the last change of members that is known here.
+    pub(super) async fn was_removed(&self, group: GroupNumber, status: Option<&Status>) -> bool {
+        let since = status.map_or(0, |status| status.members_index);
+        let Ok(question) = serde_json::to_string(&Question::Removed { group, since }) else {
+            return false;
+        };
+        for node in self.roster.others() {
+            // One that does not answer, or does not understand, knows nothing of it.
+            if self.endpoint.ask(&node.address, &question).await.is_ok_and(|said| said == REMOVED) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes note that home has removed this node. Returns whether the other groups have, too.
+    pub(super) async fn has_left_all(&self) -> bool {
+        let own = self.endpoint.about().node;
+        let mut is_in = Vec::new();
+        for group in self.groups.all().iter().filter(|group| !group.is_home()) {
+            let status = group.status();
+            let knows = |status: &Status| {
+                !status.members.voters.is_empty() && !status.members.contains(own)
+            };
+            if !status.as_ref().is_some_and(knows)
+                && !self.was_removed(group.number, status.as_ref()).await
+            {
+                is_in.push(group.number.0);
+            }
+        }
+        if !self.is_leaving.swap(true, Relaxed) {
+            tracing::warn!(
+                groups = ?is_in,
+                "this node was removed from the cluster: it ends when these groups have removed it"
+            );
+        }
+        is_in.is_empty()
+    }
+
+    /// Whether home has removed this node, which still has a part in other groups.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.is_leaving.load(Relaxed)
+    }
+
+    /// Refuses to remove a node without which the members that are left would be no majority in a group.
+    pub(super) fn may_remove(&self, node: &Node) -> Result<(), ClusterError> {
+        for group in self.groups.all() {
+            let Some(status) = group.status() else { continue };
+            let others = status.members.voters.iter().filter(|id| **id != node.id);
+            let there = others.clone().filter(|id| self.is_connected(**id)).count();
+            if there < others.count() / 2 + 1 {
+                let Node { name, .. } = node;
+                return Err(ClusterError::Refused(format!(
+                    "without node '{name}' the cluster has no majority: start the other nodes first"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until all groups have removed a node. Blocks.
+    pub(super) fn wait_until_left(&self, node: &Node) -> Result<(), ClusterError> {
+        let until = Instant::now() + LEAVING_TIMEOUT;
+        loop {
+            let all = self.groups.all().into_iter();
+            let with_it = all.filter(|group| {
+                group.status().is_some_and(|status| status.members.contains(node.id))
+            });
+            let left: Vec<String> = with_it.map(|group| group.number.to_string()).collect();
+            if left.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() >= until {
+                let (name, left) = (&node.name, left.join(", "));
+                return Err(ClusterError::Unavailable(format!(
+                    "node '{name}' is being removed, and has not left group {left} yet: it has to stay up until then"
+                )));
+            }
+            std::thread::sleep(LOOK_INTERVAL);
+        }
+    }
+}
