@@ -162,6 +162,7 @@ fn with_body(out: &mut Out, body: Value, channel: u16, piece_len: usize) -> Resu
             room = room.add(OVERHEAD + piece.len());
         }
     }
+    out.keep();
     Ok(all)
 }
 
