@@ -94,6 +94,14 @@ module Cases
              goal: 40, objects: 1, native_only: true, group: "hot")
   ].freeze
 
+  # What bench/ruby/floor does in place of a row.
+  FLOOR = [
+    ["Table.encode, 3 keys", "P::Floor.table(TABLE_3)"],
+    ["Table.encode, nested", "P::Floor.table(TABLE_NESTED)"],
+    ["Table.encode, 50 keys", "P::Floor.table(TABLE_50)"],
+    ["the publish path as one string", NATIVE[0].code.sub("P::Basic::Publish.encode_to_string", "P::Floor.publish")]
+  ].map { |name, code| Case.new(name: name, code: code, group: "floor") }
+
   # Arguments of encode by the name of the parameter, for every method.
   ARGUMENTS = {
     "channel" => "1", "delivery_tag" => "12_345", "reply_code" => "200", "class_id" => "60", "method_id" => "40",

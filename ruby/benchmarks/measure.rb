@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Measures one gem in this process: ruby measure.rb pure|native [SECONDS] [PATTERN], results as JSON on stdout.
+# Measures one gem in this process: ruby measure.rb pure|native|floor [SECONDS] [PATTERN], results as JSON on stdout. `floor`
+# is the extension in the variable FLOOR, which does only what no encoder can do without.
 #
 # Both are loaded as a program would load them; which one is loaded is checked. A figure is the CPU time of a call, the
 # collector's work included, less that of the loop around it: the least of several rounds. Objects are counted apart.
@@ -8,10 +9,10 @@
 require "json"
 
 gem_name, seconds, pattern = ARGV
-abort "usage: measure.rb pure|native [SECONDS] [PATTERN]" unless %w[pure native].include?(gem_name)
+abort "usage: measure.rb pure|native|floor [SECONDS] [PATTERN]" unless %w[pure native floor].include?(gem_name)
 seconds = (seconds || 0.25).to_f
 
-if gem_name == "native"
+if gem_name != "pure"
   $LOAD_PATH.unshift(File.expand_path("../amq-protocol-native/lib", __dir__))
   require "amq-protocol-native"
 else
@@ -21,10 +22,15 @@ else
   require "amq/protocol"
 end
 is_native = AMQ::Protocol.const_defined?(:NATIVE_VERSION)
-abort "the #{gem_name} gem was asked for, the other one is loaded" unless is_native == (gem_name == "native")
+abort "the #{gem_name} gem was asked for, the other one is loaded" unless is_native == (gem_name != "pure")
 
 require_relative "cases"
 eval(Cases::SETUP) # rubocop:disable Security/Eval
+
+if gem_name == "floor"
+  require ENV.fetch("FLOOR")
+  P.const_set(:Floor, Floor)
+end
 
 # The parameters of every method's encode, and bytes for every decode. The native gem takes them from the pure one's
 # names, which are kept in a file beside this one: a native method has no parameter names.
@@ -88,7 +94,11 @@ ensure
   GC.enable
 end
 
-cases = Cases::HOT + (is_native ? Cases::NATIVE : []) + method_cases
+cases = case gem_name
+        when "floor" then Cases::FLOOR
+        when "native" then Cases::HOT + Cases::NATIVE + method_cases
+        else Cases::HOT + method_cases
+        end
 cases = cases.select { |one| one.name.match?(pattern) } if pattern
 empty = least(loop_over("nil"), seconds)
 results = cases.to_h do |one|

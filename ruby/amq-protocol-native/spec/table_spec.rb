@@ -69,6 +69,29 @@ RSpec.describe AMQ::Protocol::Table do
     end
   end
 
+  it "writes keys and values of every length, wherever in a growing table they lie" do
+    values = [1, true, false, nil, "", "v" * 15, "v" * 16, "v" * 17, "v" * 23, "v" * 24, "v" * 25, "v" * 40, :name, 2.5]
+    [0, 1, 15, 16, 17, 22, 23, 24, 25, 30, 31, 32, 33, 255].each do |len|
+      # From a few entries to more than what is put together on the stack, and some more than that.
+      [1, 5, 150, 500].each do |count|
+        entries = Array.new(count) { |n| [format("%0#{len}d", n)[0, len], values[n % values.size]] }
+        pairs = entries.map { |key, value| [key, value.is_a?(Symbol) ? value.to_s : value] }
+        expect(described_class.decode(described_class.encode(entries.to_h))).to eq(pairs.to_h)
+      end
+    end
+    2000.upto(2060) { |len| expect(round_trip(["x" * len, "y", 1, true])).to eq(["x" * len, "y", 1, true]) }
+  end
+
+  it "writes String subclasses and Strings with methods of their own by their bytes" do
+    text = Class.new(String) { def to_s = raise("asked") }
+    own = +"own"
+    def own.to_s = raise("asked")
+    def own.bytesize = 1000
+    expect(described_class.decode(described_class.encode("key" => text.new("short"), text.new("k") => text.new("long" * 20))))
+      .to eq("key" => "short", "k" => "long" * 20)
+    expect(round_trip(own)).to eq("own")
+  end
+
   it "gives Strings the encoding of what they were read from" do
     octets = "\x00\x00\x00\x08\x01kS\x00\x00\x00\x01v"
     found = described_class.decode(octets.dup.force_encoding(Encoding::UTF_8))

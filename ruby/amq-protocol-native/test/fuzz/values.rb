@@ -2,8 +2,8 @@
 
 # Random arguments: what programs pass, and what they should not.
 class Values
-  SHORT_LENGTHS = [0, 1, 2, 5, 9, 20, 127, 128, 255].freeze
-  LONG_LENGTHS = [0, 1, 5, 20, 127, 128, 255, 256, 1000].freeze
+  SHORT_LENGTHS = [0, 1, 2, 5, 9, 16, 17, 20, 23, 24, 25, 127, 128, 255].freeze
+  LONG_LENGTHS = [0, 1, 5, 16, 17, 20, 23, 24, 25, 127, 128, 255, 256, 1000].freeze
   EDGES = [0, 1, -1, 127, 128, 255, 256, 32_767, 65_535, 65_536, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**62, -(2**62),
            2**63 - 1, -(2**63), 2**63, 2**64 - 1, 2**64].freeze
   LETTERS = ("a".."z").to_a.freeze
@@ -66,7 +66,7 @@ class Values
   end
 
   def key
-    one_in(6) ? text([0, 1, 2, 9, 64, 65, 128, 255]) : pick(%w[a bc key x-header content-type]) + @random.rand(20).to_s
+    one_in(6) ? text([0, 1, 2, 9, 16, 17, 23, 24, 25, 64, 65, 128, 255]) : pick(%w[a bc key x-header content-type]) + @random.rand(20).to_s
   end
 
   def value(depth = 0, in_array: false)

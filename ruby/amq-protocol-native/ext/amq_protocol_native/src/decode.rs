@@ -84,30 +84,34 @@ impl Batch {
         }
     }
 
-    /// Moves the values behind those of an Array.
+    /// Moves the values behind those of an Array, or into a new one of the right size where there is none yet.
     #[inline(always)]
-    fn append_to(&mut self, array: Value) {
-        // SAFETY: so many values were written.
-        unsafe { api::rb_ary_cat(array, self.values.as_ptr().cast(), self.len as c_long) };
+    fn append_to(&mut self, array: Option<Value>) -> Value {
+        let (len, values) = (self.len as c_long, self.values.as_ptr().cast());
         self.len = 0;
+        // SAFETY: so many values were written.
+        unsafe {
+            match array {
+                Some(array) => api::rb_ary_cat(array, values, len),
+                None => api::rb_ary_new_from_values(len, values),
+            }
+        }
     }
 }
 
 /// An array as an Array.
 pub(crate) fn array_at(array: Array<'_>, source: Source, depth: usize) -> Result<Value> {
     check_depth(depth)?;
-    // SAFETY: makes an Array.
-    let ruby = unsafe { api::rb_ary_new_capa(0) };
+    let mut ruby = None;
     let mut batch = Batch::new();
     for element in array.iter() {
         let element = element?;
         if batch.is_full() {
-            batch.append_to(ruby);
+            ruby = Some(batch.append_to(ruby));
         }
         batch.push(value_at(element, source, depth + 1)?);
     }
-    batch.append_to(ruby);
-    Ok(ruby)
+    Ok(batch.append_to(ruby))
 }
 
 fn check_depth(depth: usize) -> Result<()> {

@@ -8,6 +8,7 @@ use courser_codec::{Decimal, MAX_NESTING, Sink, Value as Wire, constants::field_
 use crate::classes;
 use crate::decimal;
 use crate::out::Out;
+use crate::plain::{self, Written};
 use crate::ruby::api::{self, ST_CONTINUE, ST_STOP, Value};
 use crate::ruby::error::{Raise, Result, panicked};
 use crate::ruby::layout::{self, Kind};
@@ -22,6 +23,11 @@ const SHORT_MAX: usize = 255;
 /// Writes a short string: any object, by its `to_s`.
 #[inline]
 pub(crate) fn put_short(out: &mut Out, value: Value) -> Result<()> {
+    if plain::put_short(out, value) { Ok(()) } else { put_other_short(out, value) }
+}
+
+#[inline(never)]
+fn put_other_short(out: &mut Out, value: Value) -> Result<()> {
     let string = to_s(value);
     let len = short_len(string)?;
     out.reserve(1 + len);
@@ -95,15 +101,11 @@ struct Entries<'o> {
 fn put_hash(out: &mut Out, hash: Value, depth: usize) -> Result<()> {
     check_depth(depth)?;
     let start = out.begin_length();
+    let mut entries = Entries { out, depth: depth + 1, error: None };
     // SAFETY: `hash` is a Hash, and `entries` outlives the iteration.
-    unsafe {
-        if api::rb_hash_size_num(hash) != 0 {
-            let mut entries = Entries { out, depth: depth + 1, error: None };
-            api::rb_hash_foreach(hash, put_entry, (&raw mut entries).cast::<c_void>() as Value);
-            if let Some(error) = entries.error {
-                return Err(error);
-            }
-        }
+    unsafe { api::rb_hash_foreach(hash, put_entry, (&raw mut entries).cast::<c_void>() as Value) };
+    if let Some(error) = entries.error {
+        return Err(error);
     }
     out.end_length(start)
 }
@@ -112,65 +114,43 @@ fn put_hash(out: &mut Out, hash: Value, depth: usize) -> Result<()> {
 unsafe extern "C-unwind" fn put_entry(key: Value, value: Value, entries: Value) -> c_int {
     // SAFETY: this is what `put_hash` passed, and nobody else uses it meanwhile.
     let entries = unsafe { &mut *(entries as *mut Entries<'_>) };
-    let written = catch_unwind(AssertUnwindSafe(|| put_key_and_value(entries, key, value)));
-    match written {
-        Ok(Ok(())) => return ST_CONTINUE,
-        Ok(Err(error)) => entries.error = Some(error),
-        Err(panic) => entries.error = Some(panicked(panic)),
+    match plain::put_entry(entries.out, key, value) {
+        Written::All => ST_CONTINUE,
+        Written::Key => entries.put_value(value),
+        Written::Nothing => entries.put_key_and_value(key, value),
     }
-    ST_STOP
 }
 
-/// Key and value of most entries go out in one piece.
-#[inline(always)]
-fn put_key_and_value(entries: &mut Entries<'_>, key: Value, value: Value) -> Result<()> {
-    match layout::kind(value) {
-        Kind::String => put_key_and_text(entries.out, key, value),
-        Kind::SmallInteger => put_key_and(entries.out, key, Wire::I64(small_number(value))),
-        Kind::True => put_key_and(entries.out, key, Wire::Bool(true)),
-        Kind::False => put_key_and(entries.out, key, Wire::Bool(false)),
-        Kind::Nil => put_key_and(entries.out, key, Wire::Void),
-        _ => {
-            put_short(entries.out, key)?;
-            put_value(entries.out, value, entries.depth)
+// Neither is in line: where everything is plain, nothing has to be saved for them.
+impl Entries<'_> {
+    #[inline(never)]
+    fn put_value(&mut self, value: Value) -> c_int {
+        self.go_on_after(|out, depth| put_other_value(out, value, depth))
+    }
+
+    #[inline(never)]
+    fn put_key_and_value(&mut self, key: Value, value: Value) -> c_int {
+        self.go_on_after(|out, depth| {
+            let key = to_s(key);
+            match plain::put_entry(out, key, value) {
+                Written::All => return Ok(()),
+                Written::Key => {}
+                Written::Nothing => put_short(out, key)?,
+            }
+            put_value(out, value, depth)
+        })
+    }
+
+    /// Does what may fail, and says whether the iteration goes on.
+    #[inline(always)]
+    fn go_on_after(&mut self, write: impl FnOnce(&mut Out, usize) -> Result<()>) -> c_int {
+        match catch_unwind(AssertUnwindSafe(|| write(self.out, self.depth))) {
+            Ok(Ok(())) => return ST_CONTINUE,
+            Ok(Err(error)) => self.error = Some(error),
+            Err(panic) => self.error = Some(panicked(panic)),
         }
+        ST_STOP
     }
-}
-
-/// Writes a key, and a value that is no Ruby object any more.
-#[inline(always)]
-fn put_key_and(out: &mut Out, key: Value, value: Wire<'_>) -> Result<()> {
-    let key = to_s(key);
-    let len = short_len(key)?;
-    let all = 1 + len + value.encoded_len();
-    out.reserve(all);
-    // SAFETY: there is room, so no Ruby code runs until the bytes are copied.
-    let octets = unsafe { layout::octets(key) };
-    out.put_with(all, |window| {
-        window.put_u8(len as u8);
-        window.put(octets);
-        value.encode(window);
-    });
-    Ok(())
-}
-
-#[inline(always)]
-fn put_key_and_text(out: &mut Out, key: Value, text: Value) -> Result<()> {
-    let key = to_s(key);
-    let len = short_len(key)?;
-    let (text_len, wire_len) = long_len(text)?;
-    let all = 1 + len + 5 + text_len;
-    out.reserve(all);
-    // SAFETY: there is room, so no Ruby code runs until the bytes are copied.
-    let (octets, text) = unsafe { (layout::octets(key), layout::octets(text)) };
-    out.put_with(all, |window| {
-        window.put_u8(len as u8);
-        window.put(octets);
-        window.put_u8(field_type::LONG_STR);
-        window.put_u32(wire_len);
-        window.put(text);
-    });
-    Ok(())
 }
 
 /// Tables that lie within each other have to end somewhere: one can hold itself.
@@ -184,6 +164,11 @@ fn check_depth(depth: usize) -> Result<()> {
 /// Writes a value with its tag; `depth` tables and arrays are around it.
 #[inline(always)]
 pub(crate) fn put_value(out: &mut Out, value: Value, depth: usize) -> Result<()> {
+    if plain::put_value(out, value) { Ok(()) } else { put_other_value(out, value, depth) }
+}
+
+#[inline(never)]
+fn put_other_value(out: &mut Out, value: Value, depth: usize) -> Result<()> {
     match layout::kind(value) {
         Kind::String => put_text(out, value),
         Kind::SmallInteger => put(out, Wire::I64(small_number(value))),
@@ -194,7 +179,7 @@ pub(crate) fn put_value(out: &mut Out, value: Value, depth: usize) -> Result<()>
         // SAFETY: the value is a Float.
         Kind::Float => put(out, Wire::F64(unsafe { api::rb_float_value(value) })),
         Kind::Hash => {
-            out.put_u8(field_type::TABLE);
+            out.put(&[field_type::TABLE]);
             put_hash(out, value, depth)
         }
         Kind::Array => put_array(out, value, depth),
@@ -205,20 +190,20 @@ pub(crate) fn put_value(out: &mut Out, value: Value, depth: usize) -> Result<()>
 
 #[inline(always)]
 fn put(out: &mut Out, value: Wire<'_>) -> Result<()> {
-    out.put_with(value.encoded_len(), |window| value.encode(window));
+    value.encode(out);
     Ok(())
 }
 
 #[inline(always)]
 fn put_text(out: &mut Out, string: Value) -> Result<()> {
-    out.put_u8(field_type::LONG_STR);
+    out.put(&[field_type::LONG_STR]);
     put_long(out, string)
 }
 
 /// An array can change while its elements are written, by a `to_s` of a key within: it is asked each time.
 fn put_array(out: &mut Out, array: Value, depth: usize) -> Result<()> {
     check_depth(depth)?;
-    out.put_u8(field_type::ARRAY);
+    out.put(&[field_type::ARRAY]);
     let start = out.begin_length();
     let mut index = 0;
     while index < layout::array_len(array) {

@@ -90,17 +90,27 @@ fn is(cached: Value, octets: &[u8], encoding: c_int) -> bool {
 #[inline]
 fn place(octets: &[u8], encoding: c_int) -> usize {
     let len = octets.len();
-    let word = |at: usize| {
-        let mut word = [0; 8];
-        let piece = &octets[at..len.min(at + 8)];
-        word[..piece.len()].copy_from_slice(piece);
-        u64::from_le_bytes(word)
-    };
-    let (first, last) = if len > 8 { (word(0), word(len - 8)) } else { (word(0), 0) };
+    let (first, last) = ends(octets);
     let mixed = (first ^ (len as u64) << 8 ^ encoding as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ mixed >> 29 ^ last).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     // The upper bits: those that depend on all of both words.
     (mixed >> (u64::BITS - PLACES.ilog2())) as usize
+}
+
+/// The first and the last bytes: of up to 16 all that there are, and without a loop.
+#[inline(always)]
+fn ends(octets: &[u8]) -> (u64, u64) {
+    if let (Some(first), Some(last)) = (octets.first_chunk(), octets.last_chunk()) {
+        return (u64::from_le_bytes(*first), u64::from_le_bytes(*last));
+    }
+    if let (Some(first), Some(last)) = (octets.first_chunk(), octets.last_chunk()) {
+        return (u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into());
+    }
+    match *octets {
+        [first, .., last] => (first.into(), u64::from(octets[1]) << 8 | u64::from(last)),
+        [only] => (only.into(), 0),
+        [] => (0, 0),
+    }
 }
 
 #[inline(never)]

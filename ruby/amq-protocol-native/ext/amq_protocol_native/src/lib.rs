@@ -16,6 +16,7 @@ mod keys;
 mod method;
 mod out;
 mod parser;
+mod plain;
 mod pool;
 mod properties;
 mod publish;

@@ -6,7 +6,7 @@
 
 use std::ffi::c_long;
 use std::mem::MaybeUninit;
-use std::slice;
+use std::{ptr, slice};
 
 use courser_codec::{Sink, Window};
 
@@ -14,7 +14,7 @@ use crate::classes;
 use crate::ruby::api::Value;
 use crate::ruby::error::{Raise, Result};
 use crate::ruby::layout::{self, NIL};
-use crate::ruby::value::binary;
+use crate::ruby::value::{binary, keep};
 
 /// Bytes on the stack.
 const LOCAL: usize = 2048;
@@ -31,13 +31,21 @@ pub(crate) struct Out {
     room: usize,
     /// The string that took over from `local`, or nil. Hidden from Ruby code until it is the result.
     string: Value,
+    /// Where its bytes are, or null. They lie outside the object, so they stay there until it is resized.
+    outside: *mut u8,
     local: [MaybeUninit<u8>; LOCAL],
 }
 
 impl Out {
     #[inline(always)]
     pub(crate) fn new() -> Self {
-        Self { len: 0, room: LOCAL, string: NIL, local: [MaybeUninit::uninit(); LOCAL] }
+        Self {
+            len: 0,
+            room: LOCAL,
+            string: NIL,
+            outside: ptr::null_mut(),
+            local: [MaybeUninit::uninit(); LOCAL],
+        }
     }
 
     /// Bytes that were written.
@@ -48,17 +56,35 @@ impl Out {
 
     #[inline(always)]
     fn start(&mut self) -> *mut u8 {
-        if self.string == NIL {
-            return self.local.as_mut_ptr().cast();
-        }
-        // SAFETY: the string is ours alone.
-        unsafe { layout::room(self.string) }
+        if self.outside.is_null() { self.local.as_mut_ptr().cast() } else { self.outside }
+    }
+
+    /// Whether `len` more bytes fit as it is.
+    #[inline(always)]
+    pub(crate) fn has_room(&self, len: usize) -> bool {
+        len <= self.room - self.len
+    }
+
+    /// Where the next byte goes.
+    #[inline(always)]
+    pub(crate) fn end(&mut self) -> *mut u8 {
+        // SAFETY: so many bytes were written.
+        unsafe { self.start().add(self.len) }
+    }
+
+    /// Counts bytes in that were written at the end.
+    ///
+    /// # Safety
+    /// There was room for them, and they have a value.
+    #[inline(always)]
+    pub(crate) unsafe fn count(&mut self, len: usize) {
+        self.len += len;
     }
 
     /// Makes sure that `len` more bytes fit: until they are written, no Ruby object is made.
     #[inline(always)]
     pub(crate) fn reserve(&mut self, len: usize) {
-        if len > self.room - self.len {
+        if !self.has_room(len) {
             self.grow(len);
         }
     }
@@ -76,15 +102,22 @@ impl Out {
             } else {
                 rb_str_resize(self.string, room as c_long);
             }
+            self.outside = layout::room(self.string);
         }
         self.room = room;
     }
 
-    /// Everything that was written.
+    /// Everything that was written. It is there until [`Out::keep`].
     #[inline(always)]
     pub(crate) fn octets(&mut self) -> &[u8] {
         // SAFETY: so many bytes were written.
         unsafe { slice::from_raw_parts(self.start(), self.len) }
+    }
+
+    /// Keeps what was written up to here, where the collector sees it.
+    #[inline(always)]
+    pub(crate) fn keep(&self) {
+        keep(self.string);
     }
 
     /// Leaves room for a length in four bytes, which [`Out::end_length`] fills in.
@@ -129,13 +162,21 @@ impl Sink for Out {
     #[inline(always)]
     fn window(&mut self, len: usize) -> Window<'_> {
         self.reserve(len);
-        let start = self.start();
         // SAFETY: `reserve` made room for `len` bytes behind those that were written.
-        Window::new(unsafe { slice::from_raw_parts_mut(start.add(self.len).cast(), len) })
+        Window::new(unsafe { slice::from_raw_parts_mut(self.end().cast(), len) })
     }
 
     #[inline(always)]
     unsafe fn advance(&mut self, len: usize) {
         self.len += len;
+    }
+
+    /// As without this, but what is written in a few moves needs no window.
+    #[inline(always)]
+    fn put(&mut self, bytes: &[u8]) {
+        self.reserve(bytes.len());
+        // SAFETY: `reserve` made room for them.
+        unsafe { self.end().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        self.len += bytes.len();
     }
 }

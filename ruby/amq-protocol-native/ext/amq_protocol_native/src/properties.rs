@@ -56,9 +56,12 @@ const fn flag(at: usize) -> u16 {
 /// The names as symbols.
 static SYMBOLS: [Slot; COUNT] = [const { Slot::empty() }; COUNT];
 
-/// What a Hash says of each property; `UNDEF` where it says nothing.
+/// What a Hash says of each property.
 struct Found {
+    /// The values of those in `flags`.
     values: [Value; COUNT],
+    /// The properties that are there and not nil.
+    flags: u16,
     /// Entries that are properties, also those that are nil.
     count: usize,
     /// A key that is no property, if there is one with a value.
@@ -68,38 +71,55 @@ struct Found {
 }
 
 impl Found {
-    fn in_hash(hash: Value, by_text: bool) -> Result<Self> {
+    fn new(by_text: bool) -> Self {
+        Self { values: [NIL; COUNT], flags: 0, count: 0, unknown: UNDEF, by_text }
+    }
+
+    /// Looks at all entries; done in place, since what is found is too large to be handed on.
+    #[inline(always)]
+    fn look_into(&mut self, hash: Value) -> Result<()> {
         let hash = expect_hash(hash)?;
-        let mut found = Self { values: [UNDEF; COUNT], count: 0, unknown: UNDEF, by_text };
-        // SAFETY: `hash` is a Hash, and `found` outlives the iteration.
-        unsafe { api::rb_hash_foreach(hash, find, (&raw mut found).cast::<c_void>() as Value) };
-        Ok(found)
+        // SAFETY: `hash` is a Hash, and `self` outlives the iteration.
+        unsafe { api::rb_hash_foreach(hash, find, (&raw mut *self).cast::<c_void>() as Value) };
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn note(&mut self, at: usize, value: Value) {
+        self.count += 1;
+        self.values[at] = value;
+        if value == NIL {
+            self.flags &= !flag(at);
+        } else {
+            self.flags |= flag(at);
+        }
+    }
+
+    /// The same for a key that is none of the symbols. Says whether the iteration goes on.
+    #[cold]
+    #[inline(never)]
+    fn note_by_text(&mut self, key: Value, value: Value) -> c_int {
+        let Some(at) = find_by_text(key) else {
+            self.unknown = key;
+            return ST_STOP;
+        };
+        self.note(at, value);
+        ST_CONTINUE
     }
 }
 
 /// Called by Ruby for each entry; nothing in it panics or runs Ruby code, but a key's `to_s`.
 unsafe extern "C-unwind" fn find(key: Value, value: Value, found: Value) -> c_int {
-    // SAFETY: this is what `Found::in_hash` passed, and nobody else uses it meanwhile.
+    // SAFETY: this is what `Found::look_into` passed, and nobody else uses it meanwhile.
     let found = unsafe { &mut *(found as *mut Found) };
-    let mut at = SYMBOLS.iter().position(|symbol| symbol.get() == key);
-    if at.is_none() && found.by_text {
-        if value == NIL {
-            return ST_CONTINUE;
-        }
-        at = find_by_text(key);
-        if at.is_none() {
-            found.unknown = key;
-            return ST_STOP;
-        }
-    }
-    if let Some(at) = at {
-        found.count += 1;
-        found.values[at] = if value == NIL { UNDEF } else { value };
+    match SYMBOLS.iter().position(|symbol| symbol.get() == key) {
+        Some(at) => found.note(at, value),
+        None if found.by_text && value != NIL => return found.note_by_text(key, value),
+        None => {}
     }
     ST_CONTINUE
 }
 
-#[cold]
 fn find_by_text(key: Value) -> Option<usize> {
     let text = to_s(key);
     // SAFETY: no Ruby code runs while the names are compared.
@@ -107,37 +127,47 @@ fn find_by_text(key: Value) -> Option<usize> {
     PROPERTIES.iter().position(|(name, _)| name.as_bytes() == octets)
 }
 
+#[inline(always)]
 fn put_property(out: &mut Out, wire: Wire, value: Value) -> Result<()> {
     match wire {
         Wire::ShortStr => put_short(out, value)?,
         Wire::Table => put_table(out, value)?,
-        Wire::Octet => out.put_u8(low_64_bits(value) as u8),
+        Wire::Octet => out.put(&[low_64_bits(value) as u8]),
         Wire::Timestamp => out.put_u64(low_64_bits(value)),
     }
     Ok(())
 }
 
+/// Bytes of a content header before its properties.
+const HEAD_LEN: usize = 14;
+
 /// Writes the payload of a content header.
 fn put_header(out: &mut Out, body_size: u64, found: &Found) -> Result<()> {
-    out.put_with(12, |window| {
-        window.put_u16(BASIC);
-        window.put_u16(0);
-        window.put_u64(body_size);
-    });
-    let flags =
-        (0..COUNT).filter(|at| found.values[*at] != UNDEF).fold(0, |flags, at| flags | flag(at));
-    out.put_u16(flags);
-    for (value, (_, wire)) in found.values.iter().zip(PROPERTIES) {
-        if *value != UNDEF {
-            put_property(out, wire, *value)?;
-        }
+    // The class, no weight, the length of the body, the flags.
+    let mut head = [0; HEAD_LEN];
+    head[..2].copy_from_slice(&BASIC.to_be_bytes());
+    head[4..12].copy_from_slice(&body_size.to_be_bytes());
+    head[12..].copy_from_slice(&found.flags.to_be_bytes());
+    out.put(&head);
+    let mut rest = found.flags;
+    while let Some(at) = first(rest) {
+        put_property(out, PROPERTIES[at].1, found.values[at])?;
+        rest &= !flag(at);
     }
     Ok(())
 }
 
+/// The first property of those in the flags.
+#[inline(always)]
+fn first(flags: u16) -> Option<usize> {
+    let at = flags.leading_zeros() as usize;
+    (at < COUNT).then_some(at)
+}
+
 /// Writes the payload of the content header of a publish: of `user_headers` what is a property.
 pub(crate) fn put_publish_header(out: &mut Out, body_size: u64, user_headers: Value) -> Result<()> {
-    let found = Found::in_hash(user_headers, false)?;
+    let mut found = Found::new(false);
+    found.look_into(user_headers)?;
     if found.count == 0 {
         return Err(Raise::runtime("Properties can not be empty!"));
     }
@@ -156,7 +186,8 @@ fn call_missing(class: Value, key: Value) -> Value {
 ruby_method! {
     fn encode_properties(arguments: 2..=2, class) {
         let body_size = low_64_bits(arguments[0]);
-        let found = Found::in_hash(arguments[1], true)?;
+        let mut found = Found::new(true);
+        found.look_into(arguments[1])?;
         if found.unknown != UNDEF {
             return Ok(call_missing(class, found.unknown));
         }

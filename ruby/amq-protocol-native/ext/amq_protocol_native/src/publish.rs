@@ -2,15 +2,15 @@
 
 use std::ffi::c_long;
 
-use courser_codec::{FrameKind, constants};
+use courser_codec::{FrameKind, Sink, constants};
 
+use crate::encode::put_short;
 use crate::frame::{body_frame, channel_number, frame_header, header_frame, method_frame};
-use crate::method::put_publish;
 use crate::out::Out;
 use crate::properties::put_publish_header;
 use crate::ruby::api::{self, Value};
 use crate::ruby::error::{Raise, Result, ruby_method};
-use crate::ruby::layout;
+use crate::ruby::layout::{self, is_truthy};
 use crate::ruby::value::{
     BINARY, binary_room, define_singleton_method, expect_string, low_64_bits,
 };
@@ -100,6 +100,20 @@ impl Publish {
     }
 }
 
+/// Writes basic.publish. Walking over the description of its fields, as for other methods, takes twice as long.
+#[inline(always)]
+fn put_publish(out: &mut Out, arguments: &[Value; 4]) -> Result<()> {
+    let [exchange, routing_key, mandatory, immediate] = *arguments;
+    let [class_high, class_low] = CLASS_ID.to_be_bytes();
+    let [method_high, method_low] = METHOD_ID.to_be_bytes();
+    // The two bytes behind are reserved.
+    out.put(&[class_high, class_low, method_high, method_low, 0, 0]);
+    put_short(out, exchange)?;
+    put_short(out, routing_key)?;
+    out.put(&[u8::from(is_truthy(mandatory)) | u8::from(is_truthy(immediate)) << 1]);
+    Ok(())
+}
+
 ruby_method! {
     fn encode(arguments: 8..=8, _class) {
         let publish = Publish::from(arguments)?;
@@ -162,21 +176,20 @@ fn with_body(out: &mut Out, body: Value, channel: u16, piece_len: usize) -> Resu
             room = room.add(OVERHEAD + piece.len());
         }
     }
+    out.keep();
     Ok(all)
 }
 
 /// Writes a frame's header without its length; gives where the payload begins.
 fn begin_frame(out: &mut Out, kind: FrameKind, channel: u16) -> Result<usize> {
-    use courser_codec::Sink;
     out.put(&frame_header(kind, channel, 0)?);
     Ok(out.len())
 }
 
 /// Fills in the length of a frame, and writes its end.
 fn end_frame(out: &mut Out, payload: usize) -> Result<()> {
-    use courser_codec::Sink;
     out.end_length(payload)?;
-    out.put_u8(constants::FRAME_END);
+    out.put(&[constants::FRAME_END]);
     Ok(())
 }
 

@@ -145,14 +145,6 @@ fn put_zero(out: &mut Out, wire: Wire) {
     }
 }
 
-/// Writes basic.publish with these arguments, which is what is left of its `encode` without the content.
-pub(crate) fn put_publish(out: &mut Out, arguments: &[Value; 4]) -> Result<()> {
-    match place(publish::CLASS_ID, publish::METHOD_ID) {
-        Some(at) => put_method(out, &METHODS[at], arguments),
-        None => Err(Raise::runtime("basic.publish is not among the methods")),
-    }
-}
-
 unsafe extern "C-unwind" fn encode<const AT: usize>(
     argc: c_int,
     argv: *const Value,

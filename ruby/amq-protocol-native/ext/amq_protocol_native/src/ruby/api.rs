@@ -94,7 +94,6 @@ unsafe extern "C-unwind" {
         argument: Value,
     );
     pub fn rb_hash_new() -> Value;
-    pub fn rb_hash_size_num(hash: Value) -> usize;
     pub fn rb_id2sym(id: Id) -> Value;
     pub fn rb_integer_pack(
         integer: Value,

@@ -10,6 +10,7 @@
 //! The version is that of the build; [`check`] refuses any other, and holds these layouts against Ruby's own functions.
 
 use std::ffi::{c_char, c_int, c_long, c_void};
+use std::mem::MaybeUninit;
 use std::{ptr, slice};
 
 use super::api::{self, DataType, FREE_IMMEDIATELY, Value};
@@ -178,13 +179,65 @@ pub(crate) unsafe fn octets<'a>(string: Value) -> &'a [u8] {
             let outside = &*(string as *const Outside);
             return slice::from_raw_parts(outside.octets.cast(), outside.len as usize);
         }
-        let within = string as *const Within;
+        let (len, octets) = within(string);
+        slice::from_raw_parts(octets, len)
+    }
+}
+
+/// Length and bytes of a string that lies within its object.
+///
+/// # Safety
+/// It does.
+#[inline(always)]
+unsafe fn within(string: Value) -> (usize, *const u8) {
+    let within = string as *const Within;
+    // SAFETY: this is how such a string of this Ruby lies in memory.
+    unsafe {
         #[cfg(ruby_3_2)]
         let len = (*within).len as usize;
         #[cfg(not(ruby_3_2))]
-        let len = flags >> (USER_FLAGS_SHIFT + 2) & 0x1f;
-        slice::from_raw_parts((&raw const (*within).octets).cast(), len)
+        let len = flags(string) >> (USER_FLAGS_SHIFT + 2) & 0x1f;
+        (len, (&raw const (*within).octets).cast())
     }
+}
+
+/// Bytes that every object of a string has for one that lies within it: what the smallest object has behind its head.
+#[cfg(ruby_3_2)]
+pub(crate) const WITHIN: usize = 16;
+#[cfg(not(ruby_3_2))]
+pub(crate) const WITHIN: usize = 24;
+
+/// A string within its object, of at most [`WITHIN`] bytes.
+pub(crate) struct Short {
+    pub len: usize,
+    octets: *const [MaybeUninit<u8>; WITHIN],
+}
+
+impl Short {
+    /// Copies the bytes, and those that follow them in the object: [`WITHIN`] in any case, which needs no loop.
+    ///
+    /// # Safety
+    /// The string still lives, and there is room for as many bytes.
+    #[inline(always)]
+    pub(crate) unsafe fn copy_to(&self, room: *mut u8) {
+        // SAFETY: the object has all of them; nothing is assumed of those behind the string.
+        unsafe { room.cast::<[MaybeUninit<u8>; WITHIN]>().write(self.octets.read()) };
+    }
+}
+
+/// The value as a short string, if it is a String and lies within its object.
+#[inline(always)]
+pub(crate) fn short_string(value: Value) -> Option<Short> {
+    if is_immediate(value) {
+        return None;
+    }
+    if flags(value) & (0x1f | USER_1) != 0x05 {
+        return None;
+    }
+    // SAFETY: that was just checked.
+    let (len, octets) = unsafe { within(value) };
+    // Objects have several sizes since Ruby 3.2.
+    (!cfg!(ruby_3_2) || len <= WITHIN).then_some(Short { len, octets: octets.cast() })
 }
 
 /// The bytes of a string that was just made, to be filled.
@@ -273,7 +326,9 @@ pub(crate) fn check() -> Result<(), &'static str> {
         };
         // SAFETY: any object may be asked.
         let utf8 = unsafe { api::rb_utf8_encindex() };
-        if kind(string) != Kind::String || found != len || encoding(string) != utf8 {
+        let short = short_string(string).map_or(found, |short| short.len);
+        if kind(string) != Kind::String || found != len || short != len || encoding(string) != utf8
+        {
             return Err(
                 "strings do not lie in memory as assumed; amq_protocol_native cannot run on this Ruby",
             );
