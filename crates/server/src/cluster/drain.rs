@@ -2,9 +2,10 @@
 //! some at a time, so that they do not all connect anew at once.
 
 use super::front::{Front, Serves};
+use super::members::Members;
 use super::questions::Question;
-use courser_cluster::transport::DialError;
-use courser_cluster::{GroupNumber, NodeId};
+use courser_cluster::transport::{DialError, Node};
+use courser_cluster::{GroupNumber, NodeId, Status};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -226,5 +227,19 @@ impl Front {
         let question = serde_json::to_string(question);
         let question = question.map_err(|error| DialError::Refused(error.to_string()))?;
         self.endpoint.ask(&address, &question).await
+    }
+}
+
+impl Members {
+    /// Whether a node besides this one is there and not drained.
+    pub(super) fn another_takes_clients(&self, status: &Status, node: &Node) -> bool {
+        let others = status.members.voters.iter().filter(|id| **id != node.id);
+        let mut there = others.filter(|id| self.is_connected(**id));
+        there.any(|id| {
+            let other = self.roster.node(*id);
+            other.is_some_and(|other| {
+                self.ask(&other, &Question::Drained).is_ok_and(|said| said.is_empty())
+            })
+        })
     }
 }

@@ -18,6 +18,8 @@ use tokio::task::JoinSet;
 
 /// How often it is looked.
 const INTERVAL: Duration = Duration::from_secs(5);
+/// A node that has not come to look for so long has slept, and may have lost the lead of home without knowing it yet.
+const SLEPT: Duration = Duration::from_secs(4);
 /// How long a lead stays that has moved, and how long a new leader of home looks on first.
 const REST: Duration = Duration::from_secs(60);
 /// How long a node may take to say what it does.
@@ -49,6 +51,8 @@ pub(super) struct Spread {
 #[derive(Default)]
 struct Seen {
     at: Option<Instant>,
+    /// When it last came to look, whether or not it was time.
+    came: Option<Instant>,
     /// Who led which group, and what it had done.
     groups: BTreeMap<GroupNumber, (NodeId, u64)>,
     moved: BTreeMap<GroupNumber, Instant>,
@@ -97,6 +101,9 @@ impl Members {
             *seen = Seen::default();
             self.spread.lags.lock().clear();
             return;
+        }
+        if seen.came.replace(Instant::now()).is_some_and(|at| at.elapsed() > SLEPT) {
+            *seen = Seen { came: seen.came, ..Seen::default() };
         }
         if seen.at.is_some_and(|at| at.elapsed() < INTERVAL) {
             return;

@@ -134,6 +134,10 @@ async fn a_drained_node_leads_for_as_long_as_no_other_would() {
         let drained = async || change(three.node(first), &path, "{}").await.0 == 200;
         wait_until("it is drained", drained).await;
     }
+    // Clients would have nowhere to go.
+    let path = format!("PUT /api/cluster/drain/{}", three.node(first).name());
+    let (status, why) = change(three.node(first), &path, "{}").await;
+    assert!(status == 503 && why.contains("takes clients: take another one back first"), "{why}");
     three.nodes[first].take().expect("the leader").stop().await.expect("a clean stop");
     let leader = three.wait_for_leader().await;
     drop(connect(three.node(leader)).await);

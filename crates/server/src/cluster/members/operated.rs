@@ -175,6 +175,11 @@ impl Cluster for Members {
                 "without node {name} the cluster has no majority: start the other nodes first"
             )));
         }
+        if !self.another_takes_clients(&status, &node) {
+            return Err(ClusterError::Unavailable(format!(
+                "no node but {name} takes clients: take another one back first (resume)"
+            )));
+        }
         if status.leader == Some(node.id) {
             self.transfer_leader(GroupNumber::HOME.0, None)?;
         }
