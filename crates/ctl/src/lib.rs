@@ -5,6 +5,7 @@
 //! shows; completions, the manual and the help are made from it. Names, columns, texts and exit codes
 //! are those of RabbitMQ's `rabbitmqctl`, so that scripts for that work.
 
+mod answer;
 mod cli;
 mod client;
 mod commands;
@@ -63,7 +64,7 @@ impl Ctl {
     /// Does what the command line says, for the broker of this data folder if nothing else is named.
     /// Returns what the program is to end with.
     pub fn run(&self, data_dir: Option<PathBuf>) -> u8 {
-        match self.answer(data_dir) {
+        match self.attempt(data_dir) {
             Ok(()) => 0,
             Err(failure) => {
                 eprintln!("{failure}");
@@ -72,7 +73,11 @@ impl Ctl {
         }
     }
 
-    fn answer(&self, data_dir: Option<PathBuf>) -> Result<(), Failure> {
+    /// As [`Ctl::run`], with the failure itself.
+    ///
+    /// # Errors
+    /// If the command fails, with what is to be said and the code.
+    pub fn attempt(&self, data_dir: Option<PathBuf>) -> Result<(), Failure> {
         let Some((name, matches)) = self.0.subcommand() else { return Ok(()) };
         let style = style(matches);
         let wanted = wanted(matches, data_dir);

@@ -1,0 +1,4 @@
+//! Commands as a whole, against servers that stand in for a broker.
+
+mod other_servers;
+mod support;
