@@ -1,6 +1,7 @@
 //! The arguments of a command, as they were given.
 
 use crate::failure::Failure;
+use crate::spec::Argument;
 use clap::ArgMatches;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -8,6 +9,8 @@ use std::io::Read as _;
 
 /// Bytes of a password that is read from standard input.
 const PASSWORD_BYTES_MAX: u64 = 4096;
+/// Arguments that name something.
+const NAMES: [&str; 5] = ["user", "name", "queue", "component", "pid"];
 
 /// The arguments of a command.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +36,23 @@ impl Input {
             }
         }
         input
+    }
+
+    /// Refuses a name that is empty: nothing has such a name, and a path without it means something else.
+    pub fn refuse_empty_names(&self, spec: &crate::spec::Spec) -> Result<(), Failure> {
+        if self.vhost.as_deref() == Some("") {
+            return Err(Failure::usage("the name of the vhost (-p) is empty"));
+        }
+        // The default exchange has an empty name, and access to it may be asked for.
+        let named = spec.arguments.iter().filter(|one| {
+            NAMES.contains(&one.name) && !(one.name == "name" && spec.name == "check_access")
+        });
+        for Argument { name, .. } in named {
+            if self.find(name) == Some("") {
+                return Err(Failure::usage(format!("{}: the {name} is empty", spec.name)));
+            }
+        }
+        Ok(())
     }
 
     /// The vhost that is asked for; the usual one where none is.

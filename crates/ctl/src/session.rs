@@ -21,6 +21,7 @@ impl Session {
         if let Action::NotHere(why) = spec.action {
             return Err(Failure::error(UNAVAILABLE, why));
         }
+        input.refuse_empty_names(spec)?;
         let columns = match &spec.action {
             Action::List(list) => chosen(list, input)?,
             _ => Vec::new(),

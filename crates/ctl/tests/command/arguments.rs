@@ -33,3 +33,24 @@ fn a_pattern_for_queues_may_look_around_and_the_vhost_has_to_exist() {
     assert_eq!(failure.code, 65);
     assert!(failure.text.contains("Virtual host 'none' does not exist"), "{failure}");
 }
+
+#[test]
+fn an_empty_name_is_refused_before_anything_is_asked() {
+    let broker = broker();
+    for command in [
+        &["add_vhost", ""][..],
+        &["delete_vhost", ""],
+        &["add_user", "", "x"],
+        &["delete_user", ""],
+        &["clear_permissions", ""],
+        &["list_queues", "-p", ""],
+        &["clear_policy", ""],
+        &["set_policy", "", ".*", "{}"],
+        &["delete_queue", ""],
+    ] {
+        let failure = broker.ctl(command).expect_err("no name");
+        assert_eq!(failure.code, 64, "{command:?}: {failure}");
+        assert!(failure.text.contains("is empty"), "{failure}");
+    }
+    assert_eq!(broker.asked(), [""; 0]);
+}
