@@ -60,6 +60,11 @@ impl Input {
         self.vhost.as_deref().unwrap_or("/")
     }
 
+    /// Puts a value in the place of an argument.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.values.insert(name.to_owned(), vec![value.to_owned()]);
+    }
+
     /// The value of an argument, if it was given.
     pub fn find(&self, name: &str) -> Option<&str> {
         self.values.get(name)?.first().map(String::as_str)

@@ -25,6 +25,7 @@ mod top;
 pub use failure::{Failure, USAGE};
 pub use top::Top;
 
+use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 use client::Client;
 use format::{Format, Style};
@@ -88,7 +89,9 @@ impl Ctl {
         let spec = commands::find(name)
             .ok_or_else(|| Failure::usage(format!("unknown command {name}")))?;
         let timeout = matches.get_one::<Duration>("timeout").copied().unwrap_or_default();
-        let input = Input::new(spec, matches);
+        let mut input = Input::new(spec, matches);
+        let wanted = of_limits(spec.name, wanted, &mut input);
+        let warning = wanted.warning();
         // What asks no broker needs none.
         let asks = !matches!(spec.name, "version" | "hash_password")
             && !matches!(spec.action, spec::Action::NotHere(_));
@@ -96,11 +99,32 @@ impl Ctl {
             true => wanted.resolve()?,
             false => target::Target::Local(PathBuf::new()),
         };
+        if let (target::Target::Local(_), true, Some(warning)) =
+            (&target, asks && !style.is_quiet && !style.is_silent, warning)
+        {
+            eprintln!("{warning}");
+        }
         drop(out);
         let client = Client::new(target, timeout)?;
         let shown = Session { client, style }.run(spec, &input)?;
         out = io::stdout().lock();
         style.write(shown, &mut out)
+    }
+}
+
+/// `list_user_limits --user alice`, as RabbitMQ has it, is about alice where nobody has to log in.
+fn of_limits(command: &str, wanted: Wanted, input: &mut Input) -> Wanted {
+    if command != "list_user_limits" || !wanted.says_login || input.find("user").is_some() {
+        return wanted;
+    }
+    let says_login = wanted.password_file.is_some() || wanted.ca.is_some();
+    let other = Wanted { user: None, says_login, ..wanted.clone() };
+    match (other.clone().resolve(), &wanted.user) {
+        (Ok(target::Target::Local(_)), Some(user)) => {
+            input.set("user", user);
+            other
+        }
+        _ => wanted,
     }
 }
 
@@ -117,6 +141,7 @@ fn wanted(matches: &ArgMatches, data_dir: Option<PathBuf>) -> Wanted {
     let text =
         |name: &str| matches.get_one::<String>(name).filter(|text| !text.is_empty()).cloned();
     let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
+    let is_option = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
     Wanted {
         url: text("url"),
         user: text("login"),
@@ -125,5 +150,6 @@ fn wanted(matches: &ArgMatches, data_dir: Option<PathBuf>) -> Wanted {
         ca: path("ca"),
         context: text("context"),
         data_dir,
+        says_login: ["login", "password-file", "ca"].into_iter().any(is_option),
     }
 }

@@ -197,6 +197,8 @@ fn vhosts_limits_and_policies_are_changed_and_shown() {
     assert_eq!(broker.quiet(&["list_vhost_limits", "-p", "v1"]), "{}\n");
     broker.quiet(&["set_user_limits", "guest", r#"{"max-channels":7}"#]);
     assert_eq!(broker.json(&["list_user_limits", "guest"]), json!({ "max-channels": 7 }));
+    assert_eq!(broker.json(&["list_user_limits", "--user", "guest"])["max-channels"], 7);
+    assert!(broker.refused(64, &["--user", "ada", "list_vhosts"]).contains("add --url"));
     broker.quiet(&["clear_user_limits", "guest", "all"]);
     broker.quiet(&[
         "set_policy",
