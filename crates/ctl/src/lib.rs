@@ -68,7 +68,7 @@ impl Ctl {
         match self.attempt(data_dir) {
             Ok(()) => 0,
             Err(failure) => {
-                eprintln!("{failure}");
+                failure::say_error(&failure);
                 failure.code
             }
         }
@@ -102,7 +102,7 @@ impl Ctl {
         if let (target::Target::Local(_), true, Some(warning)) =
             (&target, asks && !style.is_quiet && !style.is_silent, warning)
         {
-            eprintln!("{warning}");
+            failure::say_error(&warning);
         }
         drop(out);
         let client = Client::new(target, timeout)?;

@@ -1,7 +1,7 @@
 //! The cluster that the broker is a node of.
 
 use crate::client::{body, good, segment};
-use crate::failure::{Failure, UNAVAILABLE};
+use crate::failure::{Failure, UNAVAILABLE, say_error};
 use crate::format::cell;
 use crate::input::Input;
 use crate::session::Session;
@@ -257,7 +257,7 @@ fn drain(session: &mut Session, input: &Input, node: &str) -> Result<Output, Fai
                 }
                 if let Some(now) = now.filter(|_| now != left && session.style.says_intent()) {
                     let noun = if now == 1 { "connection" } else { "connections" };
-                    eprintln!("Node {node} still has {now} {noun}.");
+                    say_error(&format_args!("Node {node} still has {now} {noun}."));
                 }
                 left = now;
             }

@@ -159,9 +159,7 @@ fn authenticate(session: &mut Session, input: &Input) -> Result<Output, Failure>
 
 fn hash(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let password = input.password()?;
-    if session.style.says_intent() {
-        println!("Will hash the password");
-    }
+    session.style.say("Will hash the password")?;
     let mut salt = [0; 4];
     getrandom::fill(&mut salt).map_err(|error| {
         Failure::error(SOFTWARE, format!("the system gives no random numbers: {error}"))

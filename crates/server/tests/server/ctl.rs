@@ -33,7 +33,7 @@ impl Operated {
         Operated { folder, broker }
     }
 
-    fn command(&self) -> Command {
+    pub fn command(&self) -> Command {
         let mut command = Process::command();
         command.env("HOME", self.folder.path()).env_remove("XDG_CONFIG_HOME");
         command.current_dir(self.folder.path()).arg("ctl");
@@ -75,7 +75,7 @@ impl Operated {
     }
 }
 
-fn said(command: &mut Command) -> Said {
+pub fn said(command: &mut Command) -> Said {
     let output = command.output().expect("the command runs");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
     Said { out: text(output.stdout), error: text(output.stderr), code: output.status.code() }
