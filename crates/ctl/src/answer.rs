@@ -69,7 +69,20 @@ pub fn good(answer: Answer) -> Result<Answer, Failure> {
             Failure::error(NO_PERMISSION, format!("the user is not permitted to do this: {reason}"))
         }
         404 => Failure::error(DATA, format!("not found: {reason}")),
+        400 => Failure::error(DATA, reason),
         _ => Failure::error(UNAVAILABLE, reason),
+    })
+}
+
+/// As [`good`], for what the broker may refuse though nothing that was given is wrong.
+///
+/// # Errors
+/// What the broker refuses for.
+pub fn permitted(answer: Answer) -> Result<Answer, Failure> {
+    let is_refusal = answer.status == 400;
+    good(answer).map_err(|failure| match is_refusal {
+        true => Failure { code: UNAVAILABLE, ..failure },
+        false => failure,
     })
 }
 
@@ -111,7 +124,7 @@ mod tests {
         };
         assert_eq!(refused(401, r#"{"reason":"Not_Authorized"}"#), NO_PERMISSION);
         assert_eq!(refused(404, ""), DATA);
-        assert_eq!(refused(400, r#"{"reason":["a",1]}"#), UNAVAILABLE);
+        assert_eq!(refused(400, r#"{"reason":["a",1]}"#), DATA);
         assert_eq!(refused(503, "not JSON"), UNAVAILABLE);
     }
 }

@@ -1,6 +1,6 @@
 //! Requests to a broker's HTTP API, one after the other, over its socket or over the network.
 
-pub use crate::answer::{Answer, good};
+pub use crate::answer::{Answer, good, permitted};
 use crate::failure::{Failure, NO_PERMISSION, TEMPORARY, UNAVAILABLE};
 use crate::target::{Remote, Target};
 use crate::tls;

@@ -84,12 +84,21 @@ impl Input {
         self.flags.iter().any(|known| known == flag)
     }
 
+    /// The value of an argument that is a whole number of at least 1.
+    pub fn count(&self, name: &str) -> Result<Option<u64>, Failure> {
+        let Some(text) = self.find(name) else { return Ok(None) };
+        match text.parse() {
+            Ok(count) if count > 0 => Ok(Some(count)),
+            _ => Err(Failure::usage(format!("--{name}: '{text}' is not a whole number above 0"))),
+        }
+    }
+
     /// The value of an argument as JSON.
     pub fn json(&self, name: &str) -> Result<Value, Failure> {
         let text = self.text(name);
         serde_json::from_str(text).map_err(|error| {
             let why = format!("Could not parse JSON document: {text}: {error}");
-            Failure::error(crate::failure::UNAVAILABLE, why)
+            Failure::error(crate::failure::DATA, why)
         })
     }
 

@@ -1,6 +1,6 @@
 //! What is done to queues.
 
-use crate::client::{good, segment};
+use crate::client::{good, permitted, segment};
 use crate::failure::{DATA, Failure, USAGE};
 use crate::input::Input;
 use crate::session::Session;
@@ -167,7 +167,7 @@ fn delete(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     if answer.status == 404 {
         return Err(Failure::error(USAGE, "No such queue was found"));
     }
-    good(answer)?;
+    permitted(answer)?;
     let ready = queue["messages_ready"].as_u64().unwrap_or(0);
     Ok(Output::Text(format!("Queue was successfully deleted with {ready} ready messages")))
 }

@@ -156,9 +156,9 @@ fn users_and_permissions_are_changed_and_shown() {
         broker.quiet(&["list_user_permissions", "ada"]),
         "vhost\tconfigure\twrite\tread\n/\t^c\t.*\t\n"
     );
-    broker.refused(69, &["list_user_permissions", "nobody"]);
+    broker.refused(67, &["list_user_permissions", "nobody"]);
     broker.refused(67, &["set_permissions", "nobody", "", "", ""]);
-    broker.refused(69, &["set_permissions", "ada", "(", "", ""]);
+    broker.refused(65, &["set_permissions", "ada", "(", "", ""]);
     broker.quiet(&["set_topic_permissions", "ada", "amq.topic", "^a", ".*"]);
     assert_eq!(broker.quiet(&["-s", "list_topic_permissions"]), "ada\tamq.topic\t^a\t.*\n");
     broker.quiet(&["clear_topic_permissions", "ada"]);
@@ -214,8 +214,8 @@ fn vhosts_limits_and_policies_are_changed_and_shown() {
         broker.quiet(&["list_policies"]),
         "vhost\tname\tpattern\tapply-to\tdefinition\tpriority\n/\tp1\t^zz\tqueues\t{\"max-length\":5}\t1\n"
     );
-    broker.refused(69, &["set_policy", "p2", "^zz", r#"{"no-such":5}"#]);
-    broker.refused(69, &["set_policy", "p2", "^zz", "no JSON"]);
+    broker.refused(65, &["set_policy", "p2", "^zz", r#"{"no-such":5}"#]);
+    broker.refused(65, &["set_policy", "p2", "^zz", "no JSON"]);
     broker.quiet(&["clear_policy", "p1"]);
     broker.refused(69, &["clear_policy", "p1"]);
     broker.quiet(&["set_parameter", "mine", "x", "{}"]);
@@ -272,7 +272,7 @@ async fn queues_and_connections_are_shown_and_touched_without_permissions() {
         broker.quiet(&["check_certificate_expiration"]),
         "No certificate expires within 4 weeks.\n"
     );
-    broker.refused(69, &["check_certificate_expiration", "--unit", "seconds"]);
+    broker.refused(65, &["check_certificate_expiration", "--unit", "seconds"]);
     broker.quiet(&["pause_queue", "orders"]);
     assert!(broker.quiet(&["list_queues", "name", "state"]).contains("orders\tpaused\n"));
     broker.quiet(&["resume_queue", "orders"]);

@@ -21,3 +21,23 @@ fn output_without_room_is_a_failure_and_no_panic() {
         assert!(said.error.contains("can't write the output"), "{said:?}");
     }
 }
+
+#[test]
+fn codes_say_what_is_wrong() {
+    let broker = Operated::start();
+    let no_vhost = broker.refused(65, &["set_permissions", "-p", "no", "guest", "", "", ""]);
+    assert!(no_vhost.contains("Virtual host 'no' does not exist"), "{no_vhost}");
+    let no_user = broker.refused(67, &["set_permissions", "nobody", "", "", ""]);
+    assert!(no_user.contains("User \"nobody\" does not exist"), "{no_user}");
+    broker.refused(67, &["list_user_permissions", "nobody"]);
+    broker.refused(67, &["list_user_limits", "nobody"]);
+    broker.refused(67, &["check_access", "nobody", "read", "queue", "orders"]);
+    broker.refused(64, &["check_access", "guest", "reed", "queue", "orders"]);
+    broker.refused(64, &["check_access", "guest", "read", "que", "orders"]);
+    broker.refused(65, &["add_vhost", "v", "--default-queue-type", "no"]);
+    broker.refused(65, &["set_vhost_limits", "[]"]);
+    for number in ["x", "0"] {
+        broker.refused(64, &["audit_log", "--number", number]);
+        broker.refused(64, &["log_tail", "--number", number]);
+    }
+}
