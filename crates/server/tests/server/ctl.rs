@@ -373,6 +373,9 @@ fn contexts_are_kept_for_their_owner() {
     assert_eq!(broker.anywhere(&add).code, Some(0));
     let file = broker.folder.path().join(".config/courser/contexts.yaml");
     assert_eq!(file.metadata().expect("a file").permissions().mode() & 0o777, 0o600);
+    let again = broker.anywhere(&["context", "add", "here", "--url", "http://127.0.0.1:1"]);
+    assert!(again.code == Some(70) && again.error.contains("--replace"), "{again:?}");
+    assert_eq!(broker.anywhere(&[&add[..], &["--replace"]].concat()).code, Some(0));
     let users = broker.anywhere(&["-q", "list_users"]);
     assert_eq!(
         users.out, "user\ttags\nguest\t[administrator]\n",
