@@ -189,6 +189,12 @@ fn context() -> Command {
                 .about("Save --url, --user, --password-file and --ca, or --data-dir, under a name")
                 .arg(name())
                 .arg(
+                    Arg::new("replace")
+                        .long("replace")
+                        .action(ArgAction::SetTrue)
+                        .help("Put it in the place of one of the same name"),
+                )
+                .arg(
                     Arg::new("keep-password").long("keep-password").action(ArgAction::SetTrue).help(
                         "Save the password itself, from --password-file or COURSER_CTL_PASSWORD, instead of the file's path",
                     ),

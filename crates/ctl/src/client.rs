@@ -1,6 +1,7 @@
 //! Requests to a broker's HTTP API, one after the other, over its socket or over the network.
 
-use crate::failure::{DATA, Failure, NO_PERMISSION, TEMPORARY, UNAVAILABLE};
+pub use crate::answer::{Answer, good, permitted};
+use crate::failure::{Failure, NO_PERMISSION, TEMPORARY, UNAVAILABLE};
 use crate::target::{Remote, Target};
 use crate::tls;
 use base64::Engine as _;
@@ -8,7 +9,8 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::{Method, Request, StatusCode};
+use hyper::header::CONTENT_TYPE;
+use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use std::error::Error;
@@ -29,40 +31,8 @@ pub struct Client {
     connection: Option<SendRequest<Full<Bytes>>>,
     timeout: Duration,
     deadline: Instant,
-}
-
-/// What came back.
-#[derive(Debug)]
-pub struct Answer {
-    /// The status.
-    pub status: u16,
-    /// The body, whole.
-    pub body: Bytes,
-}
-
-impl Answer {
-    /// The body as JSON.
-    ///
-    /// # Errors
-    /// If it is none.
-    pub fn json(&self) -> Result<Value, Failure> {
-        serde_json::from_slice(&self.body).map_err(Failure::answer)
-    }
-
-    /// What a refusal gives as its reason.
-    pub fn reason(&self) -> String {
-        let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
-        match &body["reason"] {
-            Value::String(reason) => reason.trim_end().to_owned(),
-            Value::Null => format!("the broker answered with status {}", self.status),
-            other => other.to_string(),
-        }
-    }
-
-    /// Whether it is a success.
-    pub fn is_good(&self) -> bool {
-        (200..300).contains(&self.status)
-    }
+    /// Whether it is known that the API is there, so that a 404 is about what was asked for.
+    is_known: bool,
 }
 
 /// A body that is JSON.
@@ -79,7 +49,7 @@ impl Client {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::error(UNAVAILABLE, error))?;
         let deadline = Instant::now() + timeout;
-        Ok(Client { runtime, target, connection: None, timeout, deadline })
+        Ok(Client { runtime, target, connection: None, timeout, deadline, is_known: false })
     }
 
     /// The broker that is asked.
@@ -134,7 +104,7 @@ impl Client {
     /// As [`Client::call`], with headers.
     ///
     /// # Errors
-    /// If there is no answer.
+    /// If there is no answer, or it comes from something else than a broker's API.
     pub fn call_with(
         &mut self,
         method: Method,
@@ -142,7 +112,39 @@ impl Client {
         body: Bytes,
         headers: &[(&str, &str)],
     ) -> Result<Answer, Failure> {
-        let Client { runtime, target, connection, timeout, deadline } = self;
+        let answer = self.send(method, path, body, headers)?;
+        if answer.is_foreign() {
+            return Err(self.no_api());
+        }
+        // Any server says 404, and so does a broker below another path: what every API has tells them apart.
+        if answer.status == 404 && !self.is_known && matches!(self.target, Target::Http(_)) {
+            let whoami = self.send(Method::GET, "/api/whoami", Bytes::new(), &[])?;
+            if whoami.status == 404 || whoami.is_foreign() {
+                return Err(self.no_api());
+            }
+            self.is_known = true;
+        }
+        Ok(answer)
+    }
+
+    /// What is said where something else answers.
+    pub fn no_api(&self) -> Failure {
+        let target = &self.target;
+        let text = format!(
+            "there is no HTTP API of a broker at {target}: check the address, the port and the path prefix \
+             (management.path_prefix)"
+        );
+        Failure::error(UNAVAILABLE, text)
+    }
+
+    fn send(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+        headers: &[(&str, &str)],
+    ) -> Result<Answer, Failure> {
+        let Client { runtime, target, connection, timeout, deadline, .. } = self;
         let request = || request(target, &method, path, &body, headers);
         let asked = runtime.block_on(async {
             tokio::time::timeout_at(*deadline, ask(target, connection, request)).await
@@ -171,27 +173,6 @@ impl Client {
             tokio::time::sleep_until(self.deadline.min(Instant::now() + pause)).await;
         });
     }
-}
-
-/// The answer if it is a success; what it says otherwise.
-///
-/// # Errors
-/// What the broker refuses for.
-pub fn good(answer: Answer) -> Result<Answer, Failure> {
-    if answer.is_good() {
-        return Ok(answer);
-    }
-    let reason = answer.reason();
-    Err(match answer.status {
-        401 if reason == "Not_Authorized" => {
-            Failure::error(NO_PERMISSION, "the user or the password is wrong")
-        }
-        401 => {
-            Failure::error(NO_PERMISSION, format!("the user is not permitted to do this: {reason}"))
-        }
-        404 => Failure::error(DATA, format!("not found: {reason}")),
-        _ => Failure::error(UNAVAILABLE, reason),
-    })
 }
 
 fn basic(user: &str, password: &str) -> String {
@@ -258,11 +239,16 @@ async fn ask(
         answered => answered,
     };
     let answer = answer.map_err(|error| lost(&error))?;
-    let status: StatusCode = answer.status();
+    let status = answer.status().as_u16();
+    let said = |name| {
+        let value = answer.headers().get(name).and_then(|value| value.to_str().ok());
+        value.unwrap_or_default().to_owned()
+    };
+    let content_type = said(CONTENT_TYPE);
     let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await;
     let body = body.map_err(|error| lost(&*error))?.to_bytes();
     *connection = Some(sender);
-    Ok(Answer { status: status.as_u16(), body })
+    Ok(Answer { status, content_type, body })
 }
 
 async fn connect(target: &Target) -> Result<SendRequest<Full<Bytes>>, Failure> {
@@ -339,16 +325,5 @@ mod tests {
         assert_eq!(segment("/"), "%2F");
         assert_eq!(segment("a b%ä"), "a%20b%25%C3%A4");
         assert_eq!(segment("orders.eu-1_~"), "orders.eu-1_~");
-    }
-
-    #[test]
-    fn refusals_have_their_codes() {
-        let refused = |status, body: &'static str| {
-            good(Answer { status, body: body.into() }).expect_err("a refusal").code
-        };
-        assert_eq!(refused(401, r#"{"reason":"Not_Authorized"}"#), NO_PERMISSION);
-        assert_eq!(refused(404, ""), DATA);
-        assert_eq!(refused(400, r#"{"reason":["a",1]}"#), UNAVAILABLE);
-        assert_eq!(refused(503, "not JSON"), UNAVAILABLE);
     }
 }

@@ -1,7 +1,7 @@
 //! `courser ctl context`: brokers get names, and lose them.
 
 use crate::contexts::{Context, Contexts};
-use crate::failure::Failure;
+use crate::failure::{Failure, SOFTWARE};
 use crate::spec::Output;
 use crate::target::{SOCKET, Wanted, parse, password_of};
 use clap::ArgMatches;
@@ -15,6 +15,15 @@ pub(crate) fn run(matches: &ArgMatches, wanted: Wanted) -> Result<Output, Failur
     match matches.subcommand() {
         Some(("add", matches)) => {
             let name = name(matches);
+            if !matches.get_flag("replace") && contexts.named(&name).is_ok() {
+                return Err(Failure::error(
+                    SOFTWARE,
+                    format!(
+                        "there is a context {name} already; --replace puts this one in its place, with nothing of the \
+                         old one"
+                    ),
+                ));
+            }
             contexts.put(made(name.clone(), wanted, matches.get_flag("keep-password"))?);
             contexts.save()?;
             let current = contexts.current.as_deref() == Some(&*name);

@@ -2,6 +2,7 @@
 //! tools use them.
 
 use std::fmt;
+use std::io::{self, Write as _};
 
 /// The command line is wrong.
 pub const USAGE: u8 = 64;
@@ -21,6 +22,11 @@ pub const TEMPORARY: u8 = 75;
 pub const NO_PERMISSION: u8 = 77;
 /// The file of contexts is wrong.
 pub const CONFIG: u8 = 78;
+
+/// Says something on standard error, which may be closed or full: the code still tells.
+pub(crate) fn say_error(what: &dyn fmt::Display) {
+    let _ = writeln!(io::stderr(), "{what}");
+}
 
 /// Why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! The arguments of a command, as they were given.
 
 use crate::failure::Failure;
+use crate::spec::Argument;
 use clap::ArgMatches;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -8,6 +9,8 @@ use std::io::Read as _;
 
 /// Bytes of a password that is read from standard input.
 const PASSWORD_BYTES_MAX: u64 = 4096;
+/// Arguments that name something.
+const NAMES: [&str; 5] = ["user", "name", "queue", "component", "pid"];
 
 /// The arguments of a command.
 #[derive(Clone, Debug, Default)]
@@ -35,9 +38,31 @@ impl Input {
         input
     }
 
+    /// Refuses a name that is empty: nothing has such a name, and a path without it means something else.
+    pub fn refuse_empty_names(&self, spec: &crate::spec::Spec) -> Result<(), Failure> {
+        if self.vhost.as_deref() == Some("") {
+            return Err(Failure::usage("the name of the vhost (-p) is empty"));
+        }
+        // The default exchange has an empty name, and access to it may be asked for.
+        let named = spec.arguments.iter().filter(|one| {
+            NAMES.contains(&one.name) && !(one.name == "name" && spec.name == "check_access")
+        });
+        for Argument { name, .. } in named {
+            if self.find(name) == Some("") {
+                return Err(Failure::usage(format!("{}: the {name} is empty", spec.name)));
+            }
+        }
+        Ok(())
+    }
+
     /// The vhost that is asked for; the usual one where none is.
     pub fn vhost(&self) -> &str {
         self.vhost.as_deref().unwrap_or("/")
+    }
+
+    /// Puts a value in the place of an argument.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.values.insert(name.to_owned(), vec![value.to_owned()]);
     }
 
     /// The value of an argument, if it was given.
@@ -59,12 +84,21 @@ impl Input {
         self.flags.iter().any(|known| known == flag)
     }
 
+    /// The value of an argument that is a whole number of at least 1.
+    pub fn count(&self, name: &str) -> Result<Option<u64>, Failure> {
+        let Some(text) = self.find(name) else { return Ok(None) };
+        match text.parse() {
+            Ok(count) if count > 0 => Ok(Some(count)),
+            _ => Err(Failure::usage(format!("--{name}: '{text}' is not a whole number above 0"))),
+        }
+    }
+
     /// The value of an argument as JSON.
     pub fn json(&self, name: &str) -> Result<Value, Failure> {
         let text = self.text(name);
         serde_json::from_str(text).map_err(|error| {
             let why = format!("Could not parse JSON document: {text}: {error}");
-            Failure::error(crate::failure::UNAVAILABLE, why)
+            Failure::error(crate::failure::DATA, why)
         })
     }
 

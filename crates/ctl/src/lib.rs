@@ -5,6 +5,7 @@
 //! shows; completions, the manual and the help are made from it. Names, columns, texts and exit codes
 //! are those of RabbitMQ's `rabbitmqctl`, so that scripts for that work.
 
+mod answer;
 mod cli;
 mod client;
 mod commands;
@@ -24,6 +25,7 @@ mod top;
 pub use failure::{Failure, USAGE};
 pub use top::Top;
 
+use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 use client::Client;
 use format::{Format, Style};
@@ -63,16 +65,20 @@ impl Ctl {
     /// Does what the command line says, for the broker of this data folder if nothing else is named.
     /// Returns what the program is to end with.
     pub fn run(&self, data_dir: Option<PathBuf>) -> u8 {
-        match self.answer(data_dir) {
+        match self.attempt(data_dir) {
             Ok(()) => 0,
             Err(failure) => {
-                eprintln!("{failure}");
+                failure::say_error(&failure);
                 failure.code
             }
         }
     }
 
-    fn answer(&self, data_dir: Option<PathBuf>) -> Result<(), Failure> {
+    /// As [`Ctl::run`], with the failure itself.
+    ///
+    /// # Errors
+    /// If the command fails, with what is to be said and the code.
+    pub fn attempt(&self, data_dir: Option<PathBuf>) -> Result<(), Failure> {
         let Some((name, matches)) = self.0.subcommand() else { return Ok(()) };
         let style = style(matches);
         let wanted = wanted(matches, data_dir);
@@ -83,7 +89,9 @@ impl Ctl {
         let spec = commands::find(name)
             .ok_or_else(|| Failure::usage(format!("unknown command {name}")))?;
         let timeout = matches.get_one::<Duration>("timeout").copied().unwrap_or_default();
-        let input = Input::new(spec, matches);
+        let mut input = Input::new(spec, matches);
+        let wanted = of_limits(spec.name, wanted, &mut input);
+        let warning = wanted.warning();
         // What asks no broker needs none.
         let asks = !matches!(spec.name, "version" | "hash_password")
             && !matches!(spec.action, spec::Action::NotHere(_));
@@ -91,11 +99,32 @@ impl Ctl {
             true => wanted.resolve()?,
             false => target::Target::Local(PathBuf::new()),
         };
+        if let (target::Target::Local(_), true, Some(warning)) =
+            (&target, asks && !style.is_quiet && !style.is_silent, warning)
+        {
+            failure::say_error(&warning);
+        }
         drop(out);
         let client = Client::new(target, timeout)?;
         let shown = Session { client, style }.run(spec, &input)?;
         out = io::stdout().lock();
         style.write(shown, &mut out)
+    }
+}
+
+/// `list_user_limits --user alice`, as RabbitMQ has it, is about alice where nobody has to log in.
+fn of_limits(command: &str, wanted: Wanted, input: &mut Input) -> Wanted {
+    if command != "list_user_limits" || !wanted.says_login || input.find("user").is_some() {
+        return wanted;
+    }
+    let says_login = wanted.password_file.is_some() || wanted.ca.is_some();
+    let other = Wanted { user: None, says_login, ..wanted.clone() };
+    match (other.clone().resolve(), &wanted.user) {
+        (Ok(target::Target::Local(_)), Some(user)) => {
+            input.set("user", user);
+            other
+        }
+        _ => wanted,
     }
 }
 
@@ -112,6 +141,7 @@ fn wanted(matches: &ArgMatches, data_dir: Option<PathBuf>) -> Wanted {
     let text =
         |name: &str| matches.get_one::<String>(name).filter(|text| !text.is_empty()).cloned();
     let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
+    let is_option = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
     Wanted {
         url: text("url"),
         user: text("login"),
@@ -120,5 +150,6 @@ fn wanted(matches: &ArgMatches, data_dir: Option<PathBuf>) -> Wanted {
         ca: path("ca"),
         context: text("context"),
         data_dir,
+        says_login: ["login", "password-file", "ca"].into_iter().any(is_option),
     }
 }

@@ -21,11 +21,12 @@ impl Session {
         if let Action::NotHere(why) = spec.action {
             return Err(Failure::error(UNAVAILABLE, why));
         }
+        input.refuse_empty_names(spec)?;
         let columns = match &spec.action {
             Action::List(list) => chosen(list, input)?,
             _ => Vec::new(),
         };
-        self.say_intent(spec, input);
+        self.say_intent(spec, input)?;
         if self.client.timeout().is_zero() {
             let text = format!("Error: operation {} timed out. Timeout value used: 0", spec.name);
             return Err(Failure::new(TEMPORARY, text));
@@ -38,14 +39,15 @@ impl Session {
         }
     }
 
-    fn say_intent(&self, spec: &Spec, input: &Input) {
-        if !self.style.says_intent() || spec.intent.is_empty() {
-            return;
+    fn say_intent(&self, spec: &Spec, input: &Input) -> Result<(), Failure> {
+        if spec.intent.is_empty() {
+            return Ok(());
         }
         if let Action::List(List { is_long: true, .. }) = spec.action {
-            println!("Timeout: {:.1} seconds ...", self.client.timeout().as_secs_f64());
+            let timeout_s = self.client.timeout().as_secs_f64();
+            self.style.say(&format!("Timeout: {timeout_s:.1} seconds ..."))?;
         }
-        println!("{}", input.fill(spec.intent, str::to_owned));
+        self.style.say(&input.fill(spec.intent, str::to_owned))
     }
 
     fn list(

@@ -85,6 +85,8 @@ pub struct Wanted {
     pub context: Option<String>,
     /// The data folder of a broker on this machine.
     pub data_dir: Option<PathBuf>,
+    /// Whether a login or authorities are options, rather than from the environment.
+    pub says_login: bool,
 }
 
 impl Wanted {
@@ -99,12 +101,16 @@ impl Wanted {
         if self.context.is_none()
             && let Some(folder) = &self.data_dir
         {
+            self.refuse_credentials()?;
             return Ok(Target::Local(folder.join(SOCKET)));
         }
         let contexts = Contexts::load()?;
         if let Some(context) = contexts.chosen(self.context.as_deref())? {
             return match &context.socket {
-                Some(socket) => Ok(Target::Local(socket.clone())),
+                Some(socket) => {
+                    self.refuse_credentials()?;
+                    Ok(Target::Local(socket.clone()))
+                }
                 None => self.remote(&context.url, Some(context)).map(Target::Http),
             };
         }
@@ -112,14 +118,24 @@ impl Wanted {
         local()
     }
 
-    /// Credentials for nowhere would be passed over in silence.
+    /// Over a socket everybody is an administrator. Who gives a login wants to be somebody else.
     fn refuse_credentials(&self) -> Result<(), Failure> {
-        if self.user.is_none() && self.password_file.is_none() && self.ca.is_none() {
-            return Ok(());
+        match self.says_login {
+            false => Ok(()),
+            true => Err(Failure::usage(
+                "--user, --password-file and --ca have no effect with the local socket, which needs no login: add \
+                 --url, which says where the broker's HTTP API is",
+            )),
         }
-        Err(Failure::usage(
-            "--user, --password-file and --ca need --url, which says where the broker is",
-        ))
+    }
+
+    /// What is to be said of a login in the environment where the socket is used; it may be meant for others.
+    pub fn warning(&self) -> Option<&'static str> {
+        let has_login = self.user.is_some() || self.password.is_some();
+        has_login.then_some(
+            "Warning: COURSER_CTL_USER and COURSER_CTL_PASSWORD have no effect with the local socket, which needs no \
+             login; add --url to log in",
+        )
     }
 
     fn remote(&self, url: &str, context: Option<&Context>) -> Result<Remote, Failure> {
@@ -255,7 +271,13 @@ mod tests {
 
     #[test]
     fn credentials_without_an_address_are_refused() {
-        let wanted = Wanted { user: Some("me".into()), ..Wanted::default() };
-        assert!(wanted.refuse_credentials().is_err());
+        let folder = Some(PathBuf::from("data"));
+        let said = Wanted { user: Some("me".into()), data_dir: folder, ..Wanted::default() };
+        let found = said.clone().resolve().expect("one of the environment is only warned of");
+        assert_eq!(found, Target::Local("data/ctl.sock".into()));
+        assert!(said.warning().is_some_and(|text| text.contains("no effect")));
+        let failure = Wanted { says_login: true, ..said }.resolve().expect_err("an option");
+        assert_eq!(failure.code, crate::failure::USAGE);
+        assert!(failure.text.contains("add --url"), "{failure}");
     }
 }

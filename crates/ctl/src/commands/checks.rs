@@ -108,7 +108,10 @@ fn check(session: &mut Session, path: &str) -> Result<Option<Value>, Failure> {
     let answer = session.client.call(Method::GET, &path, Bytes::new())?;
     match answer.status {
         503 => answer.json().map(Some),
-        _ => crate::client::good(answer).map(|_| None),
+        _ => match crate::client::good(answer)?.json()?["status"] == "ok" {
+            true => Ok(None),
+            false => Err(session.client.no_api()),
+        },
     }
 }
 

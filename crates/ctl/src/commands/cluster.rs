@@ -1,7 +1,7 @@
 //! The cluster that the broker is a node of.
 
-use crate::client::{body, good, segment};
-use crate::failure::{Failure, UNAVAILABLE};
+use crate::client::{body, permitted, segment};
+use crate::failure::{Failure, UNAVAILABLE, say_error};
 use crate::format::cell;
 use crate::input::Input;
 use crate::session::Session;
@@ -124,7 +124,7 @@ fn status(session: &mut Session) -> Result<Output, Failure> {
 }
 
 fn send(session: &mut Session, method: Method, path: &str, sent: Bytes) -> Result<(), Failure> {
-    good(session.client.call(method, path, sent)?).map(drop)
+    permitted(session.client.call(method, path, sent)?).map(drop)
 }
 
 fn add(session: &mut Session, address: &str) -> Result<Output, Failure> {
@@ -150,7 +150,7 @@ fn transfer(session: &mut Session, input: &Input, to: Option<&str>) -> Result<Ou
         sent["group"] = group.map_err(wrong)?.into();
     }
     let answer = session.client.call(Method::PUT, "/api/cluster/leader", body(&sent))?;
-    let leader = good(answer)?.json()?;
+    let leader = permitted(answer)?.json()?;
     Ok(Output::Text(format!("Transferring leadership to node {}.", cell(&leader["leader"]))))
 }
 
@@ -170,7 +170,7 @@ fn move_vhost(session: &mut Session, input: &Input, vhost: &str) -> Result<Outpu
         let answer = match session.client.call(Method::GET, &path, Bytes::new()) {
             // Another node leads home since: it ends what the one before has left.
             Ok(answer) if answer.status == 404 => return broken_off(session, vhost, group),
-            answer => answer.and_then(good).and_then(|answer| answer.json()),
+            answer => answer.and_then(permitted).and_then(|answer| answer.json()),
         };
         let answer = match answer {
             Ok(answer) => answer,
@@ -232,7 +232,7 @@ fn drain(session: &mut Session, input: &Input, node: &str) -> Result<Output, Fai
         }
     }
     let path = format!("/api/cluster/drain/{}", segment(node));
-    let mut answer = session.client.call(Method::PUT, &path, body(&pace)).and_then(good);
+    let mut answer = session.client.call(Method::PUT, &path, body(&pace)).and_then(permitted);
     let (mut left, mut failures) = (None, None);
     loop {
         match (answer, failures) {
@@ -257,7 +257,7 @@ fn drain(session: &mut Session, input: &Input, node: &str) -> Result<Output, Fai
                 }
                 if let Some(now) = now.filter(|_| now != left && session.style.says_intent()) {
                     let noun = if now == 1 { "connection" } else { "connections" };
-                    eprintln!("Node {node} still has {now} {noun}.");
+                    say_error(&format_args!("Node {node} still has {now} {noun}."));
                 }
                 left = now;
             }
@@ -267,7 +267,7 @@ fn drain(session: &mut Session, input: &Input, node: &str) -> Result<Output, Fai
             (Err(failure), _) => return Err(failure),
         }
         thread::sleep(ASK_AGAIN);
-        answer = session.client.call(Method::GET, &path, Bytes::new()).and_then(good);
+        answer = session.client.call(Method::GET, &path, Bytes::new()).and_then(permitted);
     }
     Ok(Output::Text(format!(
         "Node {node} can be stopped: it has no clients, and the other nodes have a leader and a majority."

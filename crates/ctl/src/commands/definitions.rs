@@ -54,8 +54,8 @@ fn path(input: &Input) -> String {
 
 fn export(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let file = input.text("file");
-    if file != "-" && session.style.says_intent() {
-        println!("Exporting definitions in JSON to a file at \"{file}\" ...");
+    if file != "-" {
+        session.style.say(&format!("Exporting definitions in JSON to a file at \"{file}\" ..."))?;
     }
     let answer = session.client.call(Method::GET, &path(input), Bytes::new())?;
     let document = good(answer)?.body;
@@ -87,12 +87,11 @@ fn import(session: &mut Session, input: &Input) -> Result<Output, Failure> {
         let plan = good(session.client.call(Method::POST, &path, document.into())?)?.json()?;
         return Ok(planned(&plan));
     }
-    if session.style.says_intent() {
-        match from {
-            Some(file) => println!("Importing definitions in JSON from a file at \"{file}\" ..."),
-            None => println!("Importing definitions in JSON from standard input ..."),
-        }
-    }
+    let source = match from {
+        Some(file) => format!("a file at \"{file}\""),
+        None => "standard input".to_owned(),
+    };
+    session.style.say(&format!("Importing definitions in JSON from {source} ..."))?;
     good(session.client.call(Method::POST, &path(input), document.into())?)?;
     Ok(Output::Text("Successfully imported definitions.".to_owned()))
 }

@@ -1,7 +1,7 @@
 //! Limits of vhosts and users.
 
 use crate::client::{body, good, segment};
-use crate::failure::{Failure, NO_USER, UNAVAILABLE};
+use crate::failure::{DATA, Failure, NO_USER};
 use crate::input::Input;
 use crate::session::Session;
 use crate::spec::{Action, Output, Spec, optional, required};
@@ -77,12 +77,8 @@ fn shown(session: &mut Session, path: &str) -> Result<Output, Failure> {
 
 /// Sets each limit by itself, as the API has it.
 fn set(session: &mut Session, path: &str, definition: &Value) -> Result<(), Failure> {
-    let wrong = || {
-        Failure::error(
-            UNAVAILABLE,
-            "limits must be a JSON object, such as {\"max-connections\": 10}",
-        )
-    };
+    let wrong =
+        || Failure::error(DATA, "limits must be a JSON object, such as {\"max-connections\": 10}");
     for (name, value) in definition.as_object().ok_or_else(wrong)? {
         let sent = body(&json!({ "value": value }));
         let answer =
@@ -129,7 +125,10 @@ fn clear_vhost(session: &mut Session, input: &Input) -> Result<Output, Failure> 
 }
 
 fn of_user(session: &mut Session, input: &Input) -> Result<Output, Failure> {
-    shown(session, &user_path(input.find("user").unwrap_or("guest")))
+    let user = input.find("user").unwrap_or("guest");
+    let limits = shown(session, &user_path(user))?;
+    super::users::refuse_unknown(session, user)?;
+    Ok(limits)
 }
 
 fn set_user(session: &mut Session, input: &Input) -> Result<Output, Failure> {

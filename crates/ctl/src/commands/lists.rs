@@ -2,7 +2,7 @@
 
 use super::columns::*;
 use crate::client::{good, segment};
-use crate::failure::{Failure, UNAVAILABLE};
+use crate::failure::{self, Failure};
 use crate::input::Input;
 use crate::session::Session;
 use crate::spec::From::{Json, Member};
@@ -32,7 +32,7 @@ const fn fixed(
     Action::List(List { path, columns, default, is_long: false, missing })
 }
 
-const NO_USER: Option<(u8, &str)> = Some((UNAVAILABLE, "no such user: \"{user}\""));
+const NO_USER: Option<(u8, &str)> = Some((failure::NO_USER, "no such user: \"{user}\""));
 
 macro_rules! spec {
     ($name:literal, $about:literal, [$($argument:expr),*], [$($example:literal),*], $intent:literal, $action:expr) => {

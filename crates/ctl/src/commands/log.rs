@@ -44,7 +44,7 @@ pub(super) const COMMANDS: &[Spec] = &[
 ];
 
 fn tail(session: &mut Session, input: &Input) -> Result<Output, Failure> {
-    let mut path = format!("/api/log?count={}", segment(input.find("number").unwrap_or("50")));
+    let mut path = format!("/api/log?count={}", input.count("number")?.unwrap_or(50));
     if let Some(level) = input.find("level") {
         path = format!("{path}&level={}", segment(level));
     }

@@ -1,29 +1,18 @@
 //! What users may do in vhosts.
 
-use crate::failure::{NO_USER, UNAVAILABLE};
-use crate::spec::{
-    Action, Argument, Body, Change, Refused, Spec, harmless, optional, refused, required,
-};
-use serde_json::json;
+use crate::client::{body, good, segment};
+use crate::failure::{DATA, Failure, NO_USER};
+use crate::input::Input;
+use crate::session::Session;
+use crate::spec::{Action, Argument, Body, Change, Output, Spec, harmless, optional, required};
+use hyper::Method;
+use serde_json::{Value, json};
 
 const USER: Argument = required("user", "The user's name");
 const CONFIGURE: Argument =
     required("configure", "A regular expression: what it may declare and delete");
 const WRITE: Argument = required("write", "A regular expression: what it may publish to");
 const READ: Argument = required("read", "A regular expression: what it may consume from");
-
-/// The API says the same of a user and a vhost that are not there.
-const MISSING: &[Refused] = &[
-    Refused {
-        status: 400,
-        reason: "vhost_or_user_not_found",
-        failure: Some((
-            NO_USER,
-            "User {user} does not exist, or virtual host {vhost} does not exist",
-        )),
-    },
-    refused(404, UNAVAILABLE, "Virtual host {vhost} does not exist"),
-];
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec {
@@ -35,19 +24,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             "set_permissions -p orders bob '' '^orders\\.' '^bob\\.'",
         ],
         intent: "Setting permissions for user \"{user}\" in vhost \"{vhost}\" ...",
-        action: Action::Change(Change {
-            method: "PUT",
-            path: "/api/permissions/{vhost}/{user}",
-            body: Body::Made(|input| {
-                Ok(json!({
-                    "configure": input.text("configure"),
-                    "write": input.text("write"),
-                    "read": input.text("read"),
-                }))
-            }),
-            refusals: MISSING,
-            done: "",
-        }),
+        action: Action::Run(set),
     },
     Spec {
         name: "clear_permissions",
@@ -69,19 +46,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         arguments: &[USER, required("exchange", "A topic exchange"), WRITE, READ],
         examples: &["set_topic_permissions -p / bob amq.topic '^bob\\.' '.*'"],
         intent: "Setting topic permissions on \"{exchange}\" for user \"{user}\" in vhost \"{vhost}\" ...",
-        action: Action::Change(Change {
-            method: "PUT",
-            path: "/api/topic-permissions/{vhost}/{user}",
-            body: Body::Made(|input| {
-                Ok(json!({
-                    "exchange": input.text("exchange"),
-                    "write": input.text("write"),
-                    "read": input.text("read"),
-                }))
-            }),
-            refusals: MISSING,
-            done: "",
-        }),
+        action: Action::Run(set_topic),
     },
     Spec {
         name: "clear_topic_permissions",
@@ -92,3 +57,36 @@ pub(super) const COMMANDS: &[Spec] = &[
         action: Action::Run(super::lists::clear_topic_permissions),
     },
 ];
+
+fn set(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    let sent = json!({
+        "configure": input.text("configure"),
+        "write": input.text("write"),
+        "read": input.text("read"),
+    });
+    put(session, input, "permissions", &sent)
+}
+
+fn set_topic(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    let sent = json!({
+        "exchange": input.text("exchange"),
+        "write": input.text("write"),
+        "read": input.text("read"),
+    });
+    put(session, input, "topic-permissions", &sent)
+}
+
+fn put(session: &mut Session, input: &Input, kind: &str, sent: &Value) -> Result<Output, Failure> {
+    let (vhost, user) = (input.vhost(), input.text("user"));
+    let path = format!("/api/{kind}/{}/{}", segment(vhost), segment(user));
+    let answer = session.client.call(Method::PUT, &path, body(sent))?;
+    // The API says the same of a user and a vhost that are not there.
+    if answer.status == 404 || answer.reason().contains("vhost_or_user_not_found") {
+        let found = session.client.find(&format!("/api/vhosts/{}", segment(vhost)))?;
+        return Err(match found {
+            None => Failure::error(DATA, format!("Virtual host '{vhost}' does not exist")),
+            Some(_) => Failure::error(NO_USER, format!("User \"{user}\" does not exist")),
+        });
+    }
+    good(answer).map(|_| Output::Nothing)
+}

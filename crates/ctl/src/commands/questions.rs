@@ -167,6 +167,15 @@ fn told(traced: &Value) -> String {
 }
 
 fn access(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    for (name, words) in
+        [("right", &["configure", "write", "read"][..]), ("resource", &["queue", "exchange"])]
+    {
+        let given = input.text(name);
+        if !words.contains(&given) {
+            let text = format!("'{given}' is no {name}: expected {}", words.join(" or "));
+            return Err(Failure::usage(text));
+        }
+    }
     let asked = json!({
         "user": input.text("user"),
         "vhost": input.vhost(),
@@ -178,7 +187,10 @@ fn access(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let answer = ask(session, "/api/access/check", &asked)?;
     match answer["allowed"] == true {
         true => Ok(Output::Both(text(&answer, "because").to_owned(), answer)),
-        false => Err(Failure::error(UNAVAILABLE, text(&answer, "because"))),
+        false => {
+            super::users::refuse_unknown(session, input.text("user"))?;
+            Err(Failure::error(UNAVAILABLE, text(&answer, "because")))
+        }
     }
 }
 
@@ -216,8 +228,8 @@ fn preview(session: &mut Session, input: &Input, path: &str) -> Result<Output, F
 }
 
 fn audit(session: &mut Session, input: &Input) -> Result<Output, Failure> {
-    let mut path =
-        format!("/api/audit?page=1&page_size={}", segment(input.find("number").unwrap_or("50")));
+    let number = input.count("number")?.unwrap_or(50);
+    let mut path = format!("/api/audit?page=1&page_size={number}");
     for (name, option) in
         [("user", "by"), ("method", "method"), ("contains", "contains"), ("result", "result")]
     {

@@ -1,6 +1,6 @@
 //! What is done to queues.
 
-use crate::client::{good, segment};
+use crate::client::{good, permitted, segment};
 use crate::failure::{DATA, Failure, USAGE};
 use crate::input::Input;
 use crate::session::Session;
@@ -114,13 +114,19 @@ fn conditions(input: &Input) -> String {
 
 /// Deletes one after the other; those that are in use or filled by now stay.
 fn delete_matching(session: &mut Session, input: &Input) -> Result<Output, Failure> {
-    let pattern = regex::Regex::new(input.text("pattern"))
-        .map_err(|error| Failure::usage(format!("the pattern can't be used: {error}")))?;
+    let pattern = match input.text("pattern") {
+        // A variable of a script that was not set must not delete everything.
+        "" => return Err(Failure::usage("the pattern is empty: give '.*' for all queues")),
+        given => fancy_regex::Regex::new(given)
+            .map_err(|error| Failure::usage(format!("the pattern can't be used: {error}")))?,
+    };
     let path = format!("/api/queues/{}?columns=name,messages,consumers", segment(input.vhost()));
-    let found = session.client.find(&path)?.unwrap_or_default();
+    let found = session.client.find(&path)?.ok_or_else(|| {
+        Failure::error(DATA, format!("Virtual host '{}' does not exist", input.vhost()))
+    })?;
     let is_wanted = |queue: &&Value| {
         let has = |member: &str| queue[member].as_u64().is_some_and(|count| count > 0);
-        queue["name"].as_str().is_some_and(|name| pattern.is_match(name))
+        queue["name"].as_str().is_some_and(|name| is_found(&pattern, name))
             && !(input.has("if-empty") && has("messages"))
             && !(input.has("if-unused") && has("consumers"))
     };
@@ -146,6 +152,11 @@ fn delete_matching(session: &mut Session, input: &Input) -> Result<Output, Failu
     Ok(Output::Rows { columns, rows })
 }
 
+/// A match that takes too many steps is none: nothing is deleted by it.
+fn is_found(pattern: &fancy_regex::Regex, name: &str) -> bool {
+    pattern.is_match(name).unwrap_or(false)
+}
+
 fn delete(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let path = queue_path(input.vhost(), input.text("queue"));
     let Some(queue) = session.client.find(&path)? else {
@@ -156,7 +167,7 @@ fn delete(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     if answer.status == 404 {
         return Err(Failure::error(USAGE, "No such queue was found"));
     }
-    good(answer)?;
+    permitted(answer)?;
     let ready = queue["messages_ready"].as_u64().unwrap_or(0);
     Ok(Output::Text(format!("Queue was successfully deleted with {ready} ready messages")))
 }

@@ -105,6 +105,14 @@ fn known(session: &mut Session, input: &Input) -> Result<(String, Value), Failur
     }
 }
 
+/// Fails if it is known that there is no such user. Not everybody may ask.
+pub(super) fn refuse_unknown(session: &mut Session, name: &str) -> Result<(), Failure> {
+    match session.client.find(&format!("/api/users/{}", segment(name))) {
+        Ok(None) => Err(Failure::error(NO_USER, format!("User \"{name}\" does not exist"))),
+        _ => Ok(()),
+    }
+}
+
 fn put(session: &mut Session, path: &str, user: &Value) -> Result<(), Failure> {
     good(session.client.call(Method::PUT, path, body(user))?).map(drop)
 }
@@ -159,9 +167,7 @@ fn authenticate(session: &mut Session, input: &Input) -> Result<Output, Failure>
 
 fn hash(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let password = input.password()?;
-    if session.style.says_intent() {
-        println!("Will hash the password");
-    }
+    session.style.say("Will hash the password")?;
     let mut salt = [0; 4];
     getrandom::fill(&mut salt).map_err(|error| {
         Failure::error(SOFTWARE, format!("the system gives no random numbers: {error}"))

@@ -6,7 +6,7 @@ mod pretty;
 mod table;
 mod time;
 
-use crate::failure::{DATA, Failure};
+use crate::failure::{CANT_CREATE, Failure};
 use crate::spec::Output;
 use serde_json::{Value, json};
 use std::io::{self, ErrorKind, Write};
@@ -60,10 +60,18 @@ impl Style {
         };
         match written.and_then(|()| to.flush()) {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-                Err(Failure::error(DATA, format!("can't write the output: {error}")))
+                Err(Failure::error(CANT_CREATE, format!("can't write the output: {error}")))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Says what is going to be done, to people only.
+    pub fn say(self, line: &str) -> Result<(), Failure> {
+        if !self.says_intent() {
+            return Ok(());
+        }
+        self.write(Output::Text(line.to_owned()), &mut io::stdout().lock())
     }
 
     fn rows(self, columns: &[String], rows: &[Vec<Value>], to: &mut dyn Write) -> io::Result<()> {
@@ -137,6 +145,25 @@ pub(crate) fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A disk without room.
+    struct Full;
+
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn output_that_cannot_be_written_is_a_failure_with_its_code() {
+        let written = Style::default().write(Output::Text("a".to_owned()), &mut Full);
+        assert_eq!(written.expect_err("no room").code, CANT_CREATE);
+    }
 
     fn written(style: Style, output: Output) -> String {
         let mut bytes = Vec::new();

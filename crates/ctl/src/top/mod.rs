@@ -115,7 +115,7 @@ impl Top {
         match self.show(data_dir) {
             Ok(()) => 0,
             Err(failure) => {
-                eprintln!("{failure}");
+                crate::failure::say_error(&failure);
                 failure.code
             }
         }

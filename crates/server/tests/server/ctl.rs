@@ -33,7 +33,7 @@ impl Operated {
         Operated { folder, broker }
     }
 
-    fn command(&self) -> Command {
+    pub fn command(&self) -> Command {
         let mut command = Process::command();
         command.env("HOME", self.folder.path()).env_remove("XDG_CONFIG_HOME");
         command.current_dir(self.folder.path()).arg("ctl");
@@ -75,7 +75,7 @@ impl Operated {
     }
 }
 
-fn said(command: &mut Command) -> Said {
+pub fn said(command: &mut Command) -> Said {
     let output = command.output().expect("the command runs");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
     Said { out: text(output.stdout), error: text(output.stderr), code: output.status.code() }
@@ -156,9 +156,9 @@ fn users_and_permissions_are_changed_and_shown() {
         broker.quiet(&["list_user_permissions", "ada"]),
         "vhost\tconfigure\twrite\tread\n/\t^c\t.*\t\n"
     );
-    broker.refused(69, &["list_user_permissions", "nobody"]);
+    broker.refused(67, &["list_user_permissions", "nobody"]);
     broker.refused(67, &["set_permissions", "nobody", "", "", ""]);
-    broker.refused(69, &["set_permissions", "ada", "(", "", ""]);
+    broker.refused(65, &["set_permissions", "ada", "(", "", ""]);
     broker.quiet(&["set_topic_permissions", "ada", "amq.topic", "^a", ".*"]);
     assert_eq!(broker.quiet(&["-s", "list_topic_permissions"]), "ada\tamq.topic\t^a\t.*\n");
     broker.quiet(&["clear_topic_permissions", "ada"]);
@@ -197,6 +197,8 @@ fn vhosts_limits_and_policies_are_changed_and_shown() {
     assert_eq!(broker.quiet(&["list_vhost_limits", "-p", "v1"]), "{}\n");
     broker.quiet(&["set_user_limits", "guest", r#"{"max-channels":7}"#]);
     assert_eq!(broker.json(&["list_user_limits", "guest"]), json!({ "max-channels": 7 }));
+    assert_eq!(broker.json(&["list_user_limits", "--user", "guest"])["max-channels"], 7);
+    assert!(broker.refused(64, &["--user", "ada", "list_vhosts"]).contains("add --url"));
     broker.quiet(&["clear_user_limits", "guest", "all"]);
     broker.quiet(&[
         "set_policy",
@@ -212,8 +214,8 @@ fn vhosts_limits_and_policies_are_changed_and_shown() {
         broker.quiet(&["list_policies"]),
         "vhost\tname\tpattern\tapply-to\tdefinition\tpriority\n/\tp1\t^zz\tqueues\t{\"max-length\":5}\t1\n"
     );
-    broker.refused(69, &["set_policy", "p2", "^zz", r#"{"no-such":5}"#]);
-    broker.refused(69, &["set_policy", "p2", "^zz", "no JSON"]);
+    broker.refused(65, &["set_policy", "p2", "^zz", r#"{"no-such":5}"#]);
+    broker.refused(65, &["set_policy", "p2", "^zz", "no JSON"]);
     broker.quiet(&["clear_policy", "p1"]);
     broker.refused(69, &["clear_policy", "p1"]);
     broker.quiet(&["set_parameter", "mine", "x", "{}"]);
@@ -270,7 +272,7 @@ async fn queues_and_connections_are_shown_and_touched_without_permissions() {
         broker.quiet(&["check_certificate_expiration"]),
         "No certificate expires within 4 weeks.\n"
     );
-    broker.refused(69, &["check_certificate_expiration", "--unit", "seconds"]);
+    broker.refused(65, &["check_certificate_expiration", "--unit", "seconds"]);
     broker.quiet(&["pause_queue", "orders"]);
     assert!(broker.quiet(&["list_queues", "name", "state"]).contains("orders\tpaused\n"));
     broker.quiet(&["resume_queue", "orders"]);
@@ -371,6 +373,9 @@ fn contexts_are_kept_for_their_owner() {
     assert_eq!(broker.anywhere(&add).code, Some(0));
     let file = broker.folder.path().join(".config/courser/contexts.yaml");
     assert_eq!(file.metadata().expect("a file").permissions().mode() & 0o777, 0o600);
+    let again = broker.anywhere(&["context", "add", "here", "--url", "http://127.0.0.1:1"]);
+    assert!(again.code == Some(70) && again.error.contains("--replace"), "{again:?}");
+    assert_eq!(broker.anywhere(&[&add[..], &["--replace"]].concat()).code, Some(0));
     let users = broker.anywhere(&["-q", "list_users"]);
     assert_eq!(
         users.out, "user\ttags\nguest\t[administrator]\n",

@@ -17,6 +17,7 @@ mod confirms;
 mod connections;
 mod ctl;
 mod ctl_messages;
+mod ctl_refused;
 mod data_dir;
 // It counts what the kernel was asked to write.
 #[cfg(target_os = "linux")]

@@ -1,0 +1,5 @@
+//! Commands as a whole, against servers that stand in for a broker.
+
+mod arguments;
+mod other_servers;
+mod support;

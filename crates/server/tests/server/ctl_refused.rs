@@ -1,0 +1,43 @@
+//! What `courser ctl` ends with when it can't do what it is told.
+
+use crate::ctl::{Operated, said};
+
+#[test]
+fn output_without_room_is_a_failure_and_no_panic() {
+    let broker = Operated::start();
+    for arguments in [
+        &["list_vhosts"][..],
+        &["-q", "list_vhosts"],
+        &["status"],
+        &["--formatter", "json", "list_vhosts"],
+        &["export_definitions", "-"],
+        &["hash_password", "secret"],
+    ] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("a device");
+        let mut command = broker.command();
+        command.args(["--data-dir", "data"]).args(arguments).stdout(full);
+        let said = said(&mut command);
+        assert_eq!(said.code, Some(73), "{arguments:?}: {said:?}");
+        assert!(said.error.contains("can't write the output"), "{said:?}");
+    }
+}
+
+#[test]
+fn codes_say_what_is_wrong() {
+    let broker = Operated::start();
+    let no_vhost = broker.refused(65, &["set_permissions", "-p", "no", "guest", "", "", ""]);
+    assert!(no_vhost.contains("Virtual host 'no' does not exist"), "{no_vhost}");
+    let no_user = broker.refused(67, &["set_permissions", "nobody", "", "", ""]);
+    assert!(no_user.contains("User \"nobody\" does not exist"), "{no_user}");
+    broker.refused(67, &["list_user_permissions", "nobody"]);
+    broker.refused(67, &["list_user_limits", "nobody"]);
+    broker.refused(67, &["check_access", "nobody", "read", "queue", "orders"]);
+    broker.refused(64, &["check_access", "guest", "reed", "queue", "orders"]);
+    broker.refused(64, &["check_access", "guest", "read", "que", "orders"]);
+    broker.refused(65, &["add_vhost", "v", "--default-queue-type", "no"]);
+    broker.refused(65, &["set_vhost_limits", "[]"]);
+    for number in ["x", "0"] {
+        broker.refused(64, &["audit_log", "--number", number]);
+        broker.refused(64, &["log_tail", "--number", number]);
+    }
+}
