@@ -50,7 +50,8 @@ pub(super) fn load(
     environment: impl IntoIterator<Item = (String, String)>,
 ) -> Result<Config, ConfigError> {
     let broken = |error: serde_json::Error| ConfigError::invalid("defaults", &error.to_string());
-    let mut tree = serde_json::to_value(Config::default()).map_err(broken)?;
+    let defaults = serde_json::to_value(Config::default()).map_err(broken)?;
+    let mut tree = defaults.clone();
     // What is wrong is best said while it is known where it came from; but a later source may still
     // make it right.
     let mut wrong: Option<ConfigError> = None;
@@ -60,7 +61,7 @@ pub(super) fn load(
     }
     for (name, value) in environment {
         if let Some(rest) = name.strip_prefix("COURSER_") {
-            let is_set = set_from_environment(&mut tree, &name, rest, &value)?;
+            let is_set = set_from_environment(&mut tree, &defaults, &name, rest, &value)?;
             if is_set && wrong.is_none() {
                 wrong = good(&tree).err().map(|error| error.of(&name));
             }
@@ -129,32 +130,33 @@ fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
 
 /// `COURSER_<KEY>` or `COURSER_<SECTION>_<KEY>`. A variable that is not of a known section and not
 /// close to a known name may be somebody else's, and is left alone. Returns whether it has set
-/// something.
+/// something. What kind of value it is, the default says: a file may have one in another form.
 fn set_from_environment(
     tree: &mut Value,
+    defaults: &Value,
     variable: &str,
     rest: &str,
     text: &str,
 ) -> Result<bool, ConfigError> {
     let fail = |problem: String| ConfigError { origin: Some(variable.to_owned()), problem };
-    let Value::Object(known) = tree else { return Ok(false) };
+    let Value::Object(known) = defaults else { return Ok(false) };
     let wanted = rest.to_lowercase();
     let mut names = Vec::new();
     let mut in_section = false;
-    for (key, current) in known.iter_mut() {
-        let Value::Object(section) = current else {
+    for (key, default) in known {
+        let Value::Object(section) = default else {
             if *key == wanted {
-                *current = parse(key, current, text).map_err(fail)?;
+                tree[key] = parse(key, default, text).map_err(fail)?;
                 return Ok(true);
             }
             names.push(format!("COURSER_{}", key.to_uppercase()));
             continue;
         };
         in_section |= wanted.starts_with(&format!("{key}_"));
-        for (inner, current) in section.iter_mut() {
+        for (inner, default) in section {
             if format!("{key}_{inner}") == wanted {
                 let name = format!("{key}.{inner}");
-                *current = parse(&name, current, text).map_err(fail)?;
+                tree[key][inner] = parse(&name, default, text).map_err(fail)?;
                 return Ok(true);
             }
             names.push(format!("COURSER_{}_{}", key.to_uppercase(), inner.to_uppercase()));
@@ -169,11 +171,11 @@ fn set_from_environment(
     Ok(false)
 }
 
-/// The text of a variable as the kind of value that it replaces; the items of a list are separated
+/// The text of a variable as the kind of value that the default is; the items of a list are separated
 /// by commas.
-fn parse(name: &str, current: &Value, text: &str) -> Result<Value, String> {
+fn parse(name: &str, default: &Value, text: &str) -> Result<Value, String> {
     let text = text.trim();
-    match current {
+    match default {
         Value::Bool(_) => match text.to_lowercase().as_str() {
             "true" | "yes" | "on" | "1" => Ok(Value::Bool(true)),
             "false" | "no" | "off" | "0" => Ok(Value::Bool(false)),
