@@ -110,6 +110,16 @@ pub enum StartError {
     Random(getrandom::Error),
 }
 
+impl StartError {
+    /// Whether the settings say something that can't be done, rather than that something has failed.
+    #[must_use]
+    pub fn is_of_settings(&self) -> bool {
+        use StartError::{Account, AuthHttp, Config, OAuth, Policy, Tls, Vhost};
+        let is_one = matches!(self, Config(_) | Tls(_) | AuthHttp(_) | OAuth(_));
+        is_one || matches!(self, Vhost(_) | Policy(_) | Account(_))
+    }
+}
+
 fn listen_hint(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AddrInUse => ". Is another broker running? Choose another port",

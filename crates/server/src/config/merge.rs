@@ -1,6 +1,6 @@
 //! Lays a file and the environment over the defaults.
 
-use super::Config;
+use super::{Config, explained};
 use serde_json::{Map, Value};
 use std::fmt;
 use std::path::Path;
@@ -76,7 +76,7 @@ pub(super) fn load(
 /// The settings in a tree, if they are good.
 fn good(tree: &Value) -> Result<Config, ConfigError> {
     let typed: Config = serde_path_to_error::deserialize(tree)
-        .map_err(|error| ConfigError { origin: None, problem: error.to_string() })?;
+        .map_err(|error| ConfigError { origin: None, problem: explained::problem(tree, &error) })?;
     typed.check()?;
     Ok(typed)
 }
@@ -86,13 +86,23 @@ fn lay_file_over(tree: &mut Value, path: &Path) -> Result<(), ConfigError> {
     let fail = |problem: String| ConfigError { origin: origin(), problem };
     let text = std::fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
     let read: Option<Value> =
-        serde_saphyr::from_str(&text).map_err(|error| fail(error.to_string()))?;
+        serde_saphyr::from_str(&text).map_err(|error| fail(unreadable(&error)))?;
     match read {
         None | Some(Value::Null) => return Ok(()),
         Some(Value::Object(settings)) => lay_over(tree, settings, "").map_err(fail)?,
         Some(_) => return Err(fail("a mapping of settings is expected".into())),
     }
     Ok(())
+}
+
+/// Why a file is none that can be read.
+fn unreadable(error: &serde_saphyr::Error) -> String {
+    match error.without_snippet() {
+        serde_saphyr::Error::DuplicateMappingKey { key: Some(key), location } => {
+            format!("the key '{key}' is there twice, again in line {}", location.line())
+        }
+        _ => error.to_string(),
+    }
 }
 
 fn lay_over(tree: &mut Value, settings: Map<String, Value>, path: &str) -> Result<(), String> {
@@ -184,7 +194,7 @@ fn parse(name: &str, default: &Value, text: &str) -> Result<Value, String> {
         Value::Number(_) => text
             .parse::<u64>()
             .map(Value::from)
-            .map_err(|_| format!("'{text}' is not a whole number from 0 on")),
+            .map_err(|_| explained::no_number(name, &format!("'{text}'"), " from 0 on")),
         Value::Array(_) if LISTS_OF_SECTIONS.contains(&name) => {
             Err("a variable can't hold it: set it in a file, and name that with --config".into())
         }

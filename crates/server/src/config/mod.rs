@@ -7,6 +7,7 @@ mod addresses;
 mod auth;
 mod auth_http;
 mod cluster;
+mod explained;
 mod http;
 mod log;
 mod management;
