@@ -45,7 +45,7 @@ pub enum StartError {
         error: io::Error,
     },
     /// Certificates, keys or authorities can't be used.
-    #[error("tls: {0}")]
+    #[error(transparent)]
     Tls(#[from] TlsError),
     /// Another program can't be asked for users.
     #[error("auth_http: {0}")]
@@ -76,7 +76,7 @@ pub enum StartError {
     Policy(PolicyError),
     /// The user of the configuration can't be one.
     #[error("configuration: auth: {0}")]
-    Account(#[from] AccountError),
+    Account(AccountError),
     /// The first users can't be made.
     #[error(transparent)]
     Accounts(#[from] AccountsError),
@@ -108,6 +108,13 @@ pub enum StartError {
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
+}
+
+// Not as its source too: the text says it already.
+impl From<AccountError> for StartError {
+    fn from(error: AccountError) -> Self {
+        StartError::Account(error)
+    }
 }
 
 impl StartError {
