@@ -185,6 +185,8 @@ impl Server {
         let elsewhere = service::elsewhere(&config)?;
         let data_dir = DataDir::open(&config.data_dir, &*config.disk())?;
         Folder::refuse(&config.data_dir, &*config.disk())?;
+        config.limits.warn_of_memory();
+        config.management.open_audit_log(&config.data_dir, config.file_mode())?;
         let socket = OperatorSocket::bind(&config);
         let seed = getrandom::u64().map_err(StartError::Random)?;
         let limits = config.broker_limits();

@@ -1,6 +1,7 @@
 //! Why a queue does not deliver, and what needs attention in the whole broker.
 
 use super::get;
+use crate::audit::Audit;
 use crate::call::{Call, Outcome};
 use crate::groups::WEIGHT;
 use crate::json::name;
@@ -250,6 +251,10 @@ fn attention(call: &Call) -> Outcome {
     let (admin, node) = (call.admin(), &call.api.settings.node);
     let mut findings = Vec::new();
     of_alarms(admin.alarms(), &mut findings);
+    if let Some(why) = call.api.audit.as_ref().and_then(Audit::failure) {
+        let text = format!("The audit log can't be written, so changes are not recorded: {why}");
+        findings.push(Finding::new("critical", "audit_log", text));
+    }
     of_certificates(call, &mut findings);
     let mut nearly = |kind, what: &str, used: u64, most: u64| {
         if most > 0 && used as f64 >= most as f64 * NEARLY {

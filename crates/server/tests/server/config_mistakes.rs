@@ -97,3 +97,41 @@ fn what_shows_only_at_the_start_names_the_file_too() {
     let why = "courser.yaml: configuration: policies[0].vhost is 'nowhere', which there is not";
     assert!(!output.status.success() && said.contains(why), "{said}");
 }
+
+#[test]
+fn a_limit_that_lets_nobody_do_anything_is_refused() {
+    for key in [
+        "connections_max",
+        "queues_max",
+        "consumers_per_channel_max",
+        "consumers_per_connection_max",
+        "consumers_per_queue_max",
+        "outbox_high_bytes",
+        "unacked_per_channel_max",
+        "pace_backlog",
+    ] {
+        let error = refused(&format!("limits: {{{key}: 0}}"));
+        assert!(error.contains(&format!("limits.{key} must be at least 1: 0 does not")), "{error}");
+    }
+    // Nobody may declare exchanges, or use transactions: the broker is of use all the same.
+    loaded("limits: {exchanges_max: 0, bindings_max: 0, transaction_max_bytes: 0}");
+}
+
+#[test]
+fn an_audit_log_that_can_not_be_written_and_too_much_memory_are_noticed_at_the_start() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("courser.yaml");
+    let text = "listen: '127.0.0.1:0'\nmanagement: {listen: none, audit_log: /nonexistent/a.log}\n\
+                metrics: {listen: none}\nlimits: {memory_high_bytes: 1000000000000000}\n";
+    std::fs::write(&file, text).expect("written");
+    let data_dir = folder.path().join("data");
+    let paths = [&file, &data_dir].map(|path| path.to_str().expect("text"));
+    let output = Process::run(&["--config", paths[0], "--data-dir", paths[1]]);
+    let said = String::from_utf8(output.stderr).expect("text");
+    let why = "courser.yaml: configuration: management.audit_log can't be opened: /nonexistent/a.log: No such file";
+    assert!(!output.status.success() && said.contains(why), "{said}");
+    assert!(
+        said.contains("limits.memory_high_bytes is more than the memory of the machine"),
+        "{said}"
+    );
+}
