@@ -11,6 +11,7 @@ use std::fmt;
 use std::fs::{File, OpenOptions, rename};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Bytes of a file.
@@ -41,6 +42,8 @@ pub(crate) struct Entry<'a> {
 /// The audit log.
 pub(crate) struct Audit {
     path: PathBuf,
+    /// Who may read and write files that are made.
+    mode: u32,
     state: Mutex<State>,
 }
 
@@ -52,13 +55,20 @@ struct State {
     unknown: u32,
     /// Those that were not noted since the last line.
     left_out: u64,
-    has_failed: bool,
+    /// Why the last line could not be written.
+    failure: Option<String>,
 }
 
 impl Audit {
-    /// The log in this file.
-    pub fn new(path: PathBuf) -> Self {
-        Audit { path, state: Mutex::default() }
+    /// The log in this file. What is made gets this mode.
+    pub fn new(path: PathBuf, mode: u32) -> Self {
+        Audit { path, mode, state: Mutex::default() }
+    }
+
+    /// Why nothing is written to it at present, if so.
+    pub fn failure(&self) -> Option<String> {
+        let state = self.state.lock();
+        state.failure.as_ref().map(|error| format!("{}: {error}", self.path.display()))
     }
 
     /// Adds a line. What can't be written is said in the broker's own log.
@@ -68,12 +78,12 @@ impl Audit {
             state.left_out += 1;
             return;
         }
-        let written = state.write(&self.path, entry);
+        let written = state.write(&self.path, self.mode, entry);
         match written {
-            Ok(()) => state.has_failed = false,
+            Ok(()) => state.failure = None,
             Err(error) => {
                 state.open = None;
-                if !std::mem::replace(&mut state.has_failed, true) {
+                if state.failure.replace(error.to_string()).is_none() {
                     let path = self.path.display();
                     tracing::error!(%path, %error, "the audit log can't be written");
                 }
@@ -178,7 +188,7 @@ impl State {
         self.unknown <= UNKNOWN_A_MINUTE
     }
 
-    fn write(&mut self, path: &Path, entry: &Entry<'_>) -> io::Result<()> {
+    fn write(&mut self, path: &Path, mode: u32, entry: &Entry<'_>) -> io::Result<()> {
         if self.open.as_ref().is_some_and(|(_, bytes)| *bytes >= FILE_BYTES_MAX) {
             self.open = None;
             rotate(path)?;
@@ -186,7 +196,7 @@ impl State {
         let (file, bytes) = match &mut self.open {
             Some(open) => open,
             none => {
-                let file = OpenOptions::new().create(true).append(true).open(path)?;
+                let file = OpenOptions::new().create(true).append(true).mode(mode).open(path)?;
                 let bytes = file.metadata()?.len();
                 none.insert((file, bytes))
             }
@@ -247,7 +257,7 @@ mod tests {
 
     fn log() -> (tempfile::TempDir, Audit) {
         let folder = tempfile::tempdir().expect("a folder");
-        let audit = Audit::new(folder.path().join("audit.log"));
+        let audit = Audit::new(folder.path().join("audit.log"), 0o600);
         (folder, audit)
     }
 
@@ -280,6 +290,21 @@ mod tests {
         let last = newest(&audit, 5000);
         assert_eq!(last.len(), UNKNOWN_A_MINUTE as usize + 1);
         assert_eq!(last[0]["left_out"], 1000 - u64::from(UNKNOWN_A_MINUTE));
+    }
+
+    #[test]
+    fn it_says_why_it_can_not_be_written_until_it_can() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let audit = Audit::new(folder.path().join("sub/audit.log"), 0o600);
+        assert_eq!(audit.failure(), None);
+        audit.note(&entry(Some("me"), 5));
+        let why = audit.failure().expect("a failure");
+        assert!(why.contains("sub/audit.log: No such file or directory"), "{why}");
+        std::fs::create_dir(folder.path().join("sub")).expect("a folder");
+        audit.note(&entry(Some("me"), 6));
+        assert_eq!(audit.failure(), None);
+        let about = std::fs::metadata(folder.path().join("sub/audit.log")).expect("the file");
+        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o777, 0o600);
     }
 
     #[test]

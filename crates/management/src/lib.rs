@@ -111,7 +111,7 @@ impl Api {
     pub fn new(admin: Admin, settings: Settings) -> Arc<Self> {
         Arc::new(Api {
             admin,
-            audit: settings.audit_log.clone().map(Audit::new),
+            audit: settings.audit_log.clone().map(|path| Audit::new(path, settings.audit_log_mode)),
             logins: Logins::new(&settings),
             sessions: Sessions::default(),
             settings,

@@ -44,6 +44,8 @@ pub struct Settings {
     pub readmit: Option<Readmit>,
     /// The file that says who has asked for which change; none if nobody wants to know.
     pub audit_log: Option<PathBuf>,
+    /// Who may read and write that file, where it has to be made.
+    pub audit_log_mode: u32,
 }
 
 /// Checks a name and a password that came from an address, away from the threads that serve connections.

@@ -282,7 +282,7 @@ async fn serve(config: Config, arguments: &Arguments) -> anyhow::Result<()> {
     let user1s = signal(SignalKind::user_defined1())?;
     let inherited =
         Inherited::take().context("a socket that the system hands over (LISTEN_FDS)")?;
-    let server = Running::start(config.clone(), inherited).await?;
+    let server = Running::start(config.clone(), inherited, arguments.config.as_deref()).await?;
     // Whoever reads the banner may send a signal at once.
     let mut stops = Stops::listen()?;
     // A broker that nobody looks at serves all the same.
@@ -322,7 +322,7 @@ async fn reload_on_hangup(
             std::future::pending::<()>().await;
         }
         let reloaded = settings(arguments).map_err(anyhow::Error::from).and_then(|config| {
-            server.reload(&config)?;
+            server.reload(&config, arguments.config.as_deref())?;
             Ok(config)
         });
         match reloaded {

@@ -77,6 +77,7 @@ pub(crate) fn api(
         groups: Apis::of(&around.front).filter(|_| shared.broker.group() == HOME),
         readmit: Some(readmit(&around.elsewhere)),
         audit_log: config.management.audit_log_in(&config.data_dir),
+        audit_log_mode: config.file_mode(),
         web: Web {
             page: config.management.page,
             path_prefix: config.management.path_prefix.clone(),

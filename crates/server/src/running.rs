@@ -1,6 +1,7 @@
 //! The broker that the command runs.
 
 use courser::{Config, Inherited, Node, Server, StartError, StopError, banner, node_banner};
+use std::path::Path;
 
 /// The broker that runs: by itself, or as a node of a cluster.
 pub enum Running {
@@ -9,11 +10,19 @@ pub enum Running {
 }
 
 impl Running {
-    pub async fn start(config: Config, inherited: Inherited) -> Result<Self, StartError> {
-        match config.cluster.is_on() {
-            true => Ok(Running::Node(Box::new(Node::start_on(config, inherited).await?))),
-            false => Ok(Running::Alone(Box::new(Server::start_on(config, inherited).await?))),
+    /// `file` is that of the settings, if there is one.
+    pub async fn start(
+        config: Config,
+        inherited: Inherited,
+        file: Option<&Path>,
+    ) -> anyhow::Result<Self> {
+        let naming_file = |error| naming_file(error, file);
+        if config.cluster.is_on() {
+            let node = Node::start_on(config, inherited).await.map_err(naming_file)?;
+            return Ok(Running::Node(Box::new(node)));
         }
+        let server = Server::start_on(config, inherited).await.map_err(naming_file)?;
+        Ok(Running::Alone(Box::new(server)))
     }
 
     pub fn banner(&self, config: &Config) -> String {
@@ -23,11 +32,12 @@ impl Running {
         }
     }
 
-    pub fn reload(&self, config: &Config) -> Result<(), StartError> {
-        match self {
+    pub fn reload(&self, config: &Config, file: Option<&Path>) -> anyhow::Result<()> {
+        let reloaded = match self {
             Running::Alone(server) => server.reload(config),
             Running::Node(node) => node.reload(config),
-        }
+        };
+        reloaded.map_err(|error| naming_file(error, file))
     }
 
     /// Waits until it can't go on, and says why.
@@ -57,5 +67,15 @@ impl Running {
             Some(gateway) => gateway.log_counters(),
             None => tracing::info!("there is no gateway to count for"),
         }
+    }
+}
+
+/// An error with the file of the settings before it, if it is one of settings.
+fn naming_file(error: StartError, file: Option<&Path>) -> anyhow::Error {
+    match file {
+        Some(file) if error.is_of_settings() => {
+            anyhow::Error::from(error).context(file.display().to_string())
+        }
+        _ => error.into(),
     }
 }

@@ -45,7 +45,7 @@ pub enum StartError {
         error: io::Error,
     },
     /// Certificates, keys or authorities can't be used.
-    #[error("tls: {0}")]
+    #[error(transparent)]
     Tls(#[from] TlsError),
     /// Another program can't be asked for users.
     #[error("auth_http: {0}")]
@@ -76,7 +76,7 @@ pub enum StartError {
     Policy(PolicyError),
     /// The user of the configuration can't be one.
     #[error("configuration: auth: {0}")]
-    Account(#[from] AccountError),
+    Account(AccountError),
     /// The first users can't be made.
     #[error(transparent)]
     Accounts(#[from] AccountsError),
@@ -108,6 +108,23 @@ pub enum StartError {
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
+}
+
+// Not as its source too: the text says it already.
+impl From<AccountError> for StartError {
+    fn from(error: AccountError) -> Self {
+        StartError::Account(error)
+    }
+}
+
+impl StartError {
+    /// Whether the settings say something that can't be done, rather than that something has failed.
+    #[must_use]
+    pub fn is_of_settings(&self) -> bool {
+        use StartError::{Account, AuthHttp, Config, OAuth, Policy, Tls, Vhost};
+        let is_one = matches!(self, Config(_) | Tls(_) | AuthHttp(_) | OAuth(_));
+        is_one || matches!(self, Vhost(_) | Policy(_) | Account(_))
+    }
 }
 
 fn listen_hint(error: &io::Error) -> &'static str {
@@ -168,6 +185,8 @@ impl Server {
         let elsewhere = service::elsewhere(&config)?;
         let data_dir = DataDir::open(&config.data_dir, &*config.disk())?;
         Folder::refuse(&config.data_dir, &*config.disk())?;
+        config.limits.warn_of_memory();
+        config.management.open_audit_log(&config.data_dir, config.file_mode())?;
         let socket = OperatorSocket::bind(&config);
         let seed = getrandom::u64().map_err(StartError::Random)?;
         let limits = config.broker_limits();

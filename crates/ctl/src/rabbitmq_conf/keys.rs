@@ -9,7 +9,7 @@ use super::tokens::{
 use super::values::{
     anonymous, authorities, backend, http_method, level, limit, login_from, loopback, management,
     management_tls, mechanism, number, origin, peer_cert, proxies, queue_type, size, ssl, tcp,
-    text, verify, version, vhost, whole_seconds,
+    text, user, verify, version, vhost, whole_seconds,
 };
 use serde_json::Value;
 
@@ -71,7 +71,7 @@ pub(super) const KEYS: &[Key] = &[
         "ssl_cert_login_san_type",
         NotThere("set tls.external_name: san_dns, san_ip, san_email or san_uri"),
     ),
-    key("default_user", Is("auth.user", text)),
+    key("default_user", Made(user)),
     key("default_pass", Is("auth.password", text)),
     key("default_vhost", Made(vhost)),
     key("default_permissions.*", NotThere("the user auth.user has all permissions in every vhost")),

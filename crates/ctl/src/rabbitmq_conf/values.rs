@@ -4,6 +4,9 @@ use super::lines::{Line, value};
 use super::{Fate, set};
 use serde_json::{Value, json};
 
+/// The user whom RabbitMQ makes, and lets in from its own machine only.
+const GUEST: &str = "guest";
+
 /// A value here; nothing where it is what would be anyway.
 type Read = Result<Option<Value>, String>;
 
@@ -183,12 +186,36 @@ pub(super) fn version(_: &str, text: &str, lines: &[Line], settings: &mut Value)
     Fate::Taken("tls.min_version".to_owned())
 }
 
-pub(super) fn loopback(key: &str, text: &str, _: &[Line], settings: &mut Value) -> Fate {
+/// The user of the file. There, who is limited to the broker's machine is in a list, which has `guest` alone unless it
+/// says otherwise; here, the user of the file has a setting of its own.
+pub(super) fn user(_: &str, text: &str, lines: &[Line], settings: &mut Value) -> Fate {
+    set(settings, "auth.user", text.into());
+    if text == GUEST || is_limited(text, lines) {
+        return Fate::Taken("auth.user".to_owned());
+    }
+    set(settings, "auth.loopback_only", false.into());
+    Fate::Taken(
+        "auth.user, with auth.loopback_only: false (in RabbitMQ, only guest is limited to the broker's machine)"
+            .to_owned(),
+    )
+}
+
+/// Whether a line limits a user to the broker's machine.
+fn is_limited(user: &str, lines: &[Line]) -> bool {
+    value(lines, &format!("loopback_users.{user}")) == Some("true")
+}
+
+pub(super) fn loopback(key: &str, text: &str, lines: &[Line], settings: &mut Value) -> Fate {
     let name = key.strip_prefix("loopback_users.");
     match (name, text) {
-        (None, "none") | (Some("guest"), "false") => {
-            set(settings, "auth.loopback_only", false.into());
-            set(settings, "auth.loopback_users", json!([]));
+        (None, "none") | (Some(GUEST), "false") => {
+            if !is_limited(value(lines, "default_user").unwrap_or(GUEST), lines) {
+                set(settings, "auth.loopback_only", false.into());
+            }
+            // Other lines may have named others.
+            if settings.pointer("/auth/loopback_users").is_none() {
+                set(settings, "auth.loopback_users", json!([]));
+            }
         }
         (Some(name), "true") => push(settings, "auth.loopback_users", name.into()),
         (Some(_), "false") => return Fate::NotNeeded("users may come from anywhere".to_owned()),

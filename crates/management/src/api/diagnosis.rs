@@ -1,6 +1,7 @@
 //! Why a queue does not deliver, and what needs attention in the whole broker.
 
 use super::get;
+use crate::audit::Audit;
 use crate::call::{Call, Outcome};
 use crate::groups::WEIGHT;
 use crate::json::name;
@@ -33,6 +34,8 @@ const OLD_MS: u64 = 60_000;
 const PENDING_BYTES: usize = 64 * 1024;
 /// Queues that are named at once.
 pub(crate) const QUEUES_MAX: usize = 50;
+/// Certificates that expire sooner than this are worth a word.
+const EXPIRES_SOON_S: i64 = 30 * 24 * 3600;
 /// The part of what there may be that is nearly all of it.
 const NEARLY: f64 = 0.8;
 
@@ -219,10 +222,40 @@ fn of_queue(queue: &QueueView) -> Option<Finding> {
     Some(finding.about(json!({ "vhost": queue.vhost, "queue": of })))
 }
 
+/// Certificates in use that have expired, or soon will.
+fn of_certificates(call: &Call, findings: &mut Vec<Finding>) {
+    let now_s = i64::try_from(call.api.now_ms() / 1000).unwrap_or(i64::MAX);
+    let (mut expired, mut expiring) = (Vec::new(), Vec::new());
+    for certificate in (call.api.settings.certificates)() {
+        let left_s = certificate.not_after_s.saturating_sub(now_s);
+        let shown = format!("{} ({})", certificate.path, certificate.subject);
+        let object = json!({ "certificate": certificate.path });
+        if left_s <= 0 {
+            let text =
+                format!("The certificate in {shown} has expired: whoever checks it refuses it");
+            let ended_ms = u64::try_from(certificate.not_after_s).unwrap_or(0) * 1000;
+            let finding = Finding::new("critical", "certificate_expired", text);
+            expired.push(finding.since(Some(ended_ms)).about(object));
+        } else if left_s < EXPIRES_SOON_S {
+            let hours = left_s / 3600;
+            let left =
+                if hours < 48 { format!("{hours} hours") } else { format!("{} days", hours / 24) };
+            let text = format!("The certificate in {shown} expires in {left}");
+            expiring.push(Finding::new("warning", "certificate_expires", text).about(object));
+        }
+    }
+    findings.extend(expired.into_iter().chain(expiring));
+}
+
 fn attention(call: &Call) -> Outcome {
     let (admin, node) = (call.admin(), &call.api.settings.node);
     let mut findings = Vec::new();
     of_alarms(admin.alarms(), &mut findings);
+    if let Some(why) = call.api.audit.as_ref().and_then(Audit::failure) {
+        let text = format!("The audit log can't be written, so changes are not recorded: {why}");
+        findings.push(Finding::new("critical", "audit_log", text));
+    }
+    of_certificates(call, &mut findings);
     let mut nearly = |kind, what: &str, used: u64, most: u64| {
         if most > 0 && used as f64 >= most as f64 * NEARLY {
             let text = format!("{what}: {used} of {most}");

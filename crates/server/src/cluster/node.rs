@@ -77,6 +77,8 @@ impl Node {
         let doors = Doors::bind(&config, inherited)?;
         let elsewhere = service::elsewhere(&config)?;
         let data_dir = DataDir::open(&config.data_dir, &*config.disk())?;
+        config.limits.warn_of_memory();
+        config.management.open_audit_log(&config.data_dir, config.file_mode())?;
         let socket = OperatorSocket::bind(&config);
         let name = management::node_name(&config);
         let folder = Folder::open(&config.data_dir, config.disk(), &config.cluster.name, &name)?;

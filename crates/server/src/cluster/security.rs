@@ -1,7 +1,7 @@
 //! TLS between nodes: each shows its certificate to the other, and both have to be of the cluster's authorities.
 
 use crate::config::Cluster;
-use crate::tls::TlsError;
+use crate::tls::{Named, TlsError};
 use courser_cluster::transport::{Securing, Security, Stream};
 use rustls::pki_types::ServerName;
 use rustls::server::WebPkiClientVerifier;
@@ -24,17 +24,19 @@ impl MutualTls {
     /// The first file that is unreadable or wrong.
     pub fn load(settings: &Cluster) -> Result<Self, TlsError> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let (chain, key) = crate::tls::chain_and_key(&settings.tls_certificate, &settings.tls_key)?;
+        let certificate = Named::new("cluster.tls_certificate", &settings.tls_certificate);
+        let key = Named::new("cluster.tls_key", &settings.tls_key);
+        let authorities = Named::new("cluster.tls_ca", &settings.tls_ca);
+        let (chain, key) = crate::tls::chain_and_key(certificate, key)?;
         let mut roots = RootCertStore::empty();
-        for authority in crate::tls::certificates(&settings.tls_ca)? {
-            roots.add(authority).map_err(|error| TlsError::wrong(&settings.tls_ca, error))?;
+        for authority in crate::tls::certificates(authorities)? {
+            roots.add(authority).map_err(|error| authorities.unusable(&error))?;
         }
         let roots = Arc::new(roots);
         let verifier =
             WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider));
-        let verifier =
-            verifier.build().map_err(|error| TlsError::wrong(&settings.tls_ca, error))?;
-        let wrong = |error: rustls::Error| TlsError::wrong(&settings.tls_certificate, error);
+        let verifier = verifier.build().map_err(|error| authorities.wrong(error))?;
+        let wrong = |error: rustls::Error| certificate.unusable(&error);
         // Nodes are of one build or nearly so: nothing older is needed.
         let versions = &[&rustls::version::TLS13];
         let server = ServerConfig::builder_with_provider(Arc::clone(&provider))

@@ -72,6 +72,9 @@ impl Cluster {
     /// Refuses settings that contradict each other, or that would do nothing.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let wrong = |key: &str, why: &str| Err(ConfigError::invalid(key, why));
+        if !(1..=GROUPS_MAX).contains(&self.groups) {
+            return wrong("cluster.groups", "must be from 1 to 64");
+        }
         if !self.is_on() {
             // The command line may still say so.
             return Ok(());
@@ -81,9 +84,6 @@ impl Cluster {
         }
         if self.node_name.len() > NAME_BYTES_MAX || self.node_name.contains(char::is_whitespace) {
             return wrong("cluster.node_name", "must have at most 64 bytes, and no spaces");
-        }
-        if !(1..=GROUPS_MAX).contains(&self.groups) {
-            return wrong("cluster.groups", "must be from 1 to 64");
         }
         if self.join.len() > JOIN_MAX {
             return wrong("cluster.join", "must name at most 32 nodes");

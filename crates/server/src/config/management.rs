@@ -3,7 +3,9 @@
 use super::http::{HttpListen, check_tls_listen};
 use super::{ConfigError, Network};
 use serde::{Deserialize, Serialize};
+use std::fs::OpenOptions;
 use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Where the HTTP API is served if nobody says anything else.
@@ -73,6 +75,19 @@ impl Management {
     pub(crate) fn audit_log_in(&self, data_dir: &Path) -> Option<PathBuf> {
         let is_wanted = !self.audit_log.as_os_str().is_empty() && self.audit_log != *"none";
         is_wanted.then(|| data_dir.join(&self.audit_log))
+    }
+
+    /// Makes the audit log's file if it is missing.
+    ///
+    /// # Errors
+    /// When it can't be written: nobody would notice before the first change.
+    pub(crate) fn open_audit_log(&self, data_dir: &Path, mode: u32) -> Result<(), ConfigError> {
+        let Some(path) = self.audit_log_in(data_dir) else { return Ok(()) };
+        let opened = OpenOptions::new().create(true).append(true).mode(mode).open(&path);
+        opened.map(drop).map_err(|error| {
+            let why = format!("can't be opened: {}: {error}", path.display());
+            ConfigError::invalid("management.audit_log", &why)
+        })
     }
 
     /// Where to serve it.

@@ -1,6 +1,6 @@
 //! Lays a file and the environment over the defaults.
 
-use super::Config;
+use super::{Config, explained};
 use serde_json::{Map, Value};
 use std::fmt;
 use std::path::Path;
@@ -50,7 +50,8 @@ pub(super) fn load(
     environment: impl IntoIterator<Item = (String, String)>,
 ) -> Result<Config, ConfigError> {
     let broken = |error: serde_json::Error| ConfigError::invalid("defaults", &error.to_string());
-    let mut tree = serde_json::to_value(Config::default()).map_err(broken)?;
+    let defaults = serde_json::to_value(Config::default()).map_err(broken)?;
+    let mut tree = defaults.clone();
     // What is wrong is best said while it is known where it came from; but a later source may still
     // make it right.
     let mut wrong: Option<ConfigError> = None;
@@ -60,7 +61,7 @@ pub(super) fn load(
     }
     for (name, value) in environment {
         if let Some(rest) = name.strip_prefix("COURSER_") {
-            let is_set = set_from_environment(&mut tree, &name, rest, &value)?;
+            let is_set = set_from_environment(&mut tree, &defaults, &name, rest, &value)?;
             if is_set && wrong.is_none() {
                 wrong = good(&tree).err().map(|error| error.of(&name));
             }
@@ -75,7 +76,7 @@ pub(super) fn load(
 /// The settings in a tree, if they are good.
 fn good(tree: &Value) -> Result<Config, ConfigError> {
     let typed: Config = serde_path_to_error::deserialize(tree)
-        .map_err(|error| ConfigError { origin: None, problem: error.to_string() })?;
+        .map_err(|error| ConfigError { origin: None, problem: explained::problem(tree, &error) })?;
     typed.check()?;
     Ok(typed)
 }
@@ -85,13 +86,23 @@ fn lay_file_over(tree: &mut Value, path: &Path) -> Result<(), ConfigError> {
     let fail = |problem: String| ConfigError { origin: origin(), problem };
     let text = std::fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
     let read: Option<Value> =
-        serde_saphyr::from_str(&text).map_err(|error| fail(error.to_string()))?;
+        serde_saphyr::from_str(&text).map_err(|error| fail(unreadable(&error)))?;
     match read {
         None | Some(Value::Null) => return Ok(()),
         Some(Value::Object(settings)) => lay_over(tree, settings, "").map_err(fail)?,
         Some(_) => return Err(fail("a mapping of settings is expected".into())),
     }
     Ok(())
+}
+
+/// Why a file is none that can be read.
+fn unreadable(error: &serde_saphyr::Error) -> String {
+    match error.without_snippet() {
+        serde_saphyr::Error::DuplicateMappingKey { key: Some(key), location } => {
+            format!("the key '{key}' is there twice, again in line {}", location.line())
+        }
+        _ => error.to_string(),
+    }
 }
 
 fn lay_over(tree: &mut Value, settings: Map<String, Value>, path: &str) -> Result<(), String> {
@@ -129,32 +140,33 @@ fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
 
 /// `COURSER_<KEY>` or `COURSER_<SECTION>_<KEY>`. A variable that is not of a known section and not
 /// close to a known name may be somebody else's, and is left alone. Returns whether it has set
-/// something.
+/// something. What kind of value it is, the default says: a file may have one in another form.
 fn set_from_environment(
     tree: &mut Value,
+    defaults: &Value,
     variable: &str,
     rest: &str,
     text: &str,
 ) -> Result<bool, ConfigError> {
     let fail = |problem: String| ConfigError { origin: Some(variable.to_owned()), problem };
-    let Value::Object(known) = tree else { return Ok(false) };
+    let Value::Object(known) = defaults else { return Ok(false) };
     let wanted = rest.to_lowercase();
     let mut names = Vec::new();
     let mut in_section = false;
-    for (key, current) in known.iter_mut() {
-        let Value::Object(section) = current else {
+    for (key, default) in known {
+        let Value::Object(section) = default else {
             if *key == wanted {
-                *current = parse(key, current, text).map_err(fail)?;
+                tree[key] = parse(key, default, text).map_err(fail)?;
                 return Ok(true);
             }
             names.push(format!("COURSER_{}", key.to_uppercase()));
             continue;
         };
         in_section |= wanted.starts_with(&format!("{key}_"));
-        for (inner, current) in section.iter_mut() {
+        for (inner, default) in section {
             if format!("{key}_{inner}") == wanted {
                 let name = format!("{key}.{inner}");
-                *current = parse(&name, current, text).map_err(fail)?;
+                tree[key][inner] = parse(&name, default, text).map_err(fail)?;
                 return Ok(true);
             }
             names.push(format!("COURSER_{}_{}", key.to_uppercase(), inner.to_uppercase()));
@@ -169,11 +181,11 @@ fn set_from_environment(
     Ok(false)
 }
 
-/// The text of a variable as the kind of value that it replaces; the items of a list are separated
+/// The text of a variable as the kind of value that the default is; the items of a list are separated
 /// by commas.
-fn parse(name: &str, current: &Value, text: &str) -> Result<Value, String> {
+fn parse(name: &str, default: &Value, text: &str) -> Result<Value, String> {
     let text = text.trim();
-    match current {
+    match default {
         Value::Bool(_) => match text.to_lowercase().as_str() {
             "true" | "yes" | "on" | "1" => Ok(Value::Bool(true)),
             "false" | "no" | "off" | "0" => Ok(Value::Bool(false)),
@@ -182,7 +194,7 @@ fn parse(name: &str, current: &Value, text: &str) -> Result<Value, String> {
         Value::Number(_) => text
             .parse::<u64>()
             .map(Value::from)
-            .map_err(|_| format!("'{text}' is not a whole number from 0 on")),
+            .map_err(|_| explained::no_number(name, &format!("'{text}'"), " from 0 on")),
         Value::Array(_) if LISTS_OF_SECTIONS.contains(&name) => {
             Err("a variable can't hold it: set it in a file, and name that with --config".into())
         }

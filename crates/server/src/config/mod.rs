@@ -7,7 +7,9 @@ mod addresses;
 mod auth;
 mod auth_http;
 mod cluster;
+mod explained;
 mod http;
+mod limits;
 mod log;
 mod management;
 mod merge;
@@ -22,6 +24,7 @@ pub use auth::Auth;
 pub use auth_http::{AuthHttp, AuthHttpMethod};
 pub use cluster::Cluster;
 pub use http::HttpListen;
+pub use limits::LimitSettings;
 pub use log::Log;
 pub use management::Management;
 pub use merge::ConfigError;
@@ -117,38 +120,6 @@ pub struct Amqp {
     pub max_message_bytes: u64,
     /// Where proxies connect from that say whose connections they pass on (PROXY protocol), to `listen`.
     pub proxy_protocol_from: Vec<Network>,
-}
-
-/// Bounds on what clients can make grow.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LimitSettings {
-    /// Connections at the same time, as far as the limit of open files allows that many. When there are more, the
-    /// oldest that has not logged in makes room; if all have, the newcomer is closed.
-    pub connections_max: usize,
-    /// Bytes of waiting messages, and of all else that clients make the broker hold, from which on publishers are held
-    /// back; 0 stands for 40 % of the machine's memory.
-    pub memory_high_bytes: u64,
-    /// Bytes that wait for one connection's socket before its consumers get no more.
-    pub outbox_high_bytes: usize,
-    /// Queues in a vhost.
-    pub queues_max: usize,
-    /// Exchanges in a vhost.
-    pub exchanges_max: usize,
-    /// Bindings in a vhost.
-    pub bindings_max: usize,
-    /// Consumers on a channel.
-    pub consumers_per_channel_max: usize,
-    /// Consumers on all channels of a connection.
-    pub consumers_per_connection_max: usize,
-    /// Consumers of a queue.
-    pub consumers_per_queue_max: usize,
-    /// Deliveries that the consumers of a channel may leave unacknowledged.
-    pub unacked_per_channel_max: u32,
-    /// Bytes of publishes in the open transactions of a connection.
-    pub transaction_max_bytes: usize,
-    /// Waiting messages from which on a queue's publishers are slowed to the pace of its consumers.
-    pub pace_backlog: usize,
 }
 
 /// How messages are kept on the disk.
@@ -281,6 +252,7 @@ impl Config {
         if self.amqp.gather_us > AMQP_GATHER_US_MAX {
             return wrong("amqp.gather_us", "must be at most 10000");
         }
+        self.limits.check()?;
         self.auth.check()?;
         self.auth_http.check()?;
         self.oauth.check()?;
@@ -320,6 +292,11 @@ impl Config {
         }
     }
 
+    /// The mode of files that are not made through [`Config::disk`].
+    pub(crate) fn file_mode(&self) -> u32 {
+        if self.data_dir_group { 0o640 } else { 0o600 }
+    }
+
     /// How long a client's socket may take nothing.
     pub(crate) fn send_timeout(&self) -> Option<Duration> {
         Some(Duration::from_millis(self.amqp.send_timeout_ms)).filter(|timeout| !timeout.is_zero())
@@ -337,44 +314,4 @@ impl Config {
             ..courser_journal::Options::default()
         }
     }
-
-    pub(crate) fn broker_limits(&self) -> Limits {
-        let limits = &self.limits;
-        let memory_high_bytes = match limits.memory_high_bytes {
-            0 => machine_memory_bytes().map_or(1 << 30, |bytes| bytes / 10 * 4),
-            bytes => bytes,
-        };
-        Limits {
-            memory_high_bytes,
-            outbox_high_bytes: limits.outbox_high_bytes.max(1),
-            queues_max: limits.queues_max,
-            exchanges_max: limits.exchanges_max,
-            bindings_max: limits.bindings_max,
-            consumers_per_channel_max: limits.consumers_per_channel_max,
-            consumers_per_connection_max: limits.consumers_per_connection_max,
-            consumers_per_queue_max: limits.consumers_per_queue_max,
-            unacked_per_channel_max: limits.unacked_per_channel_max.max(1),
-            transaction_max_bytes: limits.transaction_max_bytes,
-            pace_backlog: limits.pace_backlog.max(1),
-        }
-    }
-}
-
-/// What the machine, or the control group that the process is confined to, has of memory.
-#[cfg(target_os = "linux")]
-fn machine_memory_bytes() -> Option<u64> {
-    let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = meminfo.lines().find(|line| line.starts_with("MemTotal:"))?;
-    let total = line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024;
-    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
-    let confined = group.and_then(|text| text.trim().parse::<u64>().ok());
-    Some(confined.map_or(total, |bytes| bytes.min(total)))
-}
-
-/// What the machine has of memory.
-#[cfg(not(target_os = "linux"))]
-fn machine_memory_bytes() -> Option<u64> {
-    // SAFETY: the call takes a number and returns one.
-    let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };
-    Some(u64::try_from(pages).ok()? * rustix::param::page_size() as u64)
 }

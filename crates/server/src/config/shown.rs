@@ -18,6 +18,12 @@ impl Config {
     }
 }
 
+/// Whether a setting of this name is one that nobody else should know.
+pub(super) fn is_secret(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    SECRET.iter().any(|part| lower.contains(part)) && !HARMLESS.contains(&name)
+}
+
 fn shown(value: Value) -> Value {
     match value {
         Value::Object(members) => members.into_iter().map(member).collect::<Map<_, _>>().into(),
@@ -28,8 +34,6 @@ fn shown(value: Value) -> Value {
 }
 
 fn member((name, value): (String, Value)) -> (String, Value) {
-    let lower = name.to_lowercase();
-    let is_secret = SECRET.iter().any(|part| lower.contains(part));
     let value = match value {
         Value::String(text) if text.is_empty() => Value::String(text),
         // Of an endpoint's peers even the names are for nobody else, and their secrets have no names.
@@ -37,7 +41,7 @@ fn member((name, value): (String, Value)) -> (String, Value) {
             let mechanism = members.into_iter().filter(|(name, _)| name == "mechanism");
             mechanism.collect::<Map<_, _>>().into()
         }
-        _ if is_secret && !HARMLESS.contains(&&*name) => REMOVED.into(),
+        _ if is_secret(&name) => REMOVED.into(),
         value => shown(value),
     };
     (name, value)

@@ -2,6 +2,7 @@
 
 use super::{ConfigError, Network};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -51,6 +52,7 @@ pub struct TlsHost {
 
 /// A version of TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Value")]
 pub enum TlsVersion {
     /// TLS 1.2.
     #[serde(rename = "1.2")]
@@ -58,6 +60,20 @@ pub enum TlsVersion {
     /// TLS 1.3.
     #[serde(rename = "1.3")]
     Tls13,
+}
+
+impl TryFrom<Value> for TlsVersion {
+    type Error = String;
+
+    /// Without quotes it is a number in YAML.
+    fn try_from(value: Value) -> Result<Self, String> {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        match text.trim() {
+            "1.2" => Ok(TlsVersion::Tls12),
+            "1.3" => Ok(TlsVersion::Tls13),
+            other => Err(format!("'{other}' is neither 1.2 nor 1.3")),
+        }
+    }
 }
 
 /// Whether clients are asked for certificates.

@@ -1,10 +1,9 @@
 //! What an operator wants to know of a certificate.
 
-use super::identity::TlsError;
+use super::identity::{Named, TlsError};
 use super::peer::{alternative_names, rfc4514};
 use courser_management::{Certificate, CertificateUse};
 use rustls::pki_types::CertificateDer;
-use std::path::Path;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// What is in a certificate of a file, and what it is for.
@@ -12,15 +11,14 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 /// # Errors
 /// When it can't be parsed.
 pub(super) fn of(
-    path: &Path,
+    file: Named<'_>,
     der: &CertificateDer<'_>,
     purpose: CertificateUse,
     hosts: &[String],
 ) -> Result<Certificate, TlsError> {
-    let (_, parsed) =
-        X509Certificate::from_der(der).map_err(|error| TlsError::wrong(path, error))?;
+    let (_, parsed) = X509Certificate::from_der(der).map_err(|error| file.wrong(error))?;
     Ok(Certificate {
-        path: path.display().to_string(),
+        path: file.path.display().to_string(),
         purpose,
         hosts: hosts.to_vec(),
         subject: rfc4514(parsed.subject()),

@@ -9,46 +9,59 @@ use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKey
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
-use rustls::{InconsistentKeys, RootCertStore, ServerConfig};
+use rustls::{CertificateError, InconsistentKeys, RootCertStore, ServerConfig};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What is wrong with a file, or with files together.
 #[derive(Debug, thiserror::Error)]
-pub enum TlsError {
-    /// A file can't be read.
-    #[error("{path}: {error}", path = .path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        error: std::io::Error,
-    },
-    /// A file holds something else than what is wanted, or is broken.
-    #[error("{path}: {problem}", path = .path.display())]
-    Wrong {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, and what to do.
-        problem: String,
-    },
-    /// A key that does not belong to its certificate.
-    #[error(
-        "{key} is not the key of the certificate in {certificate}",
-        key = .key.display(), certificate = .certificate.display()
-    )]
-    Mismatch {
-        /// The file of the key.
-        key: PathBuf,
-        /// The file of the certificate.
-        certificate: PathBuf,
-    },
+#[error("{setting}: {problem}")]
+pub struct TlsError {
+    /// The setting that names the file.
+    setting: String,
+    /// Which file, what is wrong with it, and what to do.
+    problem: String,
 }
 
-impl TlsError {
-    pub(crate) fn wrong(path: &Path, problem: impl fmt::Display) -> Self {
-        TlsError::Wrong { path: path.to_owned(), problem: problem.to_string() }
+/// A file, and the setting that names it.
+#[derive(Clone, Copy)]
+pub(crate) struct Named<'a> {
+    pub setting: &'a str,
+    pub path: &'a Path,
+}
+
+impl<'a> Named<'a> {
+    pub fn new(setting: &'a str, path: &'a Path) -> Self {
+        Named { setting, path }
+    }
+
+    /// That this is wrong with it.
+    pub fn wrong(self, problem: impl fmt::Display) -> TlsError {
+        let problem = format!("{}: {problem}", self.path.display());
+        TlsError { setting: self.setting.to_owned(), problem }
+    }
+
+    /// That it can't be used, in words: rustls takes every certificate for a peer's.
+    pub fn unusable(self, error: &rustls::Error) -> TlsError {
+        match error {
+            rustls::Error::InvalidCertificate(CertificateError::BadEncoding) => {
+                self.wrong("the certificate can't be parsed")
+            }
+            rustls::Error::InvalidCertificate(CertificateError::Other(other)) => {
+                match format!("{other:?}").contains("UnsupportedCertVersion") {
+                    true => self.wrong(
+                        "the certificate is of an old version of X.509: TLS needs version 3, with the names of \
+                         hosts as alternative names (subjectAltName)",
+                    ),
+                    false => self.wrong(format_args!("the certificate can't be used: {other}")),
+                }
+            }
+            rustls::Error::InvalidCertificate(why) => {
+                self.wrong(format_args!("the certificate can't be used: {why:?}"))
+            }
+            other => self.wrong(other),
+        }
     }
 }
 
@@ -59,22 +72,25 @@ impl TlsError {
 pub(crate) fn load(settings: &Tls) -> Result<(ServerConfig, Vec<Certificate>), TlsError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let mut shown = Vec::new();
-    let mut load = |certificate: &Path, key: &Path, hosts: &[String]| {
-        let pair = certified_key(certificate, key, &provider)?;
+    let mut load = |section: &str, certificate: &Path, key: &Path, hosts: &[String]| {
+        let settings = [format!("{section}.certificate"), format!("{section}.key")];
+        let certificate = Named::new(&settings[0], certificate);
+        let pair = certified_key(certificate, Named::new(&settings[1], key), &provider)?;
         shown.push(facts::of(certificate, &pair.cert[0], CertificateUse::Server, hosts)?);
         Ok(Arc::new(pair))
     };
-    let usual = load(&settings.certificate, &settings.key, &[])?;
+    let usual = load("tls", &settings.certificate, &settings.key, &[])?;
     let mut hosts = Vec::new();
-    for host in &settings.hosts {
-        let pair = load(&host.certificate, &host.key, &host.names)?;
+    for (index, host) in settings.hosts.iter().enumerate() {
+        let section = format!("tls.hosts[{index}]");
+        let pair = load(&section, &host.certificate, &host.key, &host.names)?;
         let names = host.names.iter().map(|name| name.to_ascii_lowercase());
         hosts.extend(names.map(|name| (name, Arc::clone(&pair))));
     }
     let (verifier, authorities) = client_verifier(settings, &provider)?;
     for authority in &authorities {
         let purpose = CertificateUse::ClientAuthority;
-        shown.push(facts::of(&settings.client_ca, authority, purpose, &[])?);
+        shown.push(facts::of(client_ca(settings), authority, purpose, &[])?);
     }
     let versions = match settings.min_version {
         TlsVersion::Tls12 => rustls::ALL_VERSIONS,
@@ -82,7 +98,7 @@ pub(crate) fn load(settings: &Tls) -> Result<(ServerConfig, Vec<Certificate>), T
     };
     let config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)
-        .map_err(|error| TlsError::wrong(&settings.certificate, error))?
+        .map_err(|error| Named::new("tls.min_version", &settings.certificate).wrong(error))?
         .with_client_cert_verifier(verifier)
         .with_cert_resolver(Arc::new(ByHost { usual, hosts }));
     Ok((config, shown))
@@ -96,36 +112,42 @@ pub(crate) fn files(settings: &Tls) -> Vec<PathBuf> {
     all.filter(|path| !path.as_os_str().is_empty()).cloned().collect()
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
-    std::fs::read(path).map_err(|error| TlsError::Unreadable { path: path.to_owned(), error })
+/// The authorities of clients.
+fn client_ca(settings: &Tls) -> Named<'_> {
+    Named::new("tls.client_ca", &settings.client_ca)
+}
+
+fn read(file: Named<'_>) -> Result<Vec<u8>, TlsError> {
+    std::fs::read(file.path).map_err(|error| file.wrong(error))
 }
 
 /// Every item of one kind in a PEM file; at least one.
-fn pem_items<T: PemObject>(path: &Path, what: &str) -> Result<Vec<T>, TlsError> {
-    let text = read(path)?;
+fn pem_items<T: PemObject>(file: Named<'_>, what: &str) -> Result<Vec<T>, TlsError> {
+    let text = read(file)?;
     let items: Result<Vec<T>, _> = T::pem_slice_iter(&text).collect();
-    let items = items.map_err(|error| TlsError::wrong(path, format_args!("no PEM: {error}")))?;
+    let items = items.map_err(|error| file.wrong(format_args!("no PEM: {error}")))?;
     if items.is_empty() {
-        return Err(TlsError::wrong(path, format_args!("holds no {what} in PEM form")));
+        return Err(file.wrong(format_args!("holds no {what} in PEM form")));
     }
     Ok(items)
 }
 
 fn certified_key(
-    certificate: &Path,
-    key: &Path,
+    certificate: Named<'_>,
+    key: Named<'_>,
     provider: &CryptoProvider,
 ) -> Result<CertifiedKey, TlsError> {
     let chain: Vec<CertificateDer<'static>> = pem_items(certificate, "certificate")?;
     let signing = provider.key_provider.load_private_key(private_key(key)?);
-    let signing = signing.map_err(|error| TlsError::wrong(key, error))?;
+    let signing = signing.map_err(|error| key.unusable(&error))?;
     let pair = CertifiedKey::new(chain, signing);
     match pair.keys_match() {
         Ok(()) | Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(pair),
         Err(rustls::Error::InconsistentKeys(_)) => {
-            Err(TlsError::Mismatch { key: key.to_owned(), certificate: certificate.to_owned() })
+            let whose = format!("{} ({})", certificate.path.display(), certificate.setting);
+            Err(key.wrong(format_args!("it is not the key of the certificate in {whose}")))
         }
-        Err(error) => Err(TlsError::wrong(certificate, error)),
+        Err(error) => Err(certificate.unusable(&error)),
     }
 }
 
@@ -133,8 +155,8 @@ fn certified_key(
 ///
 /// # Errors
 /// When it can't be read, or is something else.
-pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    pem_items(path, "certificate")
+pub(crate) fn certificates(file: Named<'_>) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    pem_items(file, "certificate")
 }
 
 /// A certificate with those between it and its authority, and its key.
@@ -142,22 +164,22 @@ pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, 
 /// # Errors
 /// The first file that is unreadable or wrong.
 pub(crate) fn chain_and_key(
-    certificate: &Path,
-    key: &Path,
+    certificate: Named<'_>,
+    key: Named<'_>,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
     Ok((certificates(certificate)?, private_key(key)?))
 }
 
-fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
-    let text = read(path)?;
+fn private_key(file: Named<'_>) -> Result<PrivateKeyDer<'static>, TlsError> {
+    let text = read(file)?;
     PrivateKeyDer::from_pem_slice(&text).map_err(|error| {
         let text = String::from_utf8_lossy(&text);
         if text.contains("ENCRYPTED") {
             let advice = "the key is encrypted; decrypt it, for example with 'openssl pkey -in \
                           KEY -out DECRYPTED', and protect the file by its mode";
-            return TlsError::wrong(path, advice);
+            return file.wrong(advice);
         }
-        TlsError::wrong(path, format_args!("no private key in PEM form: {error}"))
+        file.wrong(format_args!("no private key in PEM form: {error}"))
     })
 }
 
@@ -169,15 +191,15 @@ fn client_verifier(
     if settings.client_certificates == ClientCertificates::None {
         return Ok((WebPkiClientVerifier::no_client_auth(), Vec::new()));
     }
-    let path = &settings.client_ca;
+    let file = client_ca(settings);
     let mut roots = RootCertStore::empty();
-    let authorities: Vec<CertificateDer<'static>> = pem_items(path, "certificate")?;
+    let authorities: Vec<CertificateDer<'static>> = pem_items(file, "certificate")?;
     for authority in &authorities {
-        roots.add(authority.clone()).map_err(|error| TlsError::wrong(path, error))?;
+        roots.add(authority.clone()).map_err(|error| file.unusable(&error))?;
     }
     let mut crls: Vec<CertificateRevocationListDer<'static>> = Vec::new();
     for path in &settings.crls {
-        crls.extend(pem_items(path, "certificate revocation list")?);
+        crls.extend(pem_items(Named::new("tls.crls", path), "certificate revocation list")?);
     }
     let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone());
     // Fails closed: with lists, a certificate of an authority without one is refused, and so is
@@ -190,8 +212,8 @@ fn client_verifier(
         ClientCertificates::Optional => builder.allow_unauthenticated(),
         _ => builder,
     };
-    let broken = settings.crls.first().unwrap_or(path);
-    let verifier = builder.build().map_err(|error| TlsError::wrong(broken, error))?;
+    let broken = settings.crls.first().map_or(file, |path| Named::new("tls.crls", path));
+    let verifier = builder.build().map_err(|error| broken.wrong(error))?;
     Ok((verifier, authorities))
 }
 

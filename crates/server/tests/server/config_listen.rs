@@ -87,3 +87,27 @@ fn metrics_are_served_where_somebody_says_or_nowhere() {
     // Another address than that of the API is the usual one.
     refused("metrics: {tls_listen: ['127.0.0.1:15692']}\ntls: {certificate: a, key: b}");
 }
+
+#[test]
+fn a_variable_says_where_to_listen_in_whatever_form_the_file_does() {
+    for listed in ["['127.0.0.1:1']", "127.0.0.1:1", "25673", "none", "[]"] {
+        for (section, name) in
+            [("management", "COURSER_MANAGEMENT_LISTEN"), ("metrics", "COURSER_METRICS_LISTEN")]
+        {
+            let file = format!("{section}: {{listen: {listed}}}");
+            let listen = |text| {
+                let config = load(Some(&file), &[(name, text)]);
+                let config = config.unwrap_or_else(|error| panic!("{file}: {error}"));
+                if section == "metrics" { config.metrics.listen } else { config.management.listen }
+            };
+            assert_eq!(listen("none"), HttpListen::none(), "{file}");
+            assert_eq!(listen("default"), HttpListen::Default, "{file}");
+            let one = HttpListen::At(vec!["127.0.0.1:2".parse().expect("an address")]);
+            assert_eq!(listen("127.0.0.1:2"), one, "{file}");
+        }
+    }
+    for listed in ["25673", "'127.0.0.1:1'", "{a: 1}"] {
+        let config = load(Some(&format!("listen: {listed}")), &[("COURSER_LISTEN", "[::1]:2")]);
+        assert_eq!(config.expect("good settings").listen.len(), 1, "{listed}");
+    }
+}

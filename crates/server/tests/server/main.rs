@@ -13,6 +13,7 @@ mod cluster_operated;
 mod command;
 mod config;
 mod config_listen;
+mod config_mistakes;
 mod confirms;
 mod connections;
 mod ctl;

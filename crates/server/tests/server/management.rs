@@ -2,7 +2,7 @@
 
 use crate::support::{PATIENCE, TestServer, config_in};
 use crate::tls::{World, client_config};
-use courser::{Config, DefinitionsError, HttpListen, Server, StartError};
+use courser::{Config, DefinitionsError, HttpListen, Server, StartError, TlsHost};
 use rustls::pki_types::ServerName;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -86,6 +86,25 @@ async fn certificates_are_listed_with_where_they_are_used_and_checked_for_their_
     assert!(ever.starts_with("HTTP/1.1 503") && ever.contains("Certificates expiring"), "{ever}");
     let unit = ask_for(&format!("{check}/1/seconds"), connect().await).await;
     assert!(unit.starts_with("HTTP/1.1 400"), "{unit}");
+    world.server.stop().await;
+}
+
+#[tokio::test]
+async fn a_certificate_that_has_expired_needs_attention() {
+    let world = World::with(|config, authority, files| {
+        config.management.listen = HttpListen::At(vec![any_port()]);
+        let (certificate, key) = authority.issue_expired(&["old"]).write(files.path(), "old");
+        config.tls.hosts = vec![TlsHost { names: vec!["old".into()], certificate, key }];
+    })
+    .await;
+    let stream = TcpStream::connect(world.server.http_addresses()[0]).await;
+    let found = ask_for("/api/attention", stream.expect("a connection")).await;
+    assert!(found.contains("\"kind\":\"certificate_expired\""), "{found}");
+    assert!(
+        found.contains("/old.pem (CN=old) has expired: whoever checks it refuses it"),
+        "{found}"
+    );
+    assert_eq!(found.matches("\"kind\":\"certificate").count(), 1, "the other is good: {found}");
     world.server.stop().await;
 }
 

@@ -65,6 +65,33 @@ fn what_is_here_is_taken_over() {
 }
 
 #[test]
+fn a_user_of_another_name_than_guest_may_come_from_everywhere_as_before() {
+    let (config, said, _) = translated("default_user = admin\ndefault_pass = secret\n");
+    assert!(!config.auth.loopback_only, "{said}");
+    assert_eq!(config.auth.loopback_users, ["guest"], "guest itself is limited as before");
+    assert!(said.contains(":1: default_user: becomes auth.user, with auth.loopback_only: false"));
+    for (text, is_limited, users) in [
+        ("default_user = guest\ndefault_pass = x\n", true, vec!["guest"]),
+        ("default_pass = x\n", true, vec!["guest"]),
+        ("default_user = admin\nloopback_users.admin = true\n", true, vec!["admin"]),
+        (
+            "loopback_users.admin = true\nloopback_users.guest = false\ndefault_user = admin\n",
+            true,
+            vec!["admin"],
+        ),
+        ("default_user = admin\nloopback_users.guest = true\n", false, vec!["guest"]),
+        ("loopback_users.guest = false\n", false, vec![]),
+    ] {
+        let auth = translated(text).0.auth;
+        assert_eq!(
+            (auth.loopback_only, auth.loopback_users),
+            (is_limited, users.iter().map(|one| (*one).to_owned()).collect()),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn a_program_that_knows_users_is_asked_as_before() {
     let text = "auth_backends.1 = internal\n\
                 auth_backends.2 = rabbit_auth_backend_http\n\

@@ -1,7 +1,7 @@
 //! Connections with TLS: what goes through them, which certificate is shown, and its renewal.
 
 use crate::support::{
-    Authority, Client, Heard, Issued, PATIENCE, TestServer, config_in, wait_until,
+    Authority, Client, Heard, Issued, PATIENCE, Process, TestServer, config_in, wait_until,
 };
 use courser::{Config, Server, TlsHost};
 use courser_connection::client::Config as ClientConfig;
@@ -218,12 +218,27 @@ async fn refusal(change: impl FnOnce(&mut Config, &TempDir)) -> String {
 #[tokio::test]
 async fn what_is_wrong_with_a_file_is_said_with_its_name() {
     let said = refusal(|config, _| config.tls.key = "/nowhere/server.key".into()).await;
-    assert_eq!(said, "tls: /nowhere/server.key: No such file or directory (os error 2)");
+    assert_eq!(said, "tls.key: /nowhere/server.key: No such file or directory (os error 2)");
     let other = Authority::new("another").issue(&["localhost"], &[], 2);
     let said = refusal(|config, files| config.tls.key = other.write(files.path(), "other").1).await;
-    assert_eq!(said, "tls: DIR/other.key is not the key of the certificate in DIR/server.pem");
+    let mismatch = "it is not the key of the certificate in DIR/server.pem (tls.certificate)";
+    assert_eq!(said, format!("tls.key: DIR/other.key: {mismatch}"));
     let said = refusal(|config, _| config.tls.certificate = config.tls.key.clone()).await;
-    assert_eq!(said, "tls: DIR/server.key: holds no certificate in PEM form");
+    assert_eq!(said, "tls.certificate: DIR/server.key: holds no certificate in PEM form");
+    let said = refusal(|config, files| {
+        config.tls.certificate = files.path().join("old.pem");
+        std::fs::write(&config.tls.certificate, include_str!("support/version1.pem"))
+            .expect("a file");
+    })
+    .await;
+    let why = "tls.certificate: DIR/old.pem: the certificate is of an old version of X.509: TLS needs version 3";
+    assert!(said.starts_with(why), "{said}");
+    let said = refusal(|config, _| {
+        let (certificate, key) = (config.tls.certificate.clone(), "/nowhere/host.key".into());
+        config.tls.hosts = vec![TlsHost { names: vec!["host".into()], certificate, key }];
+    })
+    .await;
+    assert!(said.starts_with("tls.hosts[0].key: /nowhere/host.key: No such file"), "{said}");
     let encrypted =
         "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
     let said = refusal(|config, files| {
@@ -231,5 +246,30 @@ async fn what_is_wrong_with_a_file_is_said_with_its_name() {
         std::fs::write(&config.tls.key, encrypted).expect("a file");
     })
     .await;
-    assert!(said.starts_with("tls: DIR/locked.key: the key is encrypted; decrypt it"), "{said}");
+    assert!(
+        said.starts_with("tls.key: DIR/locked.key: the key is encrypted; decrypt it"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_said_once_with_the_settings_file_before_it() {
+    let files = tempfile::tempdir().expect("a folder");
+    let authority = Authority::new("test authority");
+    let (certificate, _) = authority.issue(&["localhost"], &[], 1).write(files.path(), "server");
+    let (_, key) = authority.issue(&["localhost"], &[], 2).write(files.path(), "other");
+    let settings = files.path().join("courser.yaml");
+    let (certificate, key) = (certificate.display(), key.display());
+    let text = format!(
+        "listen: []\ntls: {{listen: '127.0.0.1:0', certificate: '{certificate}', key: '{key}'}}\n\
+         management: {{listen: none}}\nmetrics: {{listen: none}}\n"
+    );
+    std::fs::write(&settings, text).expect("a file");
+    let output = Process::run(&["--config", settings.to_str().expect("text")]);
+    let said = String::from_utf8(output.stderr).expect("text");
+    let settings = settings.display();
+    let expected = format!(
+        "courser: {settings}: tls.key: {key}: it is not the key of the certificate in {certificate} (tls.certificate)\n"
+    );
+    assert_eq!(said, expected);
 }

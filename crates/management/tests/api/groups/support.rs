@@ -152,6 +152,7 @@ fn api(
         groups,
         readmit: Some(Arc::new(|passport| (passport == OF_TOKEN).then(|| Told::at_all()))),
         audit_log,
+        audit_log_mode: 0o600,
     };
     Api::new(broker.admin(), settings)
 }

@@ -42,6 +42,24 @@ impl Authority {
 
     /// A certificate for these host names, with these parts of a subject.
     pub fn issue(&self, hosts: &[&str], subject: &[(DnType, &str)], serial: u64) -> Issued {
+        self.issue_with(hosts, subject, serial, |_| {})
+    }
+
+    /// One that expired in 2001.
+    pub fn issue_expired(&self, hosts: &[&str]) -> Issued {
+        self.issue_with(hosts, &[(DnType::CommonName, "old")], 1, |params| {
+            params.not_before = date_time_ymd(2000, 1, 1);
+            params.not_after = date_time_ymd(2001, 1, 1);
+        })
+    }
+
+    fn issue_with(
+        &self,
+        hosts: &[&str],
+        subject: &[(DnType, &str)],
+        serial: u64,
+        change: impl FnOnce(&mut CertificateParams),
+    ) -> Issued {
         let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
         let mut params = CertificateParams::new(hosts).expect("good names");
         params.distinguished_name = DistinguishedName::new();
@@ -49,6 +67,7 @@ impl Authority {
             params.distinguished_name.push(kind.clone(), *value);
         }
         params.serial_number = Some(SerialNumber::from(serial));
+        change(&mut params);
         let key = KeyPair::generate().expect("a key");
         let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
         Issued { certificate: certificate.pem(), key: key.serialize_pem() }

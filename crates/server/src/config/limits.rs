@@ -1,0 +1,115 @@
+//! Settings of what clients can make grow.
+
+use super::{Config, ConfigError};
+use courser_broker::Limits;
+use serde::{Deserialize, Serialize};
+
+/// Bounds on what clients can make grow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitSettings {
+    /// Connections at the same time, as far as the limit of open files allows that many. When there are more, the
+    /// oldest that has not logged in makes room; if all have, the newcomer is closed.
+    pub connections_max: usize,
+    /// Bytes of waiting messages, and of all else that clients make the broker hold, from which on publishers are held
+    /// back; 0 stands for 40 % of the machine's memory.
+    pub memory_high_bytes: u64,
+    /// Bytes that wait for one connection's socket before its consumers get no more.
+    pub outbox_high_bytes: usize,
+    /// Queues in a vhost.
+    pub queues_max: usize,
+    /// Exchanges in a vhost.
+    pub exchanges_max: usize,
+    /// Bindings in a vhost.
+    pub bindings_max: usize,
+    /// Consumers on a channel.
+    pub consumers_per_channel_max: usize,
+    /// Consumers on all channels of a connection.
+    pub consumers_per_connection_max: usize,
+    /// Consumers of a queue.
+    pub consumers_per_queue_max: usize,
+    /// Deliveries that the consumers of a channel may leave unacknowledged.
+    pub unacked_per_channel_max: u32,
+    /// Bytes of publishes in the open transactions of a connection.
+    pub transaction_max_bytes: usize,
+    /// Waiting messages from which on a queue's publishers are slowed to the pace of its consumers.
+    pub pace_backlog: usize,
+}
+
+impl LimitSettings {
+    /// Refuses limits that let nobody do anything: whoever sets 0 may mean that there is none.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        let needed = [
+            ("connections_max", self.connections_max),
+            ("queues_max", self.queues_max),
+            ("consumers_per_channel_max", self.consumers_per_channel_max),
+            ("consumers_per_connection_max", self.consumers_per_connection_max),
+            ("consumers_per_queue_max", self.consumers_per_queue_max),
+            ("outbox_high_bytes", self.outbox_high_bytes),
+            ("unacked_per_channel_max", self.unacked_per_channel_max as usize),
+            ("pace_backlog", self.pace_backlog),
+        ];
+        match needed.iter().find(|(_, most)| *most == 0) {
+            Some((key, _)) => {
+                let why = "must be at least 1: 0 does not mean that there is no limit";
+                Err(ConfigError::invalid(&format!("limits.{key}"), why))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Says so if publishers would be held back only when the machine has no memory left.
+    pub(crate) fn warn_of_memory(&self) {
+        let (set, there) = (self.memory_high_bytes, machine_memory_bytes());
+        if let Some(there) = there.filter(|there| set > *there) {
+            tracing::warn!(
+                memory_high_bytes = set,
+                machine_bytes = there,
+                "limits.memory_high_bytes is more than the memory of the machine, or of the control group: the \
+                 system may end the broker before publishers are held back"
+            );
+        }
+    }
+}
+
+impl Config {
+    pub(crate) fn broker_limits(&self) -> Limits {
+        let limits = &self.limits;
+        let memory_high_bytes = match limits.memory_high_bytes {
+            0 => machine_memory_bytes().map_or(1 << 30, |bytes| bytes / 10 * 4),
+            bytes => bytes,
+        };
+        Limits {
+            memory_high_bytes,
+            outbox_high_bytes: limits.outbox_high_bytes,
+            queues_max: limits.queues_max,
+            exchanges_max: limits.exchanges_max,
+            bindings_max: limits.bindings_max,
+            consumers_per_channel_max: limits.consumers_per_channel_max,
+            consumers_per_connection_max: limits.consumers_per_connection_max,
+            consumers_per_queue_max: limits.consumers_per_queue_max,
+            unacked_per_channel_max: limits.unacked_per_channel_max,
+            transaction_max_bytes: limits.transaction_max_bytes,
+            pace_backlog: limits.pace_backlog,
+        }
+    }
+}
+
+/// What the machine, or the control group that the process is confined to, has of memory.
+#[cfg(target_os = "linux")]
+fn machine_memory_bytes() -> Option<u64> {
+    let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = meminfo.lines().find(|line| line.starts_with("MemTotal:"))?;
+    let total = line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024;
+    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let confined = group.and_then(|text| text.trim().parse::<u64>().ok());
+    Some(confined.map_or(total, |bytes| bytes.min(total)))
+}
+
+/// What the machine has of memory.
+#[cfg(not(target_os = "linux"))]
+fn machine_memory_bytes() -> Option<u64> {
+    // SAFETY: the call takes a number and returns one.
+    let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };
+    Some(u64::try_from(pages).ok()? * rustix::param::page_size() as u64)
+}
