@@ -2,6 +2,7 @@
 
 use crate::config::Management;
 use crate::server::StartError;
+use courser_auth::Hashing;
 use courser_broker::admin::Admin;
 use courser_management::{IMPORTED_HASH, ImportError};
 use sha2::{Digest, Sha256};
@@ -28,7 +29,11 @@ pub enum DefinitionsError {
 ///
 /// # Errors
 /// The first file that can't be read or made; what came before it stays.
-pub(crate) fn load(admin: &Admin, settings: &Management) -> Result<(), StartError> {
+pub(crate) fn load(
+    admin: &Admin,
+    settings: &Management,
+    hashing: Hashing,
+) -> Result<(), StartError> {
     let path = &settings.load_definitions;
     if path.as_os_str().is_empty() {
         return Ok(());
@@ -45,7 +50,7 @@ pub(crate) fn load(admin: &Admin, settings: &Management) -> Result<(), StartErro
         return Ok(());
     }
     for (file, text) in texts {
-        let done = courser_management::import(admin, &text, None)
+        let done = courser_management::import(admin, &text, hashing)
             .map_err(|error| wrong(&file, error.into()))?;
         tracing::info!(
             file = %file.display(),

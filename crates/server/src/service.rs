@@ -59,7 +59,7 @@ pub(crate) struct Service {
 pub(crate) fn prepare(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
     if broker.group() == 0 {
         // Before the users that a broker without any would make.
-        definitions::load(&broker.admin(), &config.management)?;
+        definitions::load(&broker.admin(), &config.management, config.auth.hashing())?;
         accounts::set_up(broker, config)?;
     } else {
         // It has the users and vhosts that home gives it.

@@ -69,18 +69,18 @@ impl Admin {
         name: &str,
         change: impl FnOnce(&mut VhostSettings),
     ) -> Result<bool, Fault> {
-        self.place_vhost(name, 1, change)
+        self.place_vhost(name, &[0], change)
     }
 
-    /// The same in a cluster of `groups` groups: a new vhost is in the one with the fewest vhosts, unless
-    /// `change` says another.
+    /// The same in a cluster of several groups: a new vhost is in the one of `groups` with the fewest vhosts,
+    /// unless `change` says another.
     ///
     /// # Errors
     /// Likewise.
     pub fn place_vhost(
         &self,
         name: &str,
-        groups: u16,
+        groups: &[u16],
         change: impl FnOnce(&mut VhostSettings),
     ) -> Result<bool, Fault> {
         check_vhost_name(name)?;
@@ -94,8 +94,8 @@ impl Admin {
         Ok(known.is_none())
     }
 
-    /// Of the groups below `groups`, the one with the fewest vhosts; the lowest of several.
-    pub fn group_with_fewest_vhosts(&self, groups: u16) -> u16 {
+    /// Of these groups, the one with the fewest vhosts, and the first of several; home if there are none.
+    pub fn group_with_fewest_vhosts(&self, groups: &[u16]) -> u16 {
         self.broker.group_with_fewest_vhosts(groups)
     }
 

@@ -8,6 +8,7 @@ use super::Broker;
 use crate::fault::Fault;
 use crate::vhost::{Vhost, VhostSettings};
 use courser_store::Lsn;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The number of a stay in a group that begins when the log of group 0 ends there.
@@ -51,16 +52,14 @@ impl Broker {
         }
     }
 
-    /// Of the groups below `groups`, the one with the fewest vhosts; the lowest of several.
-    pub(crate) fn group_with_fewest_vhosts(&self, groups: u16) -> u16 {
-        let mut counts = vec![0_usize; usize::from(groups.max(1))];
+    /// Of these groups, the one with the fewest vhosts, and the first of several; home if there are none.
+    pub(crate) fn group_with_fewest_vhosts(&self, groups: &[u16]) -> u16 {
+        let mut counts = BTreeMap::<u16, usize>::new();
         for vhost in self.vhosts() {
-            if let Some(count) = counts.get_mut(usize::from(vhost.group())) {
-                *count += 1;
-            }
+            *counts.entry(vhost.group()).or_default() += 1;
         }
-        let least = (0..groups.max(1)).min_by_key(|group| counts[usize::from(*group)]);
-        least.unwrap_or_default()
+        let count = |group: &&u16| counts.get(*group).copied().unwrap_or_default();
+        groups.iter().min_by_key(count).copied().unwrap_or_default()
     }
 
     /// Says that a vhost is in another group from now on.

@@ -12,15 +12,15 @@ impl Broker {
     /// # Errors
     /// When it can't be kept.
     pub fn define_vhost(&self, name: &str, limits: VhostLimits) -> Result<Arc<Vhost>, Fault> {
-        self.change_vhost(name, 1, |settings| settings.limits = limits)
+        self.change_vhost(name, &[0], |settings| settings.limits = limits)
     }
 
     /// Makes a vhost, or finds it, and changes what is said of it. It survives a restart. A new one is
-    /// put in the one of `groups` groups with the fewest vhosts, unless `change` says another.
+    /// put in the one of `groups` with the fewest vhosts, unless `change` says another.
     pub(crate) fn change_vhost(
         &self,
         name: &str,
-        groups: u16,
+        groups: &[u16],
         change: impl FnOnce(&mut VhostSettings),
     ) -> Result<Arc<Vhost>, Fault> {
         self.check_is_home("a vhost")?;

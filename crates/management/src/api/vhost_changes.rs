@@ -1,7 +1,7 @@
 //! Making, changing and deleting vhosts.
 
 use crate::call::{Call, Members, Outcome};
-use crate::groups::{self, HOME};
+use crate::groups;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route, Verb};
@@ -140,12 +140,10 @@ pub(crate) fn change_placed(
     wanted: Option<u16>,
     change: impl FnOnce(&mut VhostSettings),
 ) -> Result<bool, Refusal> {
-    let others = call.api.settings.groups.as_ref().map(|groups| groups.others());
-    let groups = others.and_then(|others| others.last().copied()).unwrap_or(HOME) + 1;
-    if let Some(none) = wanted.filter(|wanted| *wanted >= groups) {
+    if let Some(none) = wanted.filter(|wanted| *wanted >= groups::count(call)) {
         return Err(groups::no_group(none));
     }
-    let changed = call.admin().place_vhost(name, groups, |settings| {
+    let changed = call.admin().place_vhost(name, &groups::led(call), |settings| {
         change(settings);
         settings.group = wanted.unwrap_or(settings.group);
     });

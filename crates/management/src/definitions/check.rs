@@ -2,17 +2,14 @@
 
 use super::ImportError;
 use super::import::{arguments, reason, refused, text, typed};
-use courser_auth::{PermissionRow, TopicPermissionRow, User, UserRow};
+use courser_auth::{PasswordHash, PermissionRow, TopicPermissionRow};
 use courser_broker::admin::{ExchangeKind, PolicyKind};
 use serde_json::{Map, Value};
 
 /// Refuses a row of this list that no import could make.
 pub(super) fn check(list: &str, row: &Value) -> Result<(), ImportError> {
     match list {
-        "users" => {
-            let row: UserRow = typed(list, row)?;
-            User::try_from(&row).map(drop).map_err(|why| refused("user", &row.name, why))
-        }
+        "users" => super::users::user(row, PasswordHash::quick).map(drop),
         "permissions" => {
             let row: PermissionRow = typed(list, row)?;
             let checked = row.permission().check();

@@ -8,7 +8,7 @@ use crate::api::{Said, change_placed, vhost_limits};
 use crate::call::Call;
 use crate::json::to_table;
 use crate::refusal::Refusal;
-use courser_auth::{PermissionRow, TopicPermissionRow, User, UserRow};
+use courser_auth::{Hashing, PasswordHash, PermissionRow, TopicPermissionRow};
 use courser_broker::admin::{
     Admin, ExchangeKind, ExchangeSettings, Fault, NewBinding, NewQueue, Parameter, PolicyKind,
     VhostLimits, VhostSettings,
@@ -60,17 +60,20 @@ struct Import<'a> {
     vhost: Option<&'a str>,
     /// Who asks, if somebody does.
     call: Option<&'a Call>,
+    /// How passwords are hashed that stand in the file.
+    hashing: Hashing,
     done: Imported,
     /// What the first row was for that was skipped.
     first_skipped: Option<String>,
 }
 
-/// Makes what a file describes: that of a whole broker, or that of one vhost into `vhost`.
+/// Makes what a file describes, that of a whole broker. Passwords in it are hashed that way.
 ///
 /// # Errors
 /// The first thing that can't be made. What came before it stays.
-pub fn import(admin: &Admin, text: &[u8], vhost: Option<&str>) -> Result<Imported, ImportError> {
-    Import { admin, vhost, call: None, done: Imported::default(), first_skipped: None }.of(text)
+pub fn import(admin: &Admin, text: &[u8], hashing: Hashing) -> Result<Imported, ImportError> {
+    let done = Imported::default();
+    Import { admin, vhost: None, call: None, hashing, done, first_skipped: None }.of(text)
 }
 
 /// The same, for who asks for it.
@@ -79,8 +82,9 @@ pub(crate) fn import_into(
     text: &[u8],
     vhost: Option<&str>,
 ) -> Result<Imported, ImportError> {
-    let (admin, call) = (call.admin(), Some(call));
-    Import { admin, vhost, call, done: Imported::default(), first_skipped: None }.of(text)
+    let (admin, hashing) = (call.admin(), call.api.settings.accounts.hashing());
+    let (call, done) = (Some(call), Imported::default());
+    Import { admin, vhost, call, hashing, done, first_skipped: None }.of(text)
 }
 
 /// The rows of a list; a list that is not there has none.
@@ -152,9 +156,9 @@ impl Import<'_> {
     }
 
     fn user(&mut self, row: &Value) -> Result<(), ImportError> {
-        let row: UserRow = typed("users", row)?;
-        let user = User::try_from(&row).map_err(|error| refused("user", &row.name, error))?;
-        self.admin.put_user(user).map_err(|error| refused("user", &row.name, error))?;
+        let user = super::users::user(row, |password| PasswordHash::new(password, self.hashing))?;
+        let name = user.name.clone();
+        self.admin.put_user(user).map_err(|error| refused("user", &name, error))?;
         self.done.users += 1;
         Ok(())
     }

@@ -4,6 +4,7 @@ mod check;
 mod compare;
 mod export;
 mod import;
+mod users;
 
 pub(crate) use compare::compare;
 pub use export::IMPORTED_HASH;

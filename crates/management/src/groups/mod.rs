@@ -29,6 +29,7 @@ mod sums;
 pub(crate) use sums::WEIGHT;
 
 use crate::RelayStream;
+use crate::call::Call;
 use crate::refusal::Refusal;
 use serde_json::{Map, Value};
 use std::io;
@@ -49,6 +50,9 @@ pub trait Groups: Send + Sync {
     /// The groups besides home, in their order.
     fn others(&self) -> Vec<u16>;
 
+    /// Those of them that a node leads.
+    fn led(&self) -> Vec<u16>;
+
     /// A connection to the API of the broker that leads a group ([`crate::Api::serve_inside`] at the other end).
     fn connect(&self, group: u16) -> Later<io::Result<RelayStream>>;
 
@@ -57,6 +61,18 @@ pub trait Groups: Send + Sync {
 
     /// Has the other groups get what was changed of what they have a copy of, and waits until they have it, for 2 s at most.
     fn changed(&self) -> Later<()>;
+}
+
+/// How many groups there are, home included.
+pub(crate) fn count(call: &Call) -> u16 {
+    let others = call.api.settings.groups.as_ref().map(|groups| groups.others());
+    others.and_then(|others| others.last().copied()).unwrap_or(HOME) + 1
+}
+
+/// The groups that a new vhost may be put into without anybody saying which. Home is led: it answers.
+pub(crate) fn led(call: &Call) -> Vec<u16> {
+    let others = call.api.settings.groups.as_ref().map(|groups| groups.led());
+    std::iter::once(HOME).chain(others.into_iter().flatten()).collect()
 }
 
 /// Refuses a group that there is not.

@@ -110,6 +110,11 @@ async fn what_can_not_be_imported_is_named() {
     assert_eq!((answer.status, answer.refusal().1), (400, reason));
     for (document, part) in [
         (json!({ "users": [{ "name": "u", "password_hash": "!" }] }), "'u'"),
+        (
+            json!({ "users": [{ "name": "u", "password": "p", "password_hash": "" }] }),
+            "user 'u': both_password_and_password_hash_are_provided",
+        ),
+        (json!({ "users": [{ "name": "u", "password": 5 }] }), "user 'u': its password is no text"),
         (json!({ "users": {} }), "users is no list"),
         (json!({ "queues": [{ "vhost": "/" }] }), "'name'"),
         (json!({ "global_parameters": [{ "name": "empty" }] }), "'empty'"),
@@ -219,4 +224,24 @@ async fn limits_among_the_parameters_are_all_that_a_vhost_has() {
         assert_eq!(import(&broker, "/api/definitions", &document).await.status, 204);
         assert_eq!(broker.get("/api/vhost-limits").await.json(), left);
     }
+}
+
+#[tokio::test]
+async fn a_password_in_clear_is_hashed_and_never_shown() {
+    let broker = Broker::start().await;
+    let users =
+        json!({ "users": [{ "name": "typed", "password": "in clear", "tags": "management" }] });
+    let tried = import(&broker, "/api/definitions?dry_run=true", &users).await;
+    assert_eq!(tried.json()["create"][0]["row"], json!({ "name": "typed" }));
+    assert_eq!(import(&broker, "/api/definitions", &users).await.status, 204);
+    let whoami = broker.call_with("GET", "/api/whoami", Some("typed:in clear"), &[], b"").await;
+    assert_eq!(whoami.status, 200, "{whoami:?}");
+    // It is another hash each time, whatever it is of.
+    let tried = import(&broker, "/api/definitions?dry_run=true", &users).await;
+    assert_eq!(tried.json()["change"][0]["after"], json!({ "password": "another" }));
+    for path in ["/api/definitions", "/api/users"] {
+        let shown = broker.get(path).await.json().to_string();
+        assert!(!shown.contains("in clear") && shown.contains("typed"), "{path}: {shown}");
+    }
+    assert!(!tried.json().to_string().contains("in clear"));
 }

@@ -29,6 +29,13 @@ impl Groups for Apis {
         all.filter(|group| !group.is_home()).map(|group| group.number.0).collect()
     }
 
+    fn led(&self) -> Vec<u16> {
+        let Some(front) = self.0.upgrade() else { return Vec::new() };
+        let all = front.groups.all().into_iter();
+        let led = all.filter(|group| !group.is_home() && !matches!(group.serves(), Serves::Nobody));
+        led.map(|group| group.number.0).collect()
+    }
+
     fn connect(&self, group: u16) -> Later<io::Result<RelayStream>> {
         let front = self.0.upgrade();
         Box::pin(async move {

@@ -138,6 +138,17 @@ async fn a_new_vhost_goes_where_it_is_wanted_or_where_there_are_fewest() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_vhost_goes_to_a_group_that_has_a_leader_unless_another_is_wanted() {
+    let world = World::start().await;
+    world.known.down.store(1, std::sync::atomic::Ordering::Relaxed);
+    // Group 1 would have been the first of those with the fewest.
+    assert_eq!(world.home("PUT", "/api/vhosts/one", "{}").await.status, 201);
+    assert_eq!(world.group_of("one"), Some(2));
+    assert_eq!(world.home("PUT", "/api/vhosts/two", r#"{"group":1}"#).await.status, 201);
+    assert_eq!(world.group_of("two"), Some(1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_are_found_and_closed_wherever_they_are() {
     let world = World::start().await;
     world.both("PUT", "/api/users/me", r#"{"password":"me","tags":"management"}"#).await;

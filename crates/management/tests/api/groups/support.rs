@@ -48,6 +48,11 @@ impl Groups for Known {
         (1..GROUPS).collect()
     }
 
+    fn led(&self) -> Vec<u16> {
+        let down = self.down.load(Ordering::Relaxed);
+        (1..GROUPS).filter(|group| *group != down).collect()
+    }
+
     fn connect(&self, group: u16) -> Later<io::Result<RelayStream>> {
         if self.down.load(Ordering::Relaxed) == group {
             return Box::pin(async { Err(io::ErrorKind::NotConnected.into()) });

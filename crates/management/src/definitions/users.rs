@@ -1,0 +1,33 @@
+//! Users as definitions carry them: with a hash, or, as people write them, with a password in clear.
+//!
+//! The password is taken out of the row before anything else looks at it, so that no error shows it, and
+//! nothing keeps it.
+
+use super::ImportError;
+use super::import::{refused, typed};
+use courser_auth::{AccountError, PasswordHash, User, UserRow};
+use serde_json::Value;
+
+/// The user that a row describes; `hash` makes the hash of a password that stands there in clear.
+pub(super) fn user(
+    row: &Value,
+    hash: impl FnOnce(&[u8]) -> Result<PasswordHash, AccountError>,
+) -> Result<User, ImportError> {
+    let mut row = row.clone();
+    let password = row.as_object_mut().and_then(|members| members.remove("password"));
+    let has_hash = row.get("password_hash").is_some_and(|hash| !hash.is_null());
+    let row: UserRow = typed("users", &row)?;
+    let refused = |why: &dyn std::fmt::Display| refused("user", &row.name, why);
+    let mut user = User::try_from(&row).map_err(|error| refused(&error))?;
+    match password {
+        None | Some(Value::Null) => {}
+        Some(_) if has_hash => {
+            return Err(refused(&"both_password_and_password_hash_are_provided"));
+        }
+        Some(Value::String(password)) => {
+            user.password = hash(password.as_bytes()).map_err(|error| refused(&error))?;
+        }
+        Some(_) => return Err(refused(&"its password is no text")),
+    }
+    Ok(user)
+}
