@@ -6,6 +6,7 @@
 
 use anyhow::Context;
 use courser::{Escaped, KeepLogLines};
+use std::ffi::OsString;
 use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal, Stderr, Write};
 use std::process::ExitCode;
@@ -47,7 +48,7 @@ impl Log {
         // Nobody else sets it.
         let _ = dropped.set(out.error_counter());
         let written = tracing_subscriber::fmt::layer()
-            .with_ansi(io::stderr().is_terminal())
+            .with_ansi(is_colored(io::stderr().is_terminal(), |name| std::env::var_os(name)))
             .fmt_fields(debug_fn(write_field).delimited(" "))
             .with_writer(out.clone())
             // It would say in the log that nobody reads the log, and panic for it.
@@ -62,6 +63,13 @@ impl Log {
         let _ = self.out.write_all(format!("courser: {error:#}\n").as_bytes());
         ExitCode::FAILURE
     }
+}
+
+/// Whether lines are coloured: on a terminal that can show colours, to somebody who wants them (no-color.org).
+fn is_colored(is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    let is_unwanted = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let is_dumb = variable("TERM").is_some_and(|term| term == "dumb");
+    is_terminal && !is_unwanted && !is_dumb
 }
 
 /// Writes a field of a line, or its text.
@@ -121,5 +129,26 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         self.report()?;
         self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colors_are_for_terminals_that_show_them_to_who_wants_them() {
+        let is_colored = |is_terminal, set: &[(&str, &str)]| {
+            let variable = |name: &str| {
+                let found = set.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            super::is_colored(is_terminal, variable)
+        };
+        assert!(is_colored(true, &[]));
+        assert!(is_colored(true, &[("TERM", "xterm"), ("NO_COLOR", "")]));
+        assert!(!is_colored(false, &[("TERM", "xterm")]));
+        assert!(!is_colored(true, &[("TERM", "dumb")]));
+        assert!(!is_colored(true, &[("TERM", "xterm"), ("NO_COLOR", "1")]));
     }
 }

@@ -1,10 +1,49 @@
 //! What an import would refuse of a row by itself, whatever else there is.
 
 use super::ImportError;
+use super::compare::LISTS;
 use super::import::{arguments, reason, refused, text, typed};
 use courser_auth::{PasswordHash, PermissionRow, TopicPermissionRow};
 use courser_broker::admin::{ExchangeKind, PolicyKind};
 use serde_json::{Map, Value};
+
+/// What stands in files besides the lists: what they are of, and of a vhost what is its own.
+const BESIDES: [&str; 15] = [
+    "rabbit_version",
+    "rabbitmq_version",
+    "product_name",
+    "product_version",
+    "rabbitmq_definition_format",
+    "original_cluster_name",
+    "original_vhost_name",
+    "explanation",
+    "name",
+    "description",
+    "metadata",
+    "tags",
+    "limits",
+    "default_queue_type",
+    "tracing",
+];
+/// Keys of a file that are named at once.
+const NAMED_MAX: usize = 20;
+
+/// Keys of a file that mean nothing, and are ignored as RabbitMQ does: a list whose name is not spelt right, or one
+/// of a newer release.
+pub(super) fn unknown_keys(document: &Map<String, Value>) -> Vec<&str> {
+    let is_known = |key: &str| BESIDES.contains(&key) || LISTS.iter().any(|(list, _)| *list == key);
+    let keys = document.keys().map(String::as_str).filter(|key| !is_known(key));
+    keys.take(NAMED_MAX).collect()
+}
+
+/// Says in the log which keys of a file are ignored.
+pub(super) fn warn_of_unknown(document: &Map<String, Value>) {
+    let keys = unknown_keys(document);
+    if !keys.is_empty() {
+        let keys = keys.join(", ");
+        tracing::warn!(keys, "definitions with unknown keys: what is below them is not imported");
+    }
+}
 
 /// Refuses a row of this list that no import could make.
 pub(super) fn check(list: &str, row: &Value) -> Result<(), ImportError> {

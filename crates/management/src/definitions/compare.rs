@@ -1,7 +1,7 @@
 //! What an import would do, without doing it.
 
 use super::ImportError;
-use super::check::check;
+use super::check::{check, unknown_keys};
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 const SHOWN_MAX: usize = 1000;
 
 /// The lists of definitions, and what tells the rows of each from one another.
-const LISTS: [(&str, &[&str]); 10] = [
+pub(super) const LISTS: [(&str, &[&str]); 10] = [
     ("users", &["name"]),
     ("vhosts", &["name"]),
     ("permissions", &["vhost", "user"]),
@@ -60,9 +60,9 @@ impl Shown {
 pub(crate) fn compare(now: &Value, text: &[u8]) -> Result<Value, ImportError> {
     let wanted: Value =
         serde_json::from_slice(text).map_err(|_| ImportError::new("failed_to_parse_json"))?;
-    if !wanted.is_object() {
+    let Some(document) = wanted.as_object() else {
         return Err(ImportError::new("failed_to_parse_json"));
-    }
+    };
     let mut plan = Plan::default();
     let vhosts = names(now, &wanted, "vhosts");
     let users = names(now, &wanted, "users");
@@ -102,6 +102,7 @@ pub(crate) fn compare(now: &Value, text: &[u8]) -> Result<Value, ImportError> {
         "keep": keep.first, "keep_count": keep.count,
         "refuse": refuse.first, "refuse_count": refuse.count,
         "same_count": same, "skipped_count": skipped,
+        "unknown_keys": unknown_keys(document),
     }))
 }
 
@@ -320,6 +321,12 @@ mod tests {
         assert_eq!(plan["refuse"][0]["row"], json!({ "name": "lost", "vhost": "nowhere" }));
         assert_eq!(plan["skipped_count"], 1);
         assert!(!plan.to_string().contains("secret"));
+    }
+
+    #[test]
+    fn keys_that_mean_nothing_are_named() {
+        let wanted = json!({ "queue": [{ "name": "q" }], "queues": [], "rabbit_version": "4", "metadata": {} });
+        assert_eq!(plan(&wanted)["unknown_keys"], json!(["queue"]));
     }
 
     #[test]

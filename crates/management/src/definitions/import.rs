@@ -109,6 +109,7 @@ impl Import<'_> {
         let Ok(Value::Object(document)) = serde_json::from_slice(text) else {
             return Err(ImportError::no_json());
         };
+        super::check::warn_of_unknown(&document);
         let made = self.all(&document);
         self.tell_skipped();
         made.map(|()| self.done)

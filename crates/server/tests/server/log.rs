@@ -195,3 +195,21 @@ async fn a_broker_whose_log_is_not_read_stops_all_the_same() {
     assert!(broker.wait().success());
     drop(reader);
 }
+
+#[test]
+fn keys_of_definitions_that_mean_nothing_are_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("definitions.json");
+    // It ends at what is no list.
+    std::fs::write(&file, r#"{"queue": [], "rabbit_version": "4", "queues": 5}"#).expect("written");
+    let mut command = Process::command();
+    command.args(["--listen", "127.0.0.1:0"]).current_dir(folder.path());
+    command.env("COURSER_MANAGEMENT_LOAD_DEFINITIONS", &file);
+    let output = command.output().expect("an end");
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(
+        said.contains("unknown keys: what is below them is not imported keys=\"queue\""),
+        "{said}"
+    );
+    assert!(said.contains("queues is no list"), "{said}");
+}
