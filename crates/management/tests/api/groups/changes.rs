@@ -278,7 +278,7 @@ async fn the_audit_log_of_home_has_what_was_passed_on() {
     assert_eq!(said(1), (json!("/api/queues/b/q"), json!(201)));
     assert_eq!(said(0), (json!("/api/queues/b/none"), json!(404)));
     assert_eq!(lines[0]["user"], "guest");
-    world.lose(2);
+    world.lose(2).await;
     world.home("PUT", "/api/queues/b/q", "{}").await;
     let lines = world.home("GET", "/api/audit?count=1", "").await.json();
     assert_eq!(lines[0]["status"], 503);

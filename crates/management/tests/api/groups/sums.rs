@@ -94,7 +94,7 @@ async fn what_needs_attention_is_what_one_broker_would_name() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_group_that_can_not_be_reached_is_named_and_nothing_is_shown_in_part() {
     let world = with_queues().await;
-    world.lose(2);
+    world.lose(2).await;
     for path in [
         "/api/queues",
         "/api/queues?page=1",
@@ -118,7 +118,7 @@ async fn a_group_that_can_not_be_reached_is_named_and_nothing_is_shown_in_part()
     for path in ["/api/queues/a/q", "/api/queues/%2F/q", "/api/users", "/api/whoami"] {
         assert_eq!(world.home("GET", path, "").await.status, 200, "{path}");
     }
-    world.lose(0);
+    world.lose(0).await;
     assert_eq!(world.home("GET", "/api/queues", "").await.status, 200);
 }
 

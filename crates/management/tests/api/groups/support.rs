@@ -212,10 +212,12 @@ impl World {
     }
 
     /// Has a group lose its leader, or all have theirs again.
-    pub fn lose(&self, group: u16) {
+    pub async fn lose(&self, group: u16) {
         self.known.down.store(group, Ordering::Relaxed);
-        self.known.stop.lock().send_replace(true);
-        *self.known.stop.lock() = watch::Sender::new(false);
+        let before = std::mem::replace(&mut *self.known.stop.lock(), watch::Sender::new(false));
+        before.send_replace(true);
+        // Whoever serves a connection may answer once more before it takes note.
+        before.closed().await;
     }
 
     pub fn admin_of(&self, group: u16) -> Admin {
