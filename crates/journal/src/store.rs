@@ -371,7 +371,7 @@ impl Reader for LogReader {
             }
         };
         let lost = |error: &dyn std::fmt::Display| {
-            tracing::error!(%position, %error, "a message is lost");
+            tracing::error!(%error, "a message is lost");
             StoreError::Lost(error.to_string())
         };
         let read = self.journal.read(position.into(), &mut self.cache);

@@ -81,7 +81,16 @@ fn expiration(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     }
     let found = answer.json()?;
     let expired = found["expired"].as_array().map_or(&[][..], Vec::as_slice);
-    let paths: Vec<&str> = expired.iter().filter_map(|one| one["path"].as_str()).collect();
-    let text = format!("Certificates expire within {within} {unit}: {}", paths.join(", "));
+    let is_over = |one: &&Value| one["expires_in_s"].as_i64().is_some_and(|left| left <= 0);
+    let (over, soon): (Vec<_>, Vec<_>) = expired.iter().partition(is_over);
+    let named = |what: String, which: &[&Value]| {
+        let paths: Vec<&str> = which.iter().filter_map(|one| one["path"].as_str()).collect();
+        (!paths.is_empty()).then(|| format!("{what}: {}", paths.join(", ")))
+    };
+    let said = [
+        named("Certificates have expired".to_owned(), &over),
+        named(format!("Certificates expire within {within} {unit}"), &soon),
+    ];
+    let text = said.into_iter().flatten().collect::<Vec<_>>().join("\n");
     Err(Failure::error(UNAVAILABLE, text))
 }
