@@ -33,6 +33,7 @@ pub(crate) fn load(
     admin: &Admin,
     settings: &Management,
     hashing: Hashing,
+    groups: u16,
 ) -> Result<(), StartError> {
     let path = &settings.load_definitions;
     if path.as_os_str().is_empty() {
@@ -50,7 +51,7 @@ pub(crate) fn load(
         return Ok(());
     }
     for (file, text) in texts {
-        let done = courser_management::import(admin, &text, hashing)
+        let done = courser_management::import(admin, &text, hashing, groups)
             .map_err(|error| wrong(&file, error.into()))?;
         tracing::info!(
             file = %file.display(),

@@ -59,7 +59,12 @@ pub(crate) struct Service {
 pub(crate) fn prepare(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
     if broker.group() == 0 {
         // Before the users that a broker without any would make.
-        definitions::load(&broker.admin(), &config.management, config.auth.hashing())?;
+        // Those that are wanted and not there yet are founded once somebody leads home.
+        let admin = broker.admin();
+        let groups = admin.cluster_groups().last().map_or(1, |last| last.number + 1);
+        let groups =
+            if config.cluster.is_on() { groups.max(config.cluster.groups) } else { groups };
+        definitions::load(&admin, &config.management, config.auth.hashing(), groups)?;
         accounts::set_up(broker, config)?;
     } else {
         // It has the users and vhosts that home gives it.

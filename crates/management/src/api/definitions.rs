@@ -3,6 +3,7 @@
 use super::get;
 use crate::call::{Call, Outcome};
 use crate::definitions::{compare, import_into, of_broker, of_vhost};
+use crate::groups;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route, Verb};
@@ -91,7 +92,7 @@ pub(crate) fn definitions_file(call: &Call) -> Result<&[u8], Refusal> {
 
 /// Says what an import would change where there is this now.
 pub(crate) fn tell_plan(call: &Call, now: &Value) -> Outcome {
-    let plan = compare(now, definitions_file(call)?);
+    let plan = compare(now, definitions_file(call)?, groups::count(call));
     Ok(Reply::json(&plan.map_err(|error| Refusal::bad_request(error.to_string()))?))
 }
 

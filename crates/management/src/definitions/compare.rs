@@ -2,6 +2,7 @@
 
 use super::ImportError;
 use super::check::{check, unknown_keys};
+use super::vhosts::wanted_group;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 
@@ -53,11 +54,11 @@ impl Shown {
     }
 }
 
-/// What the import of `text` would change in a broker that exports `now`.
+/// What the import of `text` would change in a broker with so many groups that exports `now`.
 ///
 /// # Errors
 /// When the text is no definitions.
-pub(crate) fn compare(now: &Value, text: &[u8]) -> Result<Value, ImportError> {
+pub(crate) fn compare(now: &Value, text: &[u8], groups: u16) -> Result<Value, ImportError> {
     let wanted: Value =
         serde_json::from_slice(text).map_err(|_| ImportError::new("failed_to_parse_json"))?;
     let Some(document) = wanted.as_object() else {
@@ -84,6 +85,9 @@ pub(crate) fn compare(now: &Value, text: &[u8]) -> Result<Value, ImportError> {
                 Some((what, _)) => Some(missing(what, text_of(row, what).unwrap_or_default())),
                 None if list == "bindings" && known.is_none() => {
                     ends.missing(row).map(|(what, name)| missing(what, name))
+                }
+                None if list == "vhosts" && known.is_none() => {
+                    wanted_group(row, groups).err().map(|why| why.to_string())
                 }
                 None => None,
             };
@@ -192,7 +196,9 @@ fn differences(known: &Value, row: &Value) -> (Map<String, Value>, Map<String, V
         // Older files have what is said of a vhost beside its name.
         let now = known.get(name).or_else(|| known.get("metadata")?.get(name));
         let now = now.unwrap_or(&Value::Null);
-        if is_same(now, wanted) {
+        // No import moves a vhost.
+        let stays = name == "group" && known.get("metadata").is_some();
+        if stays || is_same(now, wanted) {
             continue;
         }
         // A hash is nobody's business, and a password even less.
@@ -285,7 +291,7 @@ mod tests {
             "queues": [{ "name": "q", "vhost": "/", "durable": true, "arguments": { "x-queue-type": "classic" } }],
             "bindings": [{ "vhost": "/", "source": "e", "destination": "q", "destination_type": "queue", "routing_key": "k", "arguments": {} }],
         });
-        compare(&now, wanted.to_string().as_bytes()).expect("definitions")
+        compare(&now, wanted.to_string().as_bytes(), 1).expect("definitions")
     }
 
     #[test]
@@ -372,7 +378,7 @@ mod tests {
     #[test]
     fn what_is_no_definitions_is_refused() {
         for text in ["", "[]", "{\"users\": 1}"] {
-            assert!(compare(&json!({}), text.as_bytes()).is_err(), "{text}");
+            assert!(compare(&json!({}), text.as_bytes(), 1).is_err(), "{text}");
         }
     }
 }

@@ -47,7 +47,15 @@ pub(crate) fn of_broker(api: &Api) -> Result<Value, Refusal> {
     document.insert("explanation".into(), format!("Definitions of cluster '{cluster}'").into());
     document.insert("original_cluster_name".into(), cluster.into());
     document.insert("users".into(), json!(users));
-    document.insert("vhosts".into(), vhosts.iter().map(vhost_row).collect());
+    let has_groups = api.settings.groups.as_ref().is_some_and(|groups| !groups.others().is_empty());
+    let row = |vhost: &VhostView| {
+        let mut row = vhost_row(vhost);
+        if let Some(group) = admin.group_of(&vhost.name).filter(|_| has_groups) {
+            row["group"] = group.into();
+        }
+        row
+    };
+    document.insert("vhosts".into(), vhosts.iter().map(row).collect());
     let permissions = accounts.permission_rows().collect::<Vec<_>>();
     document.insert("permissions".into(), json!(permissions));
     let topic_permissions = accounts.topic_permission_rows().collect::<Vec<_>>();

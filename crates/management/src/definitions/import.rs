@@ -4,14 +4,15 @@
 //! It is done in an order in which everything is there that the next thing needs. It is no
 //! transaction: what comes before a mistake stays.
 
-use crate::api::{Said, change_placed, vhost_limits};
+use crate::api::vhost_limits;
 use crate::call::Call;
+use crate::groups::count;
 use crate::json::to_table;
 use crate::refusal::Refusal;
 use courser_auth::{Hashing, PasswordHash, PermissionRow, TopicPermissionRow};
 use courser_broker::admin::{
     Admin, ExchangeKind, ExchangeSettings, Fault, NewBinding, NewQueue, Parameter, PolicyKind,
-    VhostLimits, VhostSettings,
+    VhostLimits,
 };
 use courser_codec::{FieldTable, ShortString};
 use serde::de::DeserializeOwned;
@@ -54,26 +55,33 @@ pub struct Imported {
 }
 
 /// What is imported into.
-struct Import<'a> {
-    admin: &'a Admin,
+pub(super) struct Import<'a> {
+    pub(super) admin: &'a Admin,
     /// For definitions of one vhost, that one.
     vhost: Option<&'a str>,
     /// Who asks, if somebody does.
-    call: Option<&'a Call>,
+    pub(super) call: Option<&'a Call>,
+    /// How many groups vhosts can be in.
+    pub(super) groups: u16,
     /// How passwords are hashed that stand in the file.
     hashing: Hashing,
-    done: Imported,
+    pub(super) done: Imported,
     /// What the first row was for that was skipped.
     first_skipped: Option<String>,
 }
 
-/// Makes what a file describes, that of a whole broker. Passwords in it are hashed that way.
+/// Makes what a file describes, that of a whole broker with so many groups. Passwords in it are hashed that way.
 ///
 /// # Errors
 /// The first thing that can't be made. What came before it stays.
-pub fn import(admin: &Admin, text: &[u8], hashing: Hashing) -> Result<Imported, ImportError> {
+pub fn import(
+    admin: &Admin,
+    text: &[u8],
+    hashing: Hashing,
+    groups: u16,
+) -> Result<Imported, ImportError> {
     let done = Imported::default();
-    Import { admin, vhost: None, call: None, hashing, done, first_skipped: None }.of(text)
+    Import { admin, vhost: None, call: None, groups, hashing, done, first_skipped: None }.of(text)
 }
 
 /// The same, for who asks for it.
@@ -83,8 +91,8 @@ pub(crate) fn import_into(
     vhost: Option<&str>,
 ) -> Result<Imported, ImportError> {
     let (admin, hashing) = (call.admin(), call.api.settings.accounts.hashing());
-    let (call, done) = (Some(call), Imported::default());
-    Import { admin, vhost, call, hashing, done, first_skipped: None }.of(text)
+    let (groups, call, done) = (count(call), Some(call), Imported::default());
+    Import { admin, vhost, call, groups, hashing, done, first_skipped: None }.of(text)
 }
 
 /// The rows of a list; a list that is not there has none.
@@ -161,33 +169,6 @@ impl Import<'_> {
         let name = user.name.clone();
         self.admin.put_user(user).map_err(|error| refused("user", &name, error))?;
         self.done.users += 1;
-        Ok(())
-    }
-
-    fn vhost(&mut self, row: &Value) -> Result<(), ImportError> {
-        let name = text(row, "name", "vhost")?;
-        let mut limits = self.admin.vhost(name).map(|vhost| vhost.limits).unwrap_or_default();
-        if let Some(given) = row.get("limits") {
-            vhost_limits::set(&mut limits, given).map_err(|why| refused("vhost", name, why))?;
-        }
-        // Older files have it beside the name.
-        let said = row.get("metadata").unwrap_or(row).as_object().cloned().unwrap_or_default();
-        let said = Said::read(&said).map_err(|refusal| refused("vhost", name, reason(&refusal)))?;
-        let tracing = row.get("tracing").is_some().then(|| flag(row, "tracing"));
-        let change = |settings: &mut VhostSettings| {
-            said.apply(settings);
-            settings.limits = limits;
-            settings.tracing = tracing.unwrap_or(settings.tracing);
-        };
-        match self.call {
-            Some(call) => change_placed(call, name, None, change)
-                .map_err(|refusal| refused("vhost", name, reason(&refusal)))?,
-            None => self
-                .admin
-                .change_vhost(name, change)
-                .map_err(|error| refused("vhost", name, error.explanation))?,
-        };
-        self.done.vhosts += 1;
         Ok(())
     }
 
@@ -382,7 +363,7 @@ fn value<'r>(row: &'r Value, what: &str, name: &str) -> Result<&'r Value, Import
     row.get("value").ok_or_else(|| refused(what, name, "it has no value"))
 }
 
-fn flag(row: &Value, member: &str) -> bool {
+pub(super) fn flag(row: &Value, member: &str) -> bool {
     let value = row.get(member);
     value.and_then(Value::as_bool).unwrap_or(value.and_then(Value::as_str) == Some("true"))
 }

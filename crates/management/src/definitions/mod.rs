@@ -5,6 +5,7 @@ mod compare;
 mod export;
 mod import;
 mod users;
+mod vhosts;
 
 pub(crate) use compare::compare;
 pub use export::IMPORTED_HASH;

@@ -284,3 +284,33 @@ async fn the_audit_log_of_home_has_what_was_passed_on() {
     assert_eq!(lines[0]["status"], 503);
     assert!(world.folder.path().join("audit.log").exists());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn definitions_say_which_group_a_vhost_is_in() {
+    let world = World::start().await;
+    let json = [("content-type", "application/json")];
+    let exported = world.home("GET", "/api/definitions", "").await.json();
+    let of = |name: &str| {
+        let rows = exported["vhosts"].as_array().expect("a list");
+        rows.iter().find(|row| row["name"] == name).expect("it is there")["group"].clone()
+    };
+    assert_eq!((of("/"), of("a"), of("b")), (json!(0), json!(1), json!(2)));
+    let alone = world.single("GET", "/api/definitions", "").await.json();
+    assert!(alone["vhosts"][0].get("group").is_none(), "{alone}");
+    let import = async |path: &str, file: &str| {
+        world.call(&world.home, "POST", path, "guest", &json, file).await
+    };
+    // `a` is there, and stays where it is.
+    let file = r#"{"vhosts":[{"name":"new","group":2},{"name":"a","group":0}]}"#;
+    let planned = import("/api/definitions?dry_run=true", file).await.json();
+    assert_eq!((&planned["create_count"], &planned["same_count"]), (&json!(1), &json!(1)));
+    assert_eq!(import("/api/definitions", file).await.status, 204);
+    assert_eq!((world.group_of("new"), world.group_of("a")), (Some(2), Some(1)));
+    let file = r#"{"vhosts":[{"name":"lost","group":9}]}"#;
+    let planned = import("/api/definitions?dry_run=true", file).await.json();
+    let refused = import("/api/definitions", file).await;
+    assert_eq!(refused.status, 400);
+    for why in [&planned["refuse"][0]["because"], &refused.refusal().1] {
+        assert!(why.as_str().is_some_and(|why| why.contains("there is no group 9")), "{why}");
+    }
+}

@@ -1,0 +1,59 @@
+//! Vhosts as definitions carry them.
+
+use super::ImportError;
+use super::import::{Import, flag, reason, refused, text};
+use crate::api::{Said, change_placed, vhost_limits};
+use crate::groups;
+use courser_broker::admin::VhostSettings;
+use serde_json::Value;
+
+/// The group that a row wants, which is one of so many. Where there is one, all vhosts are in it, also those of an export from where
+/// there are several.
+pub(super) fn wanted_group(row: &Value, groups: u16) -> Result<Option<u16>, ImportError> {
+    if groups <= 1 {
+        return Ok(None);
+    }
+    let name = text(row, "name", "vhost")?;
+    let members = row.as_object().cloned().unwrap_or_default();
+    let wanted = groups::wanted(&members).and_then(|wanted| match wanted {
+        Some(none) if none >= groups => Err(groups::no_group(none)),
+        wanted => Ok(wanted),
+    });
+    wanted.map_err(|refusal| refused("vhost", name, reason(&refusal)))
+}
+
+impl Import<'_> {
+    /// A vhost that is there stays in its group: only a move, which takes its messages along, changes that.
+    pub(super) fn vhost(&mut self, row: &Value) -> Result<(), ImportError> {
+        let name = text(row, "name", "vhost")?;
+        let known = self.admin.vhost(name);
+        let wanted = match known {
+            None => wanted_group(row, self.groups)?,
+            Some(_) => None,
+        };
+        let mut limits = known.map(|vhost| vhost.limits).unwrap_or_default();
+        if let Some(given) = row.get("limits") {
+            vhost_limits::set(&mut limits, given).map_err(|why| refused("vhost", name, why))?;
+        }
+        // Older files have it beside the name.
+        let said = row.get("metadata").unwrap_or(row).as_object().cloned().unwrap_or_default();
+        let said = Said::read(&said).map_err(|refusal| refused("vhost", name, reason(&refusal)))?;
+        let tracing = row.get("tracing").is_some().then(|| flag(row, "tracing"));
+        let change = |settings: &mut VhostSettings| {
+            said.apply(settings);
+            settings.limits = limits;
+            settings.tracing = tracing.unwrap_or(settings.tracing);
+            settings.group = wanted.unwrap_or(settings.group);
+        };
+        match self.call {
+            Some(call) => change_placed(call, name, wanted, change)
+                .map_err(|refusal| refused("vhost", name, reason(&refusal)))?,
+            None => self
+                .admin
+                .change_vhost(name, change)
+                .map_err(|error| refused("vhost", name, error.explanation))?,
+        };
+        self.done.vhosts += 1;
+        Ok(())
+    }
+}
