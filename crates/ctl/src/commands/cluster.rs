@@ -8,7 +8,7 @@ use crate::session::Session;
 use crate::spec::{Action, Output, Spec, option, optional, required};
 use bytes::Bytes;
 use hyper::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::thread;
 use std::time::Duration;
@@ -50,6 +50,7 @@ pub(super) const COMMANDS: &[Spec] = &[Spec {
 
 fn run(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let what = input.find("what");
+    check_options(input)?;
     match (input.text("action"), what) {
         ("status", None) => status(session),
         ("add", Some(address)) => add(session, address),
@@ -72,10 +73,46 @@ fn run(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     }
 }
 
+/// Refuses options that the action does not have.
+fn check_options(input: &Input) -> Result<(), Failure> {
+    let action = input.text("action");
+    for (option, of) in
+        [("group", &["move", "transfer-leader", "drain"][..]), ("pause-ms", &["drain"])]
+    {
+        if input.find(option).is_some() && !of.contains(&action) {
+            let of = of.join(", ");
+            return Err(Failure::usage(format_args!(
+                "{action} has no --{option}: that is for {of}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The numbers of groups that nobody leads.
+fn without_leader(status: &Value) -> String {
+    let groups = status["groups"].as_array().into_iter().flatten();
+    let without = groups.filter(|group| !group["leader"].is_string());
+    without.map(|group| cell(&group["group"])).collect::<Vec<_>>().join(", ")
+}
+
 fn status(session: &mut Session) -> Result<Output, Failure> {
     let status = session.client.get("/api/cluster")?;
     let of = |name: &str| cell(&status[name]);
     let mut text = format!("Cluster {}: {}", of("name"), of("state"));
+    if status["term"].is_null() {
+        let _ = write!(
+            text,
+            ": node {} waits for the nodes of its list, or to be added at a member \
+             (courser ctl cluster add ADDRESS); its log says for which",
+            of("node")
+        );
+        return Ok(Output::Both(text, status));
+    }
+    let without = without_leader(&status);
+    if !without.is_empty() {
+        let _ = write!(text, ", but no leader of group {without}");
+    }
     // Writing to a String does not fail.
     if status["draining"].as_bool() == Some(true) {
         let _ = write!(text, ", node {} is drained", of("node"));
@@ -128,6 +165,14 @@ fn send(session: &mut Session, method: Method, path: &str, sent: Bytes) -> Resul
 }
 
 fn add(session: &mut Session, address: &str) -> Result<Output, Failure> {
+    let status = session.client.get("/api/cluster")?;
+    let mut members = status["members"].as_array().into_iter().flatten();
+    if let Some(member) = members.find(|member| member["address"] == address) {
+        return Ok(Output::Text(format!(
+            "Node {} at {address} is a member already.",
+            cell(&member["name"])
+        )));
+    }
     let sent = body(&json!({ "address": address }));
     send(session, Method::POST, "/api/cluster/nodes", sent)?;
     Ok(Output::Text(format!("Added the node at {address}. It votes once it has caught up.")))

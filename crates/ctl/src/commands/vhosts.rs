@@ -165,15 +165,20 @@ fn said(input: &Input) -> Map<String, Value> {
 
 fn add(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let (path, known) = find(session, input.text("name"))?;
-    if known.is_none() {
-        let mut said = said(input);
-        if let Some(given) = input.find("group") {
-            let wrong = |_| {
-                Failure::usage(format_args!("--group needs the number of a group, not '{given}'"))
-            };
-            said.insert("group".to_owned(), given.parse::<u16>().map_err(wrong)?.into());
+    let mut said = said(input);
+    if let Some(given) = input.find("group") {
+        let wrong =
+            |_| Failure::usage(format_args!("--group needs the number of a group, not '{given}'"));
+        said.insert("group".to_owned(), given.parse::<u16>().map_err(wrong)?.into());
+    }
+    match known {
+        None => put(session, &path, &Value::Null, said)?,
+        // It stays as it is; the broker says so if it is in another group.
+        Some(known) if input.find("group").is_some() => {
+            let group = said.remove("group").into_iter().map(|group| ("group".to_owned(), group));
+            put(session, &path, &known, group.collect())?;
         }
-        put(session, &path, &Value::Null, said)?;
+        Some(_) => {}
     }
     Ok(Output::Nothing)
 }

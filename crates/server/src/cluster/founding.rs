@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 const DURABLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a node that knows all groups is told of them again: it may have forgotten them in a crash.
 const TELL_INTERVAL: Duration = Duration::from_secs(10);
+/// How long a node that has just started may take to hear of all groups.
+const SETTLED: Duration = Duration::from_secs(30);
 
 /// What was said of the groups.
 #[derive(Default)]
@@ -29,13 +31,17 @@ pub(super) struct Told {
     nodes: Mutex<BTreeMap<NodeId, (usize, Instant)>>,
     /// The number that the settings wanted when it was said that there are more.
     too_few: AtomicU16,
+    /// Since when they want more than there are on a node that does not lead home, and whether that was said.
+    too_many: Mutex<Option<(Instant, bool)>>,
 }
 
 impl Members {
     /// Founds the groups that the settings want and that are not there yet, and tells the members of all, if this node leads
     /// home. Blocks.
     pub(super) fn found_groups(&self) {
-        let Serves::Here(service) = self.groups.home().serves() else { return };
+        let Serves::Here(service) = self.groups.home().serves() else {
+            return self.warn_of_more_groups();
+        };
         let admin = service.shared.broker.admin();
         let wanted = self.groups_wanted();
         let there = admin.cluster_groups();
@@ -65,6 +71,26 @@ impl Members {
             Ok(Ok(())) => self.tell_groups(&groups, unaware),
             Ok(Err(fault)) => tracing::warn!(%fault, "groups of the cluster can't be founded"),
             Err(_) => tracing::warn!("groups of the cluster are on no majority of disks yet"),
+        }
+    }
+
+    /// Says that there will be more groups once this node leads home, unless they come from the one that leads it now.
+    fn warn_of_more_groups(&self) {
+        let (wanted, there) = (usize::from(self.groups_wanted()), self.groups.all().len());
+        let mut too_many = self.told.too_many.lock();
+        if wanted <= there {
+            *too_many = None;
+            return;
+        }
+        let (since, is_said) = too_many.get_or_insert_with(|| (Instant::now(), false));
+        if !*is_said && since.elapsed() > SETTLED {
+            *is_said = true;
+            tracing::warn!(
+                wanted,
+                there,
+                "cluster.groups is more here than there are groups: there will be as many, for good, once this node leads the \
+                 cluster; set the same number on all nodes"
+            );
         }
     }
 

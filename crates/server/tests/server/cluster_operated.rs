@@ -128,6 +128,18 @@ async fn a_node_without_which_there_is_no_majority_is_not_drained() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_member_is_not_added_again() {
+    let three = Three::start().await;
+    let leader = three.wait_for_leader().await;
+    let address: &'static str = three.node(leader).address().leak();
+    let arguments: &'static [&'static str] = Vec::leak(vec!["cluster", "add", address]);
+    let added = ctl(&three.configs[leader], arguments).await;
+    let said = text(&added.stdout);
+    assert!(added.status.success() && said.contains("is a member already"), "{said}");
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn checks_and_the_status_of_a_queue_look_at_every_member() {
     let mut three = Three::start().await;
     let leader = three.wait_for_leader().await;

@@ -41,3 +41,17 @@ fn codes_say_what_is_wrong() {
         broker.refused(64, &["log_tail", "--number", number]);
     }
 }
+
+#[test]
+fn options_of_other_actions_are_not_ignored() {
+    let broker = Operated::start();
+    for arguments in [
+        &["cluster", "status", "--group", "2"][..],
+        &["cluster", "remove", "a", "--group", "2"],
+        &["cluster", "transfer-leader", "a", "--pause-ms", "5"],
+    ] {
+        let error = broker.refused(64, arguments);
+        assert!(error.contains("has no --"), "{error}");
+    }
+    broker.refused(64, &["add_vhost", "v", "--group", "x"]);
+}
