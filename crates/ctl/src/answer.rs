@@ -52,6 +52,7 @@ impl Answer {
         }
     }
 }
+
 /// The answer if it is a success; what it says otherwise.
 ///
 /// # Errors
